@@ -1,0 +1,51 @@
+"""wordtrust: which words of a speech transcript can you trust?
+
+    import wordtrust as wt
+    lattices = wt.read("lat.1.gz", words="words.txt")
+    lattices[0].text
+
+Names are loaded when first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .errors import InputError, OptionError, UnknownFormat, WordtrustError
+    from .formats import formats, read, stream, write
+    from .lattice import Lattice, Lattices
+    from .text import Normalizer
+
+_HOMES = {
+    "InputError": "errors",
+    "Lattice": "lattice",
+    "Lattices": "lattice",
+    "Normalizer": "text",
+    "OptionError": "errors",
+    "UnknownFormat": "errors",
+    "WordtrustError": "errors",
+    "formats": "formats",
+    "read": "formats",
+    "stream": "formats",
+    "write": "formats",
+}
+
+__all__ = [
+    "InputError", "Lattice", "Lattices", "Normalizer", "OptionError", "UnknownFormat", "WordtrustError",
+    "formats", "read", "stream", "write",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'wordtrust' has no attribute {name!r}")
+    return getattr(import_module(f".{home}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,56 @@
+"""Everything wordtrust raises on purpose.
+
+WordtrustError
+├── InputError          a file, or an utterance in it, is not what it should be
+│   └── UnknownFormat   no known format fits the file
+└── OptionError         an option does not fit the input or another option
+"""
+
+from __future__ import annotations
+
+
+class WordtrustError(Exception):
+    """The root of all errors of this package; its text is meant for the user."""
+
+
+class OptionError(WordtrustError):
+    """An option has a value that cannot be used."""
+
+
+class InputError(WordtrustError):
+    """Bad input: says which file, which utterance, where in it, what was found, and what to do."""
+
+    def __init__(
+        self,
+        found: str,
+        *,
+        file: str = "",
+        utt: str = "",
+        place: str = "",
+        remedy: str = "",
+    ) -> None:
+        super().__init__(found, file, utt, place, remedy)
+        self.found = found
+        self.file = file
+        self.utt = utt
+        self.place = place
+        self.remedy = remedy
+
+    def at(self, *, file: str = "", utt: str = "", place: str = "") -> InputError:
+        """The same error, with what it did not know yet about where it happened."""
+        return type(self)(
+            self.found,
+            file=self.file or file,
+            utt=self.utt or utt,
+            place=self.place or place,
+            remedy=self.remedy,
+        )
+
+    def __str__(self) -> str:
+        where = [part for part in (self.file, self.place, self.utt and f"utterance {self.utt}") if part]
+        text = ", ".join(where) + (": " if where else "") + self.found
+        return f"{text}. {self.remedy}" if self.remedy else text
+
+
+class UnknownFormat(InputError):
+    """No format of ours fits this file."""

@@ -1,0 +1,151 @@
+"""Files of any recognizer to `Lattices` and back: one module a format, all through the lattice, never to each other.
+
+`read` and `stream` recognise the format by the content; `write` by the name of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from ..assemble import Problems
+from ..errors import InputError, OptionError, UnknownFormat
+from ..lattice import Lattices, concatenate
+from ..text import DEFAULT, Normalizer
+from .base import Format, ReadOptions, WriteOptions
+from .stream import HEAD, Stream, streams
+
+# In the order in which equally sure ones are tried.
+_MODULES = (
+    "store", "kaldi_text", "kaldi_binary", "kaldi_scp", "htk", "sphinx", "openfst", "jsonl", "nbest", "nbest_plain",
+    "ctm", "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "dot", "svg",
+)  # fmt: skip
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """All formats by name."""
+    from importlib.util import find_spec  # TEMPORARY while formats are being written
+
+    found = [
+        import_module(f".{name}", __name__).FORMAT for name in _MODULES if find_spec(f"{__name__}.{name}")
+    ]
+    return {each.name: each for each in found}
+
+
+def stream(
+    paths: str | Path | Iterable[str | Path],
+    options: ReadOptions = ReadOptions(),
+    problems: Problems | None = None,
+) -> Iterator[Lattices]:
+    """Batches of lattices out of any mix of files, folders and globs, in bounded memory.
+
+    Bad input raises an `InputError`, or goes to `problems` when that says to skip it.
+    """
+    problems = problems or Problems()
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    for source in streams(given):
+        try:
+            yield from _read_one(source, options.beside(source.path), problems)
+        except InputError as error:
+            problems.report(error.at(file=source.name))
+
+
+def read(
+    path: str | Path | Iterable[str | Path],
+    *,
+    format: str | None = None,  # noqa: A002  # the user's word for it
+    words: str | Path | None = None,
+    frame_length: float | None = None,
+    pick: str | None = None,
+    normalizer: Normalizer = DEFAULT,
+    skip_bad: bool = False,
+) -> Lattices:
+    """All lattices of a file, folder or pattern, in memory. For corpora larger than that use `stream`."""
+    options = ReadOptions(format, None if words is None else Path(words), frame_length, pick, normalizer)
+    batches = list(stream(path, options, Problems(skip=skip_bad)))
+    try:
+        return concatenate(batches)
+    except ValueError as error:
+        raise OptionError(f"{path}: {error}; wordtrust.stream gives them batch by batch") from None
+
+
+def write(
+    lattices: Lattices | Iterable[Lattices],
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002  # the user's word for it
+    options: WriteOptions = WriteOptions(),
+) -> None:
+    """Write lattices in the format that the name of `path` says (or `format`). Nothing half-written is left."""
+    path = Path(path)
+    writer = writable(path, format).write
+    assert writer is not None
+    writer([lattices] if isinstance(lattices, Lattices) else lattices, path, options)
+
+
+def writable(path: Path, name: str | None = None) -> Format:
+    """The format to write `path` in."""
+    known = {each.name: each for each in formats().values() if each.write}
+    if name is not None:
+        if name not in known:
+            raise OptionError(f"cannot write the format {name!r}; these can be written: {', '.join(known)}")
+        return known[name]
+    plain = path.name.lower().removesuffix(".gz")
+    for each in known.values():
+        if any(plain.endswith(suffix) for suffix in each.suffixes):
+            return each
+    if not path.suffix:
+        return known["store"]
+    listed = ", ".join(f"{'/'.join(each.suffixes)} ({each.name})" for each in known.values())
+    raise OptionError(f"{path}: the ending names no format that can be written. Known: {listed}; or use --to")
+
+
+def _read_one(source: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+    reader = recognise(source, options.format).read
+    assert reader is not None
+    yield from reader(source, options, problems)
+
+
+def recognise(source: Stream, family: str | None = None) -> Format:
+    """The format of a stream, by its first bytes; its name only breaks ties.
+
+    `family` narrows the choice: a format's name, or what comes before the hyphen ("kaldi" for "kaldi-text").
+    """
+    candidates = _candidates(family)
+    if len(candidates) == 1:
+        return candidates[0]
+    head = source.head(HEAD)
+    if not head and not source.path.is_dir():
+        raise source.error("the file is empty", remedy="Was the recognizer interrupted?")
+    name = source.name.lower().removesuffix(".gz")
+    sure = [
+        each.sniff(head, name) + 0.01 * any(name.endswith(suffix) for suffix in each.suffixes)
+        for each in candidates
+    ]
+    best = max(range(len(sure)), key=lambda place: sure[place])
+    if sure[best] < 0.5:
+        raise _unknown(source, head, candidates[best] if sure[best] > 0 else None)
+    return candidates[best]
+
+
+def _candidates(family: str | None) -> list[Format]:
+    readable = [each for each in formats().values() if each.read]
+    found = [each for each in readable if family in (None, each.name, each.name.partition("-")[0])]
+    if not found:
+        raise OptionError(
+            f"cannot read the format {family!r}; known: {', '.join(each.name for each in readable)}"
+        )
+    return found
+
+
+def _unknown(source: Stream, head: bytes, nearest: Format | None) -> UnknownFormat:
+    known = ", ".join(each.name for each in formats().values() if each.read)
+    guess = f"The nearest is {nearest.title}: try --format {nearest.name}. " if nearest else ""
+    return UnknownFormat(
+        f"no known format: it begins with {head[:40]!r}",
+        file=source.name,
+        remedy=f"{guess}Known formats: {known}",
+    )

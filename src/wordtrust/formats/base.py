@@ -1,0 +1,110 @@
+"""What a format is, and the options that readers and writers share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..assemble import Problems
+from ..errors import InputError, OptionError
+from ..lattice import Lattices
+from ..text import DEFAULT, Normalizer
+from .stream import Stream
+
+PICKS = ("total", "average")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read: None means "as the format has it, or as recognizer.json beside the file says"."""
+
+    format: str | None = None
+    words: Path | None = None  # symbol table: word ids to words
+    frame_length: float | None = None  # seconds
+    pick: str | None = None  # which N-best hypothesis the recognizer would print: total or average
+    normalizer: Normalizer = DEFAULT
+    max_arcs: int = (
+        2_000_000  # of one utterance; more is taken for damage, or for something that needs pruning
+    )
+
+    def __post_init__(self) -> None:
+        if self.frame_length is not None and not 0 < self.frame_length < 10:
+            raise OptionError(
+                f"the frame length is in seconds (0.01, or 0.03 for chain models), not {self.frame_length}"
+            )
+        if self.pick is not None and self.pick not in PICKS:
+            raise OptionError(f"pick is one of {', '.join(PICKS)}, not {self.pick!r}")
+
+    def beside(self, file: Path) -> ReadOptions:
+        """These options, with what recognizer.json and a words.txt in the file's folder say where they are silent."""
+        found = _recognizer_json(file.parent)
+        words = file.parent / str(found["words"]) if "words" in found else _words_file(file.parent)
+        return replace(
+            self,
+            format=self.format or found.get("format"),
+            words=self.words or words,
+            frame_length=self.frame_length or found.get("frame_length"),
+            pick=self.pick or found.get("pick"),
+        )
+
+    def too_many_arcs(self, arcs: int, **where: str) -> InputError:
+        """The error for an utterance over `max_arcs`."""
+        return InputError(
+            f"the lattice has {arcs:,} arcs, more than {self.max_arcs:,}",
+            remedy="Prune it (lattice-prune, a smaller lattice beam), or raise --max-arcs",
+            **where,
+        )
+
+
+def _words_file(folder: Path) -> Path | None:
+    candidates = (folder / "words.txt", folder / "words.txt.gz")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _recognizer_json(folder: Path) -> dict[str, Any]:
+    path = folder / "recognizer.json"
+    if not path.is_file():
+        return {}
+    remedy = 'It is an object such as {"format": "kaldi", "words": "words.txt", "frame_length": 0.03}'
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"not readable as JSON ({error})", file=str(path), remedy=remedy) from None
+    types: dict[str, tuple[type, ...]] = {
+        "format": (str,),
+        "words": (str,),
+        "pick": (str,),
+        "frame_length": (int, float),
+    }
+    if not isinstance(found, dict) or any(
+        key in found and (not isinstance(found[key], kind) or isinstance(found[key], bool))
+        for key, kind in types.items()
+    ):
+        raise InputError("a field has the wrong type", file=str(path), remedy=remedy)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How to write."""
+
+    frame_length: float = 0.01
+
+
+Reader = Callable[[Stream, ReadOptions, Problems], Iterator[Lattices]]
+Writer = Callable[[Iterable[Lattices], Path, WriteOptions], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format: how to recognise, read and write it."""
+
+    name: str  # on the command line: --format NAME
+    title: str  # for people
+    suffixes: tuple[str, ...]  # of file names, .gz taken off
+    sniff: Callable[[bytes, str], float]  # first bytes and file name: 0 (no) to 1 (surely), from the content
+    read: Reader | None = None
+    write: Writer | None = None

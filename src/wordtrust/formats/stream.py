@@ -1,0 +1,226 @@
+"""Bytes of an input file, whatever it is packed in, read once from front to back, never more than asked for.
+
+Files, folders, globs, tar and zip archives become a row of streams; gzip, bzip2 and xz are unpacked on the way,
+recognised by their first bytes. Whatever goes wrong with the bytes becomes an `InputError` that names file and place.
+"""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
+
+from ..errors import InputError
+
+HEAD = 1 << 16
+CHUNK = 1 << 22
+MAX_LINE = 1 << 28  # a longer one is not a text file
+MAX_DOCUMENT = 1 << 30
+STORE_FILE = "store.json"  # marks a folder as a store
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
+_SIDE_FILES = ("recognizer.json", "words.txt", "words.txt.gz", "symbols.txt")
+_BYTE_ERRORS = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    RuntimeError,
+)
+
+
+class Stream:
+    """The unpacked bytes of one input. `head` looks ahead; `read`, `lines` and `document` consume."""
+
+    def __init__(self, raw: BinaryIO, name: str, path: Path) -> None:
+        self.name = name  # for messages: the path, or archive:member
+        self.path = path  # on disk; of the archive for its members
+        self._raw = raw
+        self._buffer = b""
+        self._offset = 0  # bytes fetched so far
+        self._ended = False
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folders and endings: the utterance, where a file holds one."""
+        name = PurePosixPath(self.name.replace("\\", "/").rpartition(":")[2]).name
+        for suffix in (".gz", ".bz2", ".xz"):
+            name = name.removesuffix(suffix)
+        return PurePosixPath(name).stem or name
+
+    def head(self, size: int = HEAD) -> bytes:
+        """The first bytes that are left, without consuming them."""
+        while len(self._buffer) < size and not self._ended:
+            self._buffer += self._fetch(size - len(self._buffer))
+        return self._buffer[:size]
+
+    def read(self, size: int = CHUNK) -> bytes:
+        """Up to `size` bytes, b"" at the end."""
+        if self._buffer:
+            taken, self._buffer = self._buffer[:size], self._buffer[size:]
+            return taken
+        return b"" if self._ended else self._fetch(size)
+
+    def chunks(self, size: int = CHUNK) -> Iterator[bytes]:
+        """All that is left, piece by piece."""
+        while chunk := self.read(size):
+            yield chunk
+
+    def document(self, limit: int = MAX_DOCUMENT) -> bytes:
+        """All that is left at once, at most `limit` bytes."""
+        parts, size = [], 0
+        for chunk in self.chunks():
+            parts.append(chunk)
+            size += len(chunk)
+            if size > limit:
+                raise self.error(
+                    f"the file is larger than {limit:,} bytes unpacked", remedy="Split it by utterance"
+                )
+        return b"".join(parts)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Numbered lines (from 1), without their line ends."""
+        number, rest = 0, b""
+        for chunk in self.chunks():
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                number += 1
+                yield number, line.removesuffix(b"\r")
+            if len(rest) > MAX_LINE:
+                raise self.error(
+                    "a line is longer than 268 MB", place=f"line {number + 1}", remedy="Is this a text file?"
+                )
+        if rest:
+            yield number + 1, rest.removesuffix(b"\r")
+
+    def error(self, found: str, *, utt: str = "", place: str = "", remedy: str = "") -> InputError:
+        """An error about this input."""
+        return InputError(found, file=self.name, utt=utt, place=place, remedy=remedy)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._raw.close()
+
+    def _fetch(self, size: int) -> bytes:
+        try:
+            data = self._raw.read(size)
+        except _BYTE_ERRORS as error:
+            self._ended = True
+            raise self.error(
+                f"cannot be read on: {str(error) or type(error).__name__}",
+                place=f"byte {self._offset} of the unpacked data",
+                remedy="The file is cut off or damaged; copy or make it again",
+            ) from None
+        self._offset += len(data)
+        self._ended = not data
+        return data
+
+
+def unpacked(raw: BinaryIO, name: str, path: Path) -> Stream:
+    """A stream over `raw`, through gzip, bzip2 or xz where its first bytes say so."""
+    stream = Stream(raw, name, path)
+    for _ in range(2):  # packed twice happens; more is an attack
+        kind = next((kind for magic, kind in _PACKED.items() if stream.head(8).startswith(magic)), None)
+        if kind is None:
+            return stream
+        stream = Stream(_unpacker(kind, stream), name, path)
+    return stream
+
+
+class _Readable:
+    """A stream as a file object, for the libraries that unpack."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(size) if size >= 0 else self._stream.document()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _unpacker(kind: str, stream: Stream) -> BinaryIO:
+    from isal import igzip
+
+    file = cast(BinaryIO, _Readable(stream))
+    if kind == "gzip":
+        return cast(BinaryIO, igzip.IGzipFile(fileobj=file, mode="rb"))
+    return cast(BinaryIO, bz2.BZ2File(file) if kind == "bzip2" else lzma.LZMAFile(file))
+
+
+def streams(paths: Iterable[str | Path]) -> Iterator[Stream]:
+    """All inputs that `paths` (files, folders, globs) name, archives opened. Use each before asking for the next."""
+    for given in paths:
+        for path in _files(given):
+            yield from _inside(path)
+
+
+def _files(given: str | Path) -> list[Path]:
+    path = Path(given)
+    if path.is_dir():
+        return [path] if (path / STORE_FILE).is_file() else _folder(path)
+    if path.exists():
+        return [path]
+    found = sorted(Path(name) for name in glob.glob(str(given), recursive=True))
+    if not found:
+        raise InputError("no such file, folder or pattern", file=str(given), remedy="Check the path")
+    return [file for each in found for file in ([each] if each.is_file() else _files(each))]
+
+
+def _folder(folder: Path) -> list[Path]:
+    files: list[Path] = []
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith(".") or entry.name in _SIDE_FILES:
+            continue
+        files += _files(entry) if entry.is_dir() else [entry]
+    return files
+
+
+def _inside(path: Path) -> Iterator[Stream]:
+    if path.is_dir():  # a store: its reader opens the files
+        yield Stream(cast(BinaryIO, open("/dev/null", "rb")), str(path), path)
+        return
+    try:
+        raw = path.open("rb")
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(path)) from None
+    with raw:
+        stream = unpacked(raw, str(path), path)
+        if stream.head(4) == b"PK\x03\x04":
+            yield from _zip_members(path)
+        elif stream.head(512)[257:262] == b"ustar":
+            yield from _tar_members(stream)
+        else:
+            yield stream
+
+
+def _tar_members(stream: Stream) -> Iterator[Stream]:
+    try:
+        with tarfile.open(fileobj=cast(BinaryIO, _Readable(stream)), mode="r|") as archive:
+            for member in archive:
+                file = archive.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    yield unpacked(cast(BinaryIO, file), f"{stream.name}:{member.name}", stream.path)
+    except tarfile.TarError as error:
+        raise stream.error(f"the tar archive is damaged: {error}", remedy="Make it again") from None
+
+
+def _zip_members(path: Path) -> Iterator[Stream]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                if not member.is_dir():
+                    with archive.open(member) as file:
+                        yield unpacked(cast(BinaryIO, file), f"{path}:{member.filename}", path)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise InputError(
+            f"the zip archive cannot be read: {error}", file=str(path), remedy="Make it again"
+        ) from None

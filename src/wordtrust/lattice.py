@@ -1,0 +1,374 @@
+"""The lattice: what a recognizer knows about an utterance, as immutable arrays of nodes and arcs.
+
+`Lattices` is the batch form that readers make and kernels run over: the arrays of many utterances end to end,
+with offsets. `Lattice` is one utterance of it, a view that copies nothing. Both are made by `wordtrust.assemble`,
+which checks what this module promises:
+
+- nodes are in topological order (by time, then depth): the first is the start, the last the end, and every arc
+  goes from a smaller to a larger node number; arcs are sorted by source node, else in the order of the file;
+- every node and arc lies on a path from start to end, every score is finite, no arc runs backwards in time;
+- scores are natural logarithms, larger is better; a score that the recognizer did not give is None.
+
+This module knows no format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Times = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+ARC_SCORES = ("acoustic", "transition", "posterior")
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """How a recognizer weighs its own scores: acoustic * a + transition * t + word_penalty per word."""
+
+    acoustic: float = 1.0
+    transition: float = 1.0
+    word_penalty: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where lattices come from: the file, its format, and whether word times were given or made up."""
+
+    file: str = ""
+    format: str = ""
+    times: str = "given"  # or "aligned": one second a word, along the best hypothesis
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What reading did to each utterance, as one array each."""
+
+    place: Offsets  # line (text) or byte (binary) where the utterance starts in its file
+    trimmed_nodes: Ints  # on no path from start to end
+    trimmed_arcs: Ints
+    spread_words: Ints  # words of no length that took time from their neighbours
+
+    @classmethod
+    def none(cls, utterances: int) -> Facts:
+        """Nothing was done."""
+        zeros = np.zeros(utterances, np.int32)
+        return cls(np.zeros(utterances, np.int64), zeros, zeros, zeros)
+
+    def __getitem__(self, rows: slice | NDArray[Any]) -> Facts:
+        return Facts(
+            self.place[rows], self.trimmed_nodes[rows], self.trimmed_arcs[rows], self.spread_words[rows]
+        )
+
+
+class Vocabulary:
+    """Strings by number, shared by all lattices of a reader. Number 0 is the empty string: no word.
+
+    It only grows, so a number once given keeps its meaning.
+    """
+
+    __slots__ = ("_ids", "strings")
+
+    def __init__(self, strings: Iterable[str] = ()) -> None:
+        self.strings: list[str] = [""]
+        self._ids: dict[str, int] = {"": 0}
+        for string in strings:
+            self.id(string)
+
+    def id(self, string: str) -> int:
+        """The number of `string`, a new one if it was not seen before."""
+        number = self._ids.get(string)
+        if number is None:
+            number = self._ids[string] = len(self.strings)
+            self.strings.append(string)
+        return number
+
+    def __getitem__(self, number: int) -> str:
+        return self.strings[number]
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+    def lookup(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """The strings of many numbers."""
+        strings = self.strings
+        return tuple(strings[number] for number in numbers)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lattice:
+    """One utterance: nodes with times, arcs with words and scores. Compare with `equals`."""
+
+    utt: str
+    time: Times  # [nodes] seconds, never falling; time[0] is the start, time[-1] the end
+    source: Ints  # [arcs] node numbers
+    target: Ints
+    word: Ints  # [arcs] normalised word, a number in `vocabulary`; 0 where no word is said
+    surface: Ints  # [arcs] the word as the recognizer wrote it, likewise
+    vocabulary: Vocabulary
+    acoustic: Floats | None = None  # log p(X|e)
+    transition: Floats | None = None  # log P(e|v): language and pronunciation model
+    posterior: Floats | None = None  # P(e|X), where the recognizer itself gave one
+    picked: Flags | None = None  # the arcs of the recognizer's own choice, where it is not the best path
+    extra: Mapping[str, Floats] = field(default_factory=dict)  # further evidence per arc, by name
+    scales: Scales = Scales()
+    origin: Origin = Origin()
+    facts: Facts = field(default_factory=lambda: Facts.none(1))
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.time)
+
+    @property
+    def arcs(self) -> int:
+        """How many arcs there are."""
+        return len(self.source)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from start to end."""
+        return float(self.time[-1] - self.time[0])
+
+    @property
+    def silence(self) -> Flags:
+        """Which arcs say no word."""
+        return self.word == 0
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The normalised word of every arc, "" where none is said."""
+        return self.vocabulary.lookup(self.word.tolist())
+
+    @cached_property
+    def surfaces(self) -> tuple[str, ...]:
+        """What the recognizer wrote on every arc."""
+        return self.vocabulary.lookup(self.surface.tolist())
+
+    def scores(self) -> Floats:
+        """Each arc's score as its recognizer weighs it: scaled scores, or else the log of the posterior."""
+        from .decode import arc_scores
+
+        return arc_scores(self)
+
+    def one_best(self) -> tuple[int, ...]:
+        """The arcs of what the recognizer itself would print, in order."""
+        from .decode import one_best
+
+        return tuple(one_best(self.batch()).arcs.tolist())
+
+    @property
+    def text(self) -> str:
+        """What the recognizer itself would print, with its own spelling."""
+        from .text import join_surfaces
+
+        return join_surfaces(self.surfaces[arc] for arc in self.one_best() if self.word[arc])
+
+    def batch(self) -> Lattices:
+        """This lattice as a batch of one."""
+        return Lattices(
+            utts=(self.utt,),
+            node_offsets=np.array([0, self.nodes], np.int64),
+            arc_offsets=np.array([0, self.arcs], np.int64),
+            **{name: getattr(self, name) for name in _SHARED_FIELDS},
+        )
+
+    def equals(self, other: Lattice, *, tolerance: float = 0.0) -> bool:
+        """Same graph, words and times, and the same scores up to `tolerance`; origin does not count."""
+        if (self.utt, self.nodes, self.arcs) != (other.utt, other.nodes, other.arcs):
+            return False
+        exact = ("source", "target")
+        return (
+            all(np.array_equal(getattr(self, name), getattr(other, name)) for name in exact)
+            and self.words == other.words
+            and self.surfaces == other.surfaces
+            and _close(self.time, other.time, tolerance)
+            and all(_close(getattr(self, n), getattr(other, n), tolerance) for n in (*ARC_SCORES, "picked"))
+            and self.extra.keys() == other.extra.keys()
+            and all(_close(self.extra[name], other.extra[name], tolerance) for name in self.extra)
+            and self.scales == other.scales
+        )
+
+    def __repr__(self) -> str:
+        given = [name for name in ARC_SCORES if getattr(self, name) is not None]
+        return (
+            f"<Lattice {self.utt}: {self.nodes} nodes, {self.arcs} arcs, {self.duration:.2f} s, "
+            f"{' + '.join(given) or 'no scores'}\n  {self.text or '(no words)'}>"
+        )
+
+    def to_dot(self) -> str:
+        """The lattice as a Graphviz file."""
+        from .draw import to_dot
+
+        return to_dot(self)
+
+    def to_svg(self) -> str:
+        """The lattice as a picture, drawn over a time axis."""
+        from .draw import to_svg
+
+        return to_svg(self)
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+
+def _close(mine: NDArray[Any] | None, theirs: NDArray[Any] | None, tolerance: float) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    if mine.dtype == bool or tolerance == 0:
+        return np.array_equal(mine, theirs)
+    return bool(np.allclose(mine, theirs, rtol=tolerance, atol=tolerance))
+
+
+_SHARED_FIELDS = (
+    "time", "source", "target", "word", "surface", "vocabulary", "acoustic", "transition", "posterior", "picked",
+    "extra", "scales", "origin", "facts",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lattices(Sequence[Lattice]):
+    """Many utterances, their arrays end to end. `source` and `target` count from each utterance's first node."""
+
+    utts: tuple[str, ...]
+    node_offsets: Offsets  # [utterances + 1] utterance u has nodes node_offsets[u] to node_offsets[u + 1]
+    arc_offsets: Offsets
+    time: Times
+    source: Ints
+    target: Ints
+    word: Ints
+    surface: Ints
+    vocabulary: Vocabulary
+    acoustic: Floats | None = None
+    transition: Floats | None = None
+    posterior: Floats | None = None
+    picked: Flags | None = None
+    extra: Mapping[str, Floats] = field(default_factory=dict)
+    scales: Scales = Scales()
+    origin: Origin = Origin()
+    facts: Facts = field(default_factory=lambda: Facts.none(0))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+        for array in (*self.arrays().values(), self.node_offsets, self.arc_offsets, self.time):
+            array.flags.writeable = False
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that has one entry per arc and is there, by name."""
+        names = ("source", "target", "word", "surface", *ARC_SCORES, "picked")
+        found = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return found | dict(self.extra)
+
+    def __len__(self) -> int:
+        return len(self.utts)
+
+    @overload
+    def __getitem__(self, index: int | str) -> Lattice: ...
+    @overload
+    def __getitem__(self, index: slice) -> Lattices: ...
+
+    def __getitem__(self, index: int | str | slice) -> Lattice | Lattices:
+        if isinstance(index, slice):
+            return self._slice(*index.indices(len(self)))
+        number = self._number(index) if isinstance(index, str) else range(len(self))[index]
+        return self._view(number)
+
+    def _number(self, utt: str) -> int:
+        try:
+            return self.utts.index(utt)
+        except ValueError:
+            raise KeyError(f"no utterance {utt!r} among {len(self)}") from None
+
+    def _view(self, number: int) -> Lattice:
+        nodes = slice(self.node_offsets[number], self.node_offsets[number + 1])
+        arcs = slice(self.arc_offsets[number], self.arc_offsets[number + 1])
+        return Lattice(utt=self.utts[number], **self._part(nodes, arcs, slice(number, number + 1)))
+
+    def _slice(self, start: int, stop: int, step: int) -> Lattices:
+        if step != 1:
+            raise IndexError("a batch of lattices can only be sliced in steps of 1")
+        stop = max(start, stop)
+        node_offsets, arc_offsets = self.node_offsets[start : stop + 1], self.arc_offsets[start : stop + 1]
+        nodes, arcs = slice(node_offsets[0], node_offsets[-1]), slice(arc_offsets[0], arc_offsets[-1])
+        return Lattices(
+            utts=self.utts[start:stop],
+            node_offsets=node_offsets - node_offsets[0],
+            arc_offsets=arc_offsets - arc_offsets[0],
+            **self._part(nodes, arcs, slice(start, stop)),
+        )
+
+    def _part(self, nodes: slice, arcs: slice, rows: slice) -> dict[str, Any]:
+        part: dict[str, Any] = {name: getattr(self, name) for name in _SHARED_FIELDS}
+        part["time"] = self.time[nodes]
+        for name in ("source", "target", "word", "surface", *ARC_SCORES, "picked"):
+            part[name] = None if part[name] is None else part[name][arcs]
+        part["extra"] = {name: values[arcs] for name, values in self.extra.items()}
+        part["facts"] = self.facts[rows]
+        return part
+
+    def __iter__(self) -> Iterator[Lattice]:
+        return (self._view(number) for number in range(len(self)))
+
+    def __repr__(self) -> str:
+        listed = "".join(f"\n  {lattice!r}" for lattice in self[:3]) + ("\n  ..." if len(self) > 3 else "")
+        return f"<Lattices: {len(self)} utterances, {len(self.time)} nodes, {len(self.source)} arcs{listed}>"
+
+
+def concatenate(batches: Iterable[Lattices]) -> Lattices:
+    """One batch out of many. Scores that some of them lack are an error: absent is not zero."""
+    parts = [batch for batch in batches if len(batch)]
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _empty()
+    layouts = {tuple(sorted(part.arrays())) for part in parts}
+    if len(layouts) > 1 or len({part.scales for part in parts}) > 1:
+        raise ValueError(
+            "these lattices have different scores or scales and cannot share arrays; keep them apart"
+        )
+    vocabulary = parts[0].vocabulary
+    arcs = {name: np.concatenate([part.arrays()[name] for part in parts]) for name in parts[0].arrays()}
+    for name in ("word", "surface"):
+        arcs[name] = np.concatenate([_renumber(part, name, vocabulary) for part in parts])
+    extra = {name: arcs.pop(name) for name in parts[0].extra}
+    facts = [part.facts for part in parts]
+    return replace(
+        parts[0],
+        utts=tuple(utt for part in parts for utt in part.utts),
+        node_offsets=_joined_offsets([part.node_offsets for part in parts]),
+        arc_offsets=_joined_offsets([part.arc_offsets for part in parts]),
+        time=np.concatenate([part.time for part in parts]),
+        extra=extra,
+        facts=Facts(*(np.concatenate([getattr(f, n) for f in facts]) for n in Facts.__slots__)),
+        **arcs,
+    )
+
+
+def _empty() -> Lattices:
+    offsets, ints = np.zeros(1, np.int64), np.zeros(0, np.int32)
+    return Lattices((), offsets, offsets.copy(), np.zeros(0), ints, ints, ints, ints, Vocabulary())
+
+
+def _renumber(part: Lattices, name: str, vocabulary: Vocabulary) -> Ints:
+    numbers: Ints = getattr(part, name)
+    if part.vocabulary is vocabulary or not len(numbers):
+        return numbers
+    used, places = np.unique(numbers, return_inverse=True)
+    table = np.array([vocabulary.id(part.vocabulary[number]) for number in used.tolist()], np.int32)
+    return table[places]
+
+
+def _joined_offsets(offsets: Sequence[Offsets]) -> Offsets:
+    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in offsets]))]).astype(
+        np.int64
+    )
