@@ -166,9 +166,7 @@ def _describe(raw: RawLattices, number: int, status: int, about: int) -> tuple[s
     elif status == graph.DANGLING and about < 0:
         found = f"start node {start} or end node {end} is not among the {nodes} nodes"
     elif status == graph.DANGLING:
-        found = (
-            f"arc {about} goes from node {raw.source[arc]} to {raw.target[arc]}, but there are {nodes} nodes"
-        )
+        found = f"arc {about} goes from node {raw.source[arc]} to {raw.target[arc]}, but there are {nodes} nodes"
     elif status == graph.BACKWARDS:
         found = f"arc {about} (node {raw.source[arc]} to {raw.target[arc]}) runs backwards in time"
     elif status == graph.NO_PATH:

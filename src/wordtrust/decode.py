@@ -70,7 +70,5 @@ def best_paths(lattices: Lattices, score: Floats) -> Paths:
     """The path of the largest total `score` through each lattice."""
     path = np.empty(max(1, len(lattices.time)), np.int32)
     offsets = np.zeros(len(lattices) + 1, np.int64)
-    _best_paths(
-        lattices.node_offsets, lattices.arc_offsets, lattices.source, lattices.target, score, path, offsets
-    )
+    _best_paths(lattices.node_offsets, lattices.arc_offsets, lattices.source, lattices.target, score, path, offsets)
     return Paths(offsets, path[: offsets[-1]])

@@ -31,9 +31,7 @@ def _by_key(key: Ints, size: int, first: Offsets, order: Offsets) -> None:
 
 
 @compiled
-def _reach(
-    begin: int, other: Ints, first: Offsets, order: Offsets, seen: Ints, bit: int, stack: Offsets
-) -> None:
+def _reach(begin: int, other: Ints, first: Offsets, order: Offsets, seen: Ints, bit: int, stack: Offsets) -> None:
     """Mark with `bit` every node that can be reached from `begin` along arcs listed by `first` and `order`."""
     stack[0] = begin
     seen[begin] |= bit

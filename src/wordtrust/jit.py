@@ -16,17 +16,17 @@ def compiled(function: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
-class _CompileListener(event.Listener):  # type: ignore[misc]  # numba has no type hints
+class _CompileListener(event.Listener):
     def __init__(self, tell: Callable[[], None]) -> None:
         self._tell: Callable[[], None] | None = tell
 
-    def on_start(self, event: object) -> None:
+    def on_start(self, event: object) -> None:  # noqa: ARG002  # numba's signature
         if self._tell:
             self._tell()
         self._tell = None
 
     def on_end(self, event: object) -> None:
-        pass
+        """Nothing to do."""
 
 
 def tell_before_compiling(tell: Callable[[], None]) -> None:

@@ -66,9 +66,7 @@ class Facts:
         return cls(np.zeros(utterances, np.int64), zeros, zeros, zeros)
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> Facts:
-        return Facts(
-            self.place[rows], self.trimmed_nodes[rows], self.trimmed_arcs[rows], self.spread_words[rows]
-        )
+        return Facts(self.place[rows], self.trimmed_nodes[rows], self.trimmed_arcs[rows], self.spread_words[rows])
 
 
 class Vocabulary:
@@ -143,7 +141,8 @@ class Lattice:
     @property
     def silence(self) -> Flags:
         """Which arcs say no word."""
-        return self.word == 0
+        silent: Flags = self.word == 0
+        return silent
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -333,14 +332,12 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         return _empty()
     layouts = {tuple(sorted(part.arrays())) for part in parts}
     if len(layouts) > 1 or len({part.scales for part in parts}) > 1:
-        raise ValueError(
-            "these lattices have different scores or scales and cannot share arrays; keep them apart"
-        )
+        raise ValueError("these lattices have different scores or scales and cannot share arrays; keep them apart")
     vocabulary = parts[0].vocabulary
     arcs = {name: np.concatenate([part.arrays()[name] for part in parts]) for name in parts[0].arrays()}
     for name in ("word", "surface"):
         arcs[name] = np.concatenate([_renumber(part, name, vocabulary) for part in parts])
-    extra = {name: arcs.pop(name) for name in parts[0].extra}
+    arcs_of: dict[str, Any] = {name: values for name, values in arcs.items() if name not in parts[0].extra}
     facts = [part.facts for part in parts]
     return replace(
         parts[0],
@@ -348,9 +345,9 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         node_offsets=_joined_offsets([part.node_offsets for part in parts]),
         arc_offsets=_joined_offsets([part.arc_offsets for part in parts]),
         time=np.concatenate([part.time for part in parts]),
-        extra=extra,
+        extra={name: arcs[name] for name in parts[0].extra},
         facts=Facts(*(np.concatenate([getattr(f, n) for f in facts]) for n in Facts.__slots__)),
-        **arcs,
+        **arcs_of,
     )
 
 
@@ -369,6 +366,4 @@ def _renumber(part: Lattices, name: str, vocabulary: Vocabulary) -> Ints:
 
 
 def _joined_offsets(offsets: Sequence[Offsets]) -> Offsets:
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in offsets]))]).astype(
-        np.int64
-    )
+    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in offsets]))]).astype(np.int64)

@@ -107,9 +107,7 @@ def _split(token: str, *, whole_number: bool) -> list[tuple[str, str]]:
     """Cut a token into (word characters, surface with the punctuation around them)."""
     plain = _APOSTROPHES.sub("'", token)
     number = _NUMBER.search(plain) if whole_number else None
-    spans = (
-        [number.span()] if number and not _word_spans(plain[: number.start()] + plain[number.end() :]) else []
-    )
+    spans = [number.span()] if number and not _word_spans(plain[: number.start()] + plain[number.end() :]) else []
     spans = spans or _word_spans(plain)
     # Punctuation belongs to the piece before it (`Middle-` `earth.`), leading punctuation to the first.
     cuts = [0, *(start for start, _ in spans[1:]), len(token)]

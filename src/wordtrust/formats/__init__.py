@@ -15,7 +15,7 @@ from ..errors import InputError, OptionError, UnknownFormat
 from ..lattice import Lattices, concatenate
 from ..text import DEFAULT, Normalizer
 from .base import Format, ReadOptions, WriteOptions
-from .stream import HEAD, Stream, streams
+from .inputs import HEAD, Stream, streams
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
@@ -29,9 +29,7 @@ def formats() -> dict[str, Format]:
     """All formats by name."""
     from importlib.util import find_spec  # TEMPORARY while formats are being written
 
-    found = [
-        import_module(f".{name}", __name__).FORMAT for name in _MODULES if find_spec(f"{__name__}.{name}")
-    ]
+    found = [import_module(f".{name}", __name__).FORMAT for name in _MODULES if find_spec(f"{__name__}.{name}")]
     return {each.name: each for each in found}
 
 
@@ -122,8 +120,7 @@ def recognise(source: Stream, family: str | None = None) -> Format:
         raise source.error("the file is empty", remedy="Was the recognizer interrupted?")
     name = source.name.lower().removesuffix(".gz")
     sure = [
-        each.sniff(head, name) + 0.01 * any(name.endswith(suffix) for suffix in each.suffixes)
-        for each in candidates
+        each.sniff(head, name) + 0.01 * any(name.endswith(suffix) for suffix in each.suffixes) for each in candidates
     ]
     best = max(range(len(sure)), key=lambda place: sure[place])
     if sure[best] < 0.5:
@@ -135,9 +132,7 @@ def _candidates(family: str | None) -> list[Format]:
     readable = [each for each in formats().values() if each.read]
     found = [each for each in readable if family in (None, each.name, each.name.partition("-")[0])]
     if not found:
-        raise OptionError(
-            f"cannot read the format {family!r}; known: {', '.join(each.name for each in readable)}"
-        )
+        raise OptionError(f"cannot read the format {family!r}; known: {', '.join(each.name for each in readable)}")
     return found
 
 

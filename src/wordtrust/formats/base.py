@@ -12,7 +12,7 @@ from ..assemble import Problems
 from ..errors import InputError, OptionError
 from ..lattice import Lattices
 from ..text import DEFAULT, Normalizer
-from .stream import Stream
+from .inputs import Stream
 
 PICKS = ("total", "average")
 
@@ -26,9 +26,7 @@ class ReadOptions:
     frame_length: float | None = None  # seconds
     pick: str | None = None  # which N-best hypothesis the recognizer would print: total or average
     normalizer: Normalizer = DEFAULT
-    max_arcs: int = (
-        2_000_000  # of one utterance; more is taken for damage, or for something that needs pruning
-    )
+    max_arcs: int = 2_000_000  # of one utterance; more is taken for damage, or for something that needs pruning
 
     def __post_init__(self) -> None:
         if self.frame_length is not None and not 0 < self.frame_length < 10:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import glob
+import io
 import lzma
 import tarfile
 import zipfile
@@ -80,9 +81,7 @@ class Stream:
             parts.append(chunk)
             size += len(chunk)
             if size > limit:
-                raise self.error(
-                    f"the file is larger than {limit:,} bytes unpacked", remedy="Split it by utterance"
-                )
+                raise self.error(f"the file is larger than {limit:,} bytes unpacked", remedy="Split it by utterance")
         return b"".join(parts)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -186,7 +185,7 @@ def _folder(folder: Path) -> list[Path]:
 
 def _inside(path: Path) -> Iterator[Stream]:
     if path.is_dir():  # a store: its reader opens the files
-        yield Stream(cast(BinaryIO, open("/dev/null", "rb")), str(path), path)
+        yield Stream(io.BytesIO(), str(path), path)
         return
     try:
         raw = path.open("rb")
@@ -221,6 +220,4 @@ def _zip_members(path: Path) -> Iterator[Stream]:
                     with archive.open(member) as file:
                         yield unpacked(cast(BinaryIO, file), f"{path}:{member.filename}", path)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise InputError(
-            f"the zip archive cannot be read: {error}", file=str(path), remedy="Make it again"
-        ) from None
+        raise InputError(f"the zip archive cannot be read: {error}", file=str(path), remedy="Make it again") from None
