@@ -48,6 +48,7 @@ class Origin:
     file: str = ""
     format: str = ""
     times: str = "given"  # or "aligned": one second a word, along the best hypothesis
+    frame_length: float | None = None  # seconds, where the format counts time in frames
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ JOINER = "\u2060"
 
 _BRACKETED = re.compile(r"<.*>|\[.*\]|\{.*\}|\+\+.*\+\+|\(\(.*\)\)", re.DOTALL)
 _APOSTROPHES = re.compile("[\u2018\u2019\u201b\u02bc\u02b9\uff07\u00b4`]")
-_NUMBER = re.compile(r"[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+")
+_GROUPED = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
+_NUMBER = re.compile(r"[0-9]{1,3}(?:'[0-9]{3})+|[0-9]+")
 
 
 def is_mark(token: str) -> bool:
@@ -99,16 +100,16 @@ class Normalizer:
     def _spell(self, word: str, surface: str) -> list[tuple[str, str]]:
         if not (self.digits and _NUMBER.fullmatch(word)):
             return [(word, surface)]
-        spoken = spell_number(word.replace(",", ""))
+        spoken = spell_number(word.replace("'", ""))
         return [(spoken[0], surface)] + [(part, "") for part in spoken[1:]]
 
 
 def _split(token: str, *, whole_number: bool) -> list[tuple[str, str]]:
     """Cut a token into (word characters, surface with the punctuation around them)."""
     plain = _APOSTROPHES.sub("'", token)
-    number = _NUMBER.search(plain) if whole_number else None
-    spans = [number.span()] if number and not _word_spans(plain[: number.start()] + plain[number.end() :]) else []
-    spans = spans or _word_spans(plain)
+    if whole_number:  # an apostrophe between digits keeps them together: 1,234 is one number
+        plain = _GROUPED.sub(lambda match: match[0].replace(",", "'"), plain)
+    spans = _word_spans(plain)
     # Punctuation belongs to the piece before it (`Middle-` `earth.`), leading punctuation to the first.
     cuts = [0, *(start for start, _ in spans[1:]), len(token)]
     joiners = [JOINER] * (len(spans) - 1) + [""]

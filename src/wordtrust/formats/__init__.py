@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -37,14 +37,17 @@ def stream(
     paths: str | Path | Iterable[str | Path],
     options: ReadOptions = ReadOptions(),
     problems: Problems | None = None,
+    *,
+    watch: Callable[[int], None] | None = None,
 ) -> Iterator[Lattices]:
     """Batches of lattices out of any mix of files, folders and globs, in bounded memory.
 
-    Bad input raises an `InputError`, or goes to `problems` when that says to skip it.
+    Bad input raises an `InputError`, or goes to `problems` when that says to skip it. `watch` is told the number of
+    bytes after every read.
     """
     problems = problems or Problems()
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    for source in streams(given):
+    for source in streams(given, watch):
         try:
             yield from _read_one(source, options.beside(source.path), problems)
         except InputError as error:

@@ -89,7 +89,12 @@ def _recognizer_json(folder: Path) -> dict[str, Any]:
 class WriteOptions:
     """How to write."""
 
-    frame_length: float = 0.01
+    frame_length: float | None = None  # seconds; None: what the lattices were read with, else 0.01
+
+
+def never(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
+    """The sniffer of formats that are only written."""
+    return 0.0
 
 
 Reader = Callable[[Stream, ReadOptions, Problems], Iterator[Lattices]]

@@ -13,7 +13,7 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
@@ -40,10 +40,13 @@ _BYTE_ERRORS = (
 class Stream:
     """The unpacked bytes of one input. `head` looks ahead; `read`, `lines` and `document` consume."""
 
-    def __init__(self, raw: BinaryIO, name: str, path: Path) -> None:
+    def __init__(
+        self, raw: BinaryIO, name: str, path: Path, watch: Callable[[int], None] | None = None
+    ) -> None:
         self.name = name  # for messages: the path, or archive:member
         self.path = path  # on disk; of the archive for its members
         self._raw = raw
+        self._watch = watch
         self._buffer = b""
         self._offset = 0  # bytes fetched so far
         self._ended = False
@@ -118,13 +121,15 @@ class Stream:
                 remedy="The file is cut off or damaged; copy or make it again",
             ) from None
         self._offset += len(data)
+        if self._watch:
+            self._watch(len(data))
         self._ended = not data
         return data
 
 
-def unpacked(raw: BinaryIO, name: str, path: Path) -> Stream:
+def unpacked(raw: BinaryIO, name: str, path: Path, watch: Callable[[int], None] | None = None) -> Stream:
     """A stream over `raw`, through gzip, bzip2 or xz where its first bytes say so."""
-    stream = Stream(raw, name, path)
+    stream = Stream(raw, name, path, watch)
     for _ in range(2):  # packed twice happens; more is an attack
         kind = next((kind for magic, kind in _PACKED.items() if stream.head(8).startswith(magic)), None)
         if kind is None:
@@ -155,11 +160,11 @@ def _unpacker(kind: str, stream: Stream) -> BinaryIO:
     return cast(BinaryIO, bz2.BZ2File(file) if kind == "bzip2" else lzma.LZMAFile(file))
 
 
-def streams(paths: Iterable[str | Path]) -> Iterator[Stream]:
+def streams(paths: Iterable[str | Path], watch: Callable[[int], None] | None = None) -> Iterator[Stream]:
     """All inputs that `paths` (files, folders, globs) name, archives opened. Use each before asking for the next."""
     for given in paths:
         for path in _files(given):
-            yield from _inside(path)
+            yield from _inside(path, watch)
 
 
 def _files(given: str | Path) -> list[Path]:
@@ -183,7 +188,7 @@ def _folder(folder: Path) -> list[Path]:
     return files
 
 
-def _inside(path: Path) -> Iterator[Stream]:
+def _inside(path: Path, watch: Callable[[int], None] | None) -> Iterator[Stream]:
     if path.is_dir():  # a store: its reader opens the files
         yield Stream(io.BytesIO(), str(path), path)
         return
@@ -192,7 +197,7 @@ def _inside(path: Path) -> Iterator[Stream]:
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(path)) from None
     with raw:
-        stream = unpacked(raw, str(path), path)
+        stream = unpacked(raw, str(path), path, watch)
         if stream.head(4) == b"PK\x03\x04":
             yield from _zip_members(path)
         elif stream.head(512)[257:262] == b"ustar":

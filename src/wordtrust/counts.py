@@ -1,0 +1,96 @@
+"""What there is in lattices: counts that add up over batches, files and recognizers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from .decode import one_best
+from .lattice import ARC_SCORES, Lattices
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counts of a set of utterances; `+` joins two sets, `Counts()` is the empty one."""
+
+    utterances: int = 0
+    nodes: int = 0
+    arcs: int = 0
+    words: int = 0  # of the 1-best
+    word_arcs: int = 0  # arcs that say a word
+    duration: float = 0.0  # seconds
+    trimmed_nodes: int = 0
+    trimmed_arcs: int = 0
+    spread_words: int = 0
+    largest: int = 0  # arcs of the largest lattice
+    aligned: int = 0  # utterances whose word times were made up
+    formats: Counter[str] = field(default_factory=Counter)  # utterances of each
+    scores: Counter[str] = field(default_factory=Counter)  # utterances that have each
+
+    def __add__(self, other: Counts) -> Counts:
+        joined: dict[str, Any] = {
+            each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)
+        }
+        return Counts(**joined | {"largest": max(self.largest, other.largest)})
+
+    @property
+    def arcs_per_second(self) -> float:
+        """Lattice density; 0 where there is no time."""
+        return self.arcs / self.duration if self.duration else 0.0
+
+    @property
+    def arcs_per_word(self) -> float:
+        """Arcs that say a word for each word of the 1-best; 0 where there is none."""
+        return self.word_arcs / self.words if self.words else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        named: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        return named | {
+            "duration": round(self.duration, 3),
+            "formats": dict(self.formats),
+            "scores": dict(self.scores),
+            "arcs_per_second": round(self.arcs_per_second, 3),
+            "arcs_per_word": round(self.arcs_per_word, 3),
+        }
+
+
+def count(lattices: Lattices) -> Counts:
+    """The counts of one batch."""
+    if not len(lattices):
+        return Counts()
+    path, number = one_best(lattices), len(lattices)
+    first_arc = np.repeat(lattices.arc_offsets[:-1], np.diff(path.offsets))
+    starts, ends = lattices.time[lattices.node_offsets[:-1]], lattices.time[lattices.node_offsets[1:] - 1]
+    return Counts(
+        utterances=number,
+        nodes=len(lattices.time),
+        arcs=len(lattices.source),
+        words=int(np.count_nonzero(lattices.word[path.arcs + first_arc])),
+        word_arcs=int(np.count_nonzero(lattices.word)),
+        duration=float(np.sum(ends - starts)),
+        trimmed_nodes=int(lattices.facts.trimmed_nodes.sum()),
+        trimmed_arcs=int(lattices.facts.trimmed_arcs.sum()),
+        spread_words=int(lattices.facts.spread_words.sum()),
+        largest=int(np.diff(lattices.arc_offsets).max()),
+        aligned=number if lattices.origin.times == "aligned" else 0,
+        formats=Counter({lattices.origin.format: number}),
+        scores=Counter({name: number for name in ARC_SCORES if getattr(lattices, name) is not None}),
+    )
+
+
+def count_by_file(batches: Iterable[Lattices]) -> dict[str, Counts]:
+    """The counts of each file, in the order in which they come."""
+    found: dict[str, Counts] = {}
+    for batch in batches:
+        found[batch.origin.file] = found.get(batch.origin.file, Counts()) + count(batch)
+    return found
+
+
+def total(parts: Iterable[Counts]) -> Counts:
+    """All of them together."""
+    return sum(parts, Counts())

@@ -1,0 +1,54 @@
+"""`wordtrust demo`: the commands a newcomer would type, run on the bundled sample."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import click
+import numpy as np
+
+from .cli import cli
+from .formats import read
+from .lattice import Lattice
+
+PICTURE = "flite-slt-05"  # a lattice small enough to read
+
+
+def run(out: Path) -> None:
+    """Show `info`, `convert` and a picture on lattices of synthetic speech."""
+    out.mkdir(parents=True, exist_ok=True)
+    with as_file(files("wordtrust") / "sample" / "lattices") as lattices:
+        click.echo("The sample: PocketSphinx lattices of SYNTHETIC speech (see sample/README.md in the package).\n")
+        _command("info", str(lattices))
+        store = out / "sample.store"
+        _command("convert", str(lattices), str(store))
+        _command("convert", str(store), str(out / "sample.ctm"))
+        _command("convert", str(store), str(out / "sample.ark.gz"))
+        _command("convert", str(lattices / f"{PICTURE}.slf.gz"), str(out / "lattice.svg"))
+        _show_lattice(lattices / f"{PICTURE}.slf.gz")
+    click.echo(f"\nOpen {out / 'lattice.svg'} in a browser to see it. Everything written is in {out}.")
+
+
+def _command(*words: str) -> None:
+    click.secho("$ wordtrust " + " ".join(words), bold=True)
+    cli.main(list(words), standalone_mode=False)
+    click.echo()
+
+
+def _show_lattice(path: Path) -> None:
+    lattice = read(path)[0]
+    click.secho(f'>>> wordtrust.read("{path.name}")[0]', bold=True)
+    click.echo(f"{lattice!r}\n\nWhat it said, and the words it weighed against each:")
+    for arc in lattice.one_best():
+        if lattice.word[arc]:
+            start = lattice.time[lattice.source[arc]]
+            click.echo(f"  {start:5.2f} s  {lattice.words[arc]:10} {', '.join(_rivals(lattice, arc)) or '-'}")
+
+
+def _rivals(lattice: Lattice, arc: int) -> list[str]:
+    """Other words said while this one is, for at least half of their time."""
+    start, end = lattice.time[lattice.source], lattice.time[lattice.target]
+    shared = np.minimum(end, end[arc]) - np.maximum(start, start[arc])
+    near = (shared > 0) & (shared >= 0.5 * (end - start)) & (lattice.word > 0) & (lattice.word != lattice.word[arc])
+    return sorted({lattice.words[rival] for rival in np.flatnonzero(near).tolist()})

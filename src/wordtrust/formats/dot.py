@@ -1,0 +1,21 @@
+"""Graphviz text, written only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..lattice import Lattices
+from .base import Format, WriteOptions, never
+from .outputs import atomic
+
+
+def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer
+    """One `digraph` for each lattice, one after another."""
+    with atomic(path) as file:
+        for batch in batches:
+            for lattice in batch:
+                file.write(lattice.to_dot())
+
+
+FORMAT = Format("dot", "Graphviz", (".dot", ".gv"), sniff=never, write=write)

@@ -1,0 +1,24 @@
+"""A picture of one lattice, written only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, islice
+from pathlib import Path
+
+from ..errors import OptionError
+from ..lattice import Lattices
+from .base import Format, WriteOptions, never
+from .outputs import atomic
+
+
+def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer
+    """The picture of the only lattice that there is."""
+    lattices = list(islice(chain.from_iterable(batches), 2))
+    if len(lattices) != 1:
+        raise OptionError(f"{path}: an SVG picture shows one lattice; choose it with --utt")
+    with atomic(path) as file:
+        file.write(lattices[0].to_svg())
+
+
+FORMAT = Format("svg", "SVG picture of one lattice", (".svg",), sniff=never, write=write)
