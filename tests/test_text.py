@@ -106,7 +106,8 @@ def test_options_switch_steps_off() -> None:
     [
         ("0", "zero"), ("7", "seven"), ("13", "thirteen"), ("20", "twenty"), ("42", "forty two"),
         ("100", "one hundred"), ("115", "one hundred fifteen"), ("2026", "two thousand twenty six"),
-        ("1000000", "one million"),        ("900000000001", "nine hundred billion one"), ("007", "zero zero seven"), ("1234567890123", None),
+        ("1000000", "one million"),
+        ("900000000001", "nine hundred billion one"), ("007", "zero zero seven"), ("1234567890123", None),
     ],
 )  # fmt: skip
 def test_digits_to_words(digits: str, expected: str | None) -> None:

@@ -47,9 +47,9 @@ def stream(
     """
     problems = problems or Problems()
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    for source in streams(given, watch):
+    for source in streams(given, problems, watch):
         try:
-            yield from _read_one(source, options.beside(source.path), problems)
+            yield from read_stream(source, options.beside(source.path), problems)
         except InputError as error:
             problems.report(error.at(file=source.name))
 
@@ -104,7 +104,8 @@ def writable(path: Path, name: str | None = None) -> Format:
     raise OptionError(f"{path}: the ending names no format that can be written. Known: {listed}; or use --to")
 
 
-def _read_one(source: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+def read_stream(source: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+    """The batches of one open input, its format recognised."""
     reader = recognise(source, options.format).read
     assert reader is not None
     yield from reader(source, options, problems)

@@ -15,8 +15,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
+from ..assemble import Problems
 from ..errors import InputError
 
 HEAD = 1 << 16
@@ -40,9 +41,7 @@ _BYTE_ERRORS = (
 class Stream:
     """The unpacked bytes of one input. `head` looks ahead; `read`, `lines` and `document` consume."""
 
-    def __init__(
-        self, raw: BinaryIO, name: str, path: Path, watch: Callable[[int], None] | None = None
-    ) -> None:
+    def __init__(self, raw: BinaryIO, name: str, path: Path, watch: Callable[[int], None] | None = None) -> None:
         self.name = name  # for messages: the path, or archive:member
         self.path = path  # on disk; of the archive for its members
         self._raw = raw
@@ -138,17 +137,19 @@ def unpacked(raw: BinaryIO, name: str, path: Path, watch: Callable[[int], None] 
     return stream
 
 
-class _Readable:
+class _Readable(io.RawIOBase):
     """A stream as a file object, for the libraries that unpack."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
 
-    def read(self, size: int = -1) -> bytes:
-        return self._stream.read(size) if size >= 0 else self._stream.document()
+    def readable(self) -> bool:
+        return True
 
-    def close(self) -> None:
-        self._stream.close()
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _unpacker(kind: str, stream: Stream) -> BinaryIO:
@@ -160,11 +161,25 @@ def _unpacker(kind: str, stream: Stream) -> BinaryIO:
     return cast(BinaryIO, bz2.BZ2File(file) if kind == "bzip2" else lzma.LZMAFile(file))
 
 
-def streams(paths: Iterable[str | Path], watch: Callable[[int], None] | None = None) -> Iterator[Stream]:
-    """All inputs that `paths` (files, folders, globs) name, archives opened. Use each before asking for the next."""
+def streams(
+    paths: Iterable[str | Path], problems: Problems | None = None, watch: Callable[[int], None] | None = None
+) -> Iterator[Stream]:
+    """All inputs that `paths` (files, folders, globs) name, archives opened. Use each before asking for the next.
+
+    What cannot be opened goes to `problems`, and the rest still comes.
+    """
+    problems = problems or Problems()
     for given in paths:
-        for path in _files(given):
-            yield from _inside(path, watch)
+        try:
+            files = _files(given)
+        except InputError as error:
+            problems.report(error)
+            continue
+        for path in files:
+            try:
+                yield from _inside(path, problems, watch)
+            except InputError as error:
+                problems.report(error)
 
 
 def _files(given: str | Path) -> list[Path]:
@@ -188,7 +203,7 @@ def _folder(folder: Path) -> list[Path]:
     return files
 
 
-def _inside(path: Path, watch: Callable[[int], None] | None) -> Iterator[Stream]:
+def _inside(path: Path, problems: Problems, watch: Callable[[int], None] | None) -> Iterator[Stream]:
     if path.is_dir():  # a store: its reader opens the files
         yield Stream(io.BytesIO(), str(path), path)
         return
@@ -199,30 +214,40 @@ def _inside(path: Path, watch: Callable[[int], None] | None) -> Iterator[Stream]
     with raw:
         stream = unpacked(raw, str(path), path, watch)
         if stream.head(4) == b"PK\x03\x04":
-            yield from _zip_members(path)
+            yield from _members(_zip_members(path), path, problems)
         elif stream.head(512)[257:262] == b"ustar":
-            yield from _tar_members(stream)
+            yield from _members(_tar_members(stream), path, problems)
         else:
             yield stream
 
 
-def _tar_members(stream: Stream) -> Iterator[Stream]:
+def _members(files: Iterator[tuple[str, BinaryIO]], path: Path, problems: Problems) -> Iterator[Stream]:
+    for name, file in files:
+        try:
+            stream = unpacked(file, f"{path}:{name}", path)
+        except InputError as error:
+            problems.report(error)
+        else:
+            yield stream
+
+
+def _tar_members(stream: Stream) -> Iterator[tuple[str, BinaryIO]]:
     try:
         with tarfile.open(fileobj=cast(BinaryIO, _Readable(stream)), mode="r|") as archive:
             for member in archive:
                 file = archive.extractfile(member) if member.isfile() else None
                 if file is not None:
-                    yield unpacked(cast(BinaryIO, file), f"{stream.name}:{member.name}", stream.path)
+                    yield member.name, cast(BinaryIO, file)
     except tarfile.TarError as error:
         raise stream.error(f"the tar archive is damaged: {error}", remedy="Make it again") from None
 
 
-def _zip_members(path: Path) -> Iterator[Stream]:
+def _zip_members(path: Path) -> Iterator[tuple[str, BinaryIO]]:
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 if not member.is_dir():
                     with archive.open(member) as file:
-                        yield unpacked(cast(BinaryIO, file), f"{path}:{member.filename}", path)
+                        yield member.filename, cast(BinaryIO, file)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise InputError(f"the zip archive cannot be read: {error}", file=str(path), remedy="Make it again") from None

@@ -1,0 +1,174 @@
+"""Fuzzing all readers: whatever is in a file, only our own error type escapes, in bounded time and memory.
+
+`make fuzz` runs a long one: cases are numbered, each made from its number alone, so a run can be stopped, resumed
+(`.fuzz/state.json`) and a failure repeated (`python -m tests.fuzz --case N`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from types import FrameType
+
+from tests.mutate import mutated
+from tests.shared import SAMPLES
+from wordtrust.assemble import Problems
+from wordtrust.errors import InputError
+from wordtrust.formats import read_stream
+from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.inputs import STORE_FILE, unpacked
+
+SECONDS = 10  # a case that takes longer has hung
+BLOCK = 2_000  # cases between two savings of the state
+_SIDE = ("words.txt", "recognizer.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A good file to damage; a store is a folder of them."""
+
+    format: str
+    path: Path
+
+    @property
+    def data(self) -> bytes:
+        return _bytes(self.path)
+
+
+@cache
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@cache
+def samples() -> tuple[Sample, ...]:
+    """All good files of the test suite, formats in turn."""
+    found = []
+    for folder in sorted(SAMPLES.iterdir()):
+        stores = [path.parent for path in sorted(folder.rglob(STORE_FILE))]
+        found += [Sample(folder.name, path) for path in stores]
+        if not stores:
+            files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in _SIDE]
+            found += [Sample(folder.name, path) for path in files]
+    return tuple(found)
+
+
+def try_one(sample: Sample, random: Random) -> str:
+    """Read a damaged copy of `sample`: "read", or "refused" with our own error. Anything else escapes."""
+    if sample.path.is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            return _read(b"", _damaged_store(sample.path, Path(folder), random), random)
+    return _read(mutated(sample.data, random), sample.path, random)
+
+
+def _damaged_store(store: Path, folder: Path, random: Random) -> Path:
+    copy = Path(shutil.copytree(store, folder / "store"))
+    victim = random.choice(sorted(path for path in copy.rglob("*") if path.is_file()))
+    victim.write_bytes(mutated(victim.read_bytes(), random))
+    return copy
+
+
+def _read(data: bytes, path: Path, random: Random) -> str:
+    problems = Problems(skip=random.random() < 0.5)
+    name = path.name if random.random() < 0.9 else "unknown.bin"
+    options = ReadOptions(max_arcs=100_000).beside(path)
+    try:
+        for batch in read_stream(unpacked(io.BytesIO(data), name, path), options, problems):
+            for lattice in batch[:3]:
+                str(lattice)
+    except InputError as error:
+        str(error)
+        return "refused"
+    return "skipped" if problems.errors else "read"
+
+
+def run_case(number: int) -> tuple[str, str]:
+    """One numbered case: its format and what became of it."""
+    random = Random(number)
+    sample = samples()[number % len(samples())]
+    return sample.format, try_one(sample, random)
+
+
+def _alarm(signum: int, frame: FrameType | None) -> None:
+    raise TimeoutError(f"a case took longer than {SECONDS} s")
+
+
+def run_block(first: int, failures: Path) -> tuple[Counter[str], list[int], float]:
+    """Run `BLOCK` cases from `first` on; gives counts, the numbers of failed cases, and the slowest time."""
+    signal.signal(signal.SIGALRM, _alarm)
+    counts: Counter[str] = Counter()
+    failed: list[int] = []
+    slowest = 0.0
+    for number in range(first, first + BLOCK):
+        signal.alarm(SECONDS)
+        started = time.perf_counter()
+        try:
+            kind, outcome = run_case(number)
+            counts[f"{kind} {outcome}"] += 1
+        except BaseException:  # whatever escapes is what we look for
+            signal.alarm(0)
+            failed.append(number)
+            (failures / f"{number}.txt").write_text(traceback.format_exc())
+        signal.alarm(0)
+        slowest = max(slowest, time.perf_counter() - started)
+    return counts, failed, slowest
+
+
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+
+
+def main() -> int:
+    """Run numbered cases until there are enough, saving the state on the way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=1_000_000)
+    parser.add_argument("--case", type=int, help="run this one alone and show what escapes")
+    parser.add_argument("--state", type=Path, default=Path(".fuzz"))
+    arguments = parser.parse_args()
+    if arguments.case is not None:
+        print(*run_case(arguments.case))  # noqa: T201
+        return 0
+    failures = arguments.state / "failures"
+    failures.mkdir(parents=True, exist_ok=True)
+    state_file = arguments.state / "state.json"
+    state = json.loads(state_file.read_text()) if state_file.exists() else {}
+    done, counts = state.get("done", 0), Counter(state.get("counts", {}))
+    failed, slowest = state.get("failed", []), state.get("slowest", 0.0)
+    started, first = time.time(), done
+    workers = os.cpu_count() or 1
+    with ProcessPoolExecutor(workers, initializer=_limit_memory) as pool:
+        while done < arguments.cases:
+            blocks = [pool.submit(run_block, done + k * BLOCK, failures) for k in range(workers)]
+            for block in blocks:
+                found, bad, slow = block.result()
+                counts.update(found)
+                failed += bad
+                slowest = max(slowest, slow)
+            done += workers * BLOCK
+            state = {"done": done, "counts": dict(counts), "failed": failed, "slowest": slowest}
+            temporary = state_file.with_suffix(".tmp")
+            temporary.write_text(json.dumps(state, indent=1))
+            temporary.replace(state_file)
+            rate = (done - first) / (time.time() - started)
+            print(f"{done:,} cases, {len(failed)} failed, {rate:.0f} a second", file=sys.stderr)  # noqa: T201
+    print(json.dumps(state, indent=1))  # noqa: T201
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
