@@ -1,0 +1,5 @@
+"""`python -m wordtrust` is the command `wordtrust`."""
+
+from .cli import main
+
+main()
