@@ -69,7 +69,8 @@ def test_any_graph_is_trimmed_to_its_paths_or_refused(graph: tuple[int, list[tup
     assert sorted(lattice.words) == sorted(str(k) for k, end in enumerate(ends) if end in inside)
     assert lattice.facts.trimmed_arcs[0] == len(ends) - len(inside)
     assert lattice.facts.trimmed_nodes[0] == nodes - len(kept)
-    old = {tuple(str(arc) for arc in path) for path in paths(*zip(*ends, strict=True), 0, nodes - 1)}
+    source, target = zip(*ends, strict=True)
+    old = {tuple(str(arc) for arc in path) for path in paths(source, target, 0, nodes - 1)}
     new = {tuple(lattice.words[a] for a in p) for p in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)}
     assert old == new
 
@@ -201,7 +202,7 @@ def test_batches_of_different_layout_are_kept_apart() -> None:
     builder = Builder(Tokens(), Problems(), origin=Origin())
     made: list[Lattices] = []
     for scores in ({"acoustic": [1.0]}, {}, {"scales": Scales(word_penalty=1.0)}):
-        made += builder.add("u", time=[0, 1], source=[0], target=[1], token=["a"], start=0, end=1, **scores)  # type: ignore[arg-type]
+        made += builder.add("u", time=[0, 1], source=[0], target=[1], token=["a"], start=0, end=1, **scores)
     made += builder.flush()
     assert [batch.acoustic is None for batch in made] == [False, True, True]
     assert made[2].scales.word_penalty == 1.0
