@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
+from isal.isal_zlib import IsalError
+
 from ..assemble import Problems
 from ..errors import InputError
 

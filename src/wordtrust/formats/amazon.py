@@ -1,0 +1,76 @@
+"""Amazon Transcribe: the JSON of a finished job, `results.items[]`.
+
+Items are words (`pronunciation`, with times) and punctuation, which joins the word before it. The first alternative
+of an item counts. Each channel is an utterance of its own when items carry several: NAME-ch_0, NAME-ch_1.
+`results.segments` (whole alternative texts) is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..assemble import Problems
+from ..errors import InputError
+from ..lattice import Lattices
+from .base import Format, ReadOptions
+from .inputs import Stream
+from .json_checks import number, number_in, object_of, objects_of, record, string
+from .json_outline import outline
+from .onebest import Phrase, Transcript, Word, by_channel, channel, checked_confidence, read_json
+
+
+def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
+    """How surely these bytes are the result of a job of Amazon Transcribe."""
+    found = outline(head)
+    if found is None or not found.has("results"):
+        return 0.0
+    if found.has("items", "alternatives", "content") or found.has("jobName", "transcripts"):
+        return 1.0
+    return 0.6 if found.has("transcripts", "transcript") else 0.0
+
+
+def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+    """One lattice a channel."""
+    return read_json(stream, options, problems, "amazon", _transcripts)
+
+
+def _transcripts(document: Any, utt: str) -> Iterator[Transcript]:
+    results = object_of(record(document, "the job"), "results")
+    channels: dict[str, list[Word]] = {}
+    for place, item in enumerate(objects_of(results, "items", "results")):
+        where = f"results.items[{place}]"
+        words = channels.setdefault(channel(item, "channel_label", where), [])
+        alternatives = objects_of(item, "alternatives", where)
+        if not alternatives:
+            continue
+        if item.get("type") == "punctuation":
+            if words:
+                mark = string(alternatives[0], "content", f"{where}.alternatives[0]")
+                words[-1] = words[-1]._replace(text=words[-1].text + mark)
+        else:
+            words.append(_word(item, alternatives[0], where))
+    return by_channel(utt, {name: [Phrase(words)] for name, words in channels.items()})
+
+
+def _word(item: dict[str, Any], alternative: dict[str, Any], where: str) -> Word:
+    inside = f"{where}.alternatives[0]"
+    sure = None if alternative.get("confidence") is None else _number(alternative, "confidence", inside)
+    return Word(
+        string(alternative, "content", inside),
+        _number(item, "start_time", where),
+        _number(item, "end_time", where),
+        None if sure is None else checked_confidence(sure, f"{inside}.confidence"),
+    )
+
+
+def _number(holder: dict[str, Any], name: str, where: str) -> float:
+    """A number, or a string that spells one, which is how Amazon writes them."""
+    value = holder.get(name)
+    try:
+        return number_in(value, name) if isinstance(value, str) else number(holder, name, where)
+    except InputError as error:
+        raise error.at(place=where) from None
+
+
+FORMAT = Format(name="amazon", title="Amazon Transcribe JSON", suffixes=(".json",), sniff=sniff, read=read)
