@@ -1,0 +1,34 @@
+"""Measures of words and of the trust put in them (DESIGN, section 8).
+
+    from wordtrust import metrics
+    scores = metrics.Scores.of(confidence, correct, speakers)       # one of each for every word
+    scores.metrics().nce                                            # also eer, auc, ece, brier, ...
+    metrics.intervals(scores)["nce"]                                # resampling speakers
+    metrics.compare(scores, other_scores)["eer"].p                  # a paired test
+
+    errors = metrics.SpeakerErrors.of(align_all(references, hypotheses), speakers)
+    errors.total.wer
+
+`ErrorCounts`, `SpeakerErrors` and `Scores` are frozen and add up over shards, so that no rate is ever an average of
+rates. What cannot be computed is None, never NaN: `ScoreMetrics.undefined` says why.
+"""
+
+from .errors import ErrorCounts, SpeakerErrors
+from .points import OperatingPoint, errors_caught, operating_point, review_curve
+from .resample import Difference, Interval, compare, intervals
+from .scores import ScoreMetrics, Scores
+
+__all__ = [
+    "Difference",
+    "ErrorCounts",
+    "Interval",
+    "OperatingPoint",
+    "ScoreMetrics",
+    "Scores",
+    "SpeakerErrors",
+    "compare",
+    "errors_caught",
+    "intervals",
+    "operating_point",
+    "review_curve",
+]
