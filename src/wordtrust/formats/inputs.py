@@ -33,6 +33,7 @@ _BYTE_ERRORS = (
     OSError,
     EOFError,
     zlib.error,
+    IsalError,
     lzma.LZMAError,
     tarfile.TarError,
     zipfile.BadZipFile,
