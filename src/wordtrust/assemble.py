@@ -6,6 +6,7 @@ into normalised words, checks and orders the graphs in one kernel call, and repo
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,33 +28,42 @@ class Tokens:
         self.vocabulary = vocabulary or Vocabulary()
         self.pieces: list[tuple[tuple[int, int], ...]] = []  # per token: (word, surface) of every piece
         self._normalizer = normalizer
-        self._ids: dict[str, int] = {}
-        self._first = np.zeros((16, 3), np.int32)  # per token: word and surface of piece 0, number of pieces
+        self._ids: dict[str | tuple[str, str], int] = {}
+        self._rows = array("i")  # three numbers a token: see `table`
         self.id("")
 
     def id(self, token: str) -> int:
         """The number of a token; number 0 is the empty one."""
         number = self._ids.get(token)
-        return self._add(token) if number is None else number
+        if number is None:
+            number = self._ids[token] = self.new(token)
+        return number
 
     def ids(self, tokens: Iterable[str]) -> Ints:
         """The numbers of many tokens."""
         return np.array([self.id(token) for token in tokens], np.int32)
 
+    def new(self, token: str) -> int:
+        """A number for a token whose number the caller remembers, as symbol tables do."""
+        return self._enter(self._normalizer.pieces(token) or [("", token)])
+
+    def pair(self, word: str, surface: str) -> int:
+        """The number of a token that was normalised before: `word` stays as it is, whatever the normaliser says."""
+        number = self._ids.get((word, surface))
+        if number is None:
+            number = self._ids[word, surface] = self._enter([(word, surface)])
+        return number
+
     def table(self) -> Ints:
         """[tokens, 3]: first word, first surface, number of pieces."""
-        return self._first[: len(self.pieces)]
+        return np.array(self._rows, np.int32).reshape(-1, 3)
 
-    def _add(self, token: str) -> int:
-        number = self._ids[token] = len(self.pieces)
+    def _enter(self, named: list[tuple[str, str]]) -> int:
         vocabulary = self.vocabulary
-        named = self._normalizer.pieces(token)
-        pieces = tuple((vocabulary.id(word), vocabulary.id(surface)) for word, surface in named)
-        self.pieces.append(pieces or ((0, vocabulary.id(token)),))
-        if number == len(self._first):
-            self._first = np.concatenate([self._first, np.zeros_like(self._first)])
-        self._first[number] = (*self.pieces[-1][0], len(self.pieces[-1]))
-        return number
+        pieces = tuple([(vocabulary.id(word), vocabulary.id(surface)) for word, surface in named])
+        self.pieces.append(pieces)
+        self._rows.extend((*pieces[0], len(pieces)))
+        return len(self.pieces) - 1
 
 
 @dataclass(slots=True)
@@ -73,6 +83,7 @@ class RawLattices:
     scores: Mapping[str, Floats]  # acoustic, transition, posterior: those that the format has
     picked: NDArray[np.bool_] | None = None
     extra: Mapping[str, Floats] = field(default_factory=dict)
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # one string an utterance, by name
     spread_words: Ints | None = None
 
     def name_arrays(self) -> dict[str, Floats]:
@@ -123,7 +134,8 @@ def assemble(
         utts=tuple(good.utts), node_offsets=good.node_offsets, arc_offsets=good.arc_offsets, time=good.time,
         source=good.source, target=good.target, word=word, surface=surface, vocabulary=tokens.vocabulary,
         **{name: good.scores.get(name) for name in ARC_SCORES},
-        picked=good.picked, extra=good.extra, scales=scales, origin=origin, facts=facts,
+        picked=good.picked, extra=good.extra, notes={name: tuple(values) for name, values in good.notes.items()},
+        scales=scales, origin=origin, facts=facts,
     )  # fmt: skip
 
 
@@ -203,6 +215,7 @@ def _ordered(raw: RawLattices, status: Ints, about: Offsets) -> tuple[RawLattice
         scores={name: values[keep] for name, values in raw.scores.items()},
         picked=None if raw.picked is None else raw.picked[keep],
         extra={name: values[keep] for name, values in raw.extra.items()},
+        notes={name: [values[row] for row in rows.tolist()] for name, values in raw.notes.items()},
     )
     trimmed_nodes = (np.diff(raw.node_offsets) - nodes_kept)[rows].astype(np.int32)
     trimmed_arcs = (np.diff(raw.arc_offsets) - arcs_kept)[rows].astype(np.int32)
@@ -284,8 +297,9 @@ class Builder:
         self._place_name, self._batch_arcs = place_name, batch_arcs
         self._parts: list[dict[str, NDArray[np.generic]]] = []
         self._utts: list[str] = []
+        self._notes: list[Mapping[str, str]] = []
         self._counts: list[tuple[int, int, int, int, int, int]] = []  # place, nodes, arcs, start, end, spread
-        self._key: tuple[frozenset[str], Scales, Origin] | None = None
+        self._key: tuple[frozenset[str], Scales, Origin, frozenset[str]] | None = None
         self._arcs = 0
 
     def add(
@@ -302,6 +316,7 @@ class Builder:
         spread_words: int = 0,
         scales: Scales = Scales(),
         times: str = "given",
+        notes: Mapping[str, str] | None = None,
         **arrays: Sequence[float] | NDArray[np.generic] | None,
     ) -> Iterator[Lattices]:
         """Add an utterance. `arrays` are acoustic, transition, posterior, picked, or evidence by any name.
@@ -317,12 +332,14 @@ class Builder:
         for name, values in arrays.items():
             if values is not None:
                 part[name] = np.asarray(values, bool if name == "picked" else np.float32)
-        key = (frozenset(part), scales, replace(self._origin, times=times))
+        notes = notes or {}
+        key = (frozenset(part), scales, replace(self._origin, times=times), frozenset(notes))
         if self._key is not None and key != self._key:
             yield from self.flush()
         self._key = key
         self._parts.append(part)
         self._utts.append(utt)
+        self._notes.append(notes)
         self._counts.append((place, len(part["time"]), len(part["source"]), start, end, spread_words))
         self._arcs += len(part["source"])
         if self._arcs >= self._batch_arcs:
@@ -332,7 +349,7 @@ class Builder:
         """What was collected so far, as a batch."""
         if self._key is None or not self._utts:
             return
-        names, scales, origin = self._key
+        names, scales, origin, notes = self._key
         joined = {name: np.concatenate([part[name] for part in self._parts]) for name in names}
         place, nodes, arcs, start, end, spread = np.array(self._counts, np.int64).T
         taken = {"time", "source", "target", "token", "picked", *ARC_SCORES}
@@ -342,8 +359,9 @@ class Builder:
             time=joined["time"], source=joined["source"], target=joined["target"], token=joined["token"],
             scores={name: joined[name] for name in ARC_SCORES if name in joined},
             picked=joined.get("picked"), extra={name: joined[name] for name in names if name not in taken},
+            notes={name: [each[name] for each in self._notes] for name in notes},
         )  # fmt: skip
-        self._parts, self._utts, self._counts, self._arcs, self._key = [], [], [], 0, None
+        self._parts, self._utts, self._notes, self._counts, self._arcs, self._key = [], [], [], [], 0, None
         batch = assemble(
             raw,
             self._tokens,

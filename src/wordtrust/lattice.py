@@ -34,11 +34,16 @@ ARC_SCORES = ("acoustic", "transition", "posterior")
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """How a recognizer weighs its own scores: acoustic * a + transition * t + word_penalty per word."""
+    """How scores are weighed: acoustic * a + transition * t + word_penalty for every word.
+
+    In N-best lists the acoustic score is divided by length ** length_exponent, where the length of each hypothesis
+    (in tokens, its end counted) is known.
+    """
 
     acoustic: float = 1.0
     transition: float = 1.0
     word_penalty: float = 0.0
+    length_exponent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,7 @@ class Lattice:
     posterior: Floats | None = None  # P(e|X), where the recognizer itself gave one
     picked: Flags | None = None  # the arcs of the recognizer's own choice, where it is not the best path
     extra: Mapping[str, Floats] = field(default_factory=dict)  # further evidence per arc, by name
+    notes: Mapping[str, str] = field(default_factory=dict)  # what else is known of the utterance: reference, speaker
     scales: Scales = Scales()
     origin: Origin = Origin()
     facts: Facts = field(default_factory=lambda: Facts.none(1))
@@ -170,11 +176,11 @@ class Lattice:
         """What the recognizer wrote on every arc."""
         return self.vocabulary.lookup(self.surface.tolist())
 
-    def scores(self) -> Floats:
+    def scores(self) -> NDArray[np.float64]:
         """Each arc's score as its recognizer weighs it: scaled scores, or else the log of the posterior."""
-        from .decode import arc_scores
+        from .scores import log_scores
 
-        return arc_scores(self)
+        return log_scores(self)
 
     def one_best(self) -> tuple[int, ...]:
         """The arcs of what the recognizer itself would print, in order."""
@@ -195,6 +201,7 @@ class Lattice:
             utts=(self.utt,),
             node_offsets=np.array([0, self.nodes], np.int64),
             arc_offsets=np.array([0, self.arcs], np.int64),
+            notes={name: (note,) for name, note in self.notes.items()},
             **{name: getattr(self, name) for name in _SHARED_FIELDS},
         )
 
@@ -212,6 +219,7 @@ class Lattice:
             and self.extra.keys() == other.extra.keys()
             and all(_close(self.extra[name], other.extra[name], tolerance) for name in self.extra)
             and self.scales == other.scales
+            and dict(self.notes) == dict(other.notes)
         )
 
     def __repr__(self) -> str:
@@ -269,12 +277,14 @@ class Lattices(Sequence[Lattice]):
     posterior: Floats | None = None
     picked: Flags | None = None
     extra: Mapping[str, Floats] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # one string an utterance, by name
     scales: Scales = Scales()
     origin: Origin = Origin()
     facts: Facts = field(default_factory=lambda: Facts.none(0))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+        for name in ("extra", "notes"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         for array in (*self.arrays().values(), self.node_offsets, self.arc_offsets, self.time):
             array.flags.writeable = False
 
@@ -307,7 +317,8 @@ class Lattices(Sequence[Lattice]):
     def _view(self, number: int) -> Lattice:
         nodes = slice(self.node_offsets[number], self.node_offsets[number + 1])
         arcs = slice(self.arc_offsets[number], self.arc_offsets[number + 1])
-        return Lattice(utt=self.utts[number], **self._part(nodes, arcs, slice(number, number + 1)))
+        notes = {name: values[number] for name, values in self.notes.items()}
+        return Lattice(utt=self.utts[number], notes=notes, **self._part(nodes, arcs, slice(number, number + 1)))
 
     def _slice(self, start: int, stop: int, step: int) -> Lattices:
         if step != 1:
@@ -319,6 +330,7 @@ class Lattices(Sequence[Lattice]):
             utts=self.utts[start:stop],
             node_offsets=node_offsets - node_offsets[0],
             arc_offsets=arc_offsets - arc_offsets[0],
+            notes={name: values[start:stop] for name, values in self.notes.items()},
             **self._part(nodes, arcs, slice(start, stop)),
         )
 
@@ -346,7 +358,7 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         return parts[0]
     if not parts:
         return _empty()
-    layouts = {tuple(sorted(part.arrays())) for part in parts}
+    layouts = {(*sorted(part.arrays()), *sorted(part.notes)) for part in parts}
     if len(layouts) > 1 or len({part.scales for part in parts}) > 1:
         raise ValueError("these lattices have different scores or scales and cannot share arrays; keep them apart")
     vocabulary = parts[0].vocabulary
@@ -362,6 +374,7 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         arc_offsets=_joined_offsets([part.arc_offsets for part in parts]),
         time=np.concatenate([part.time for part in parts]),
         extra={name: arcs[name] for name in parts[0].extra},
+        notes={name: tuple(note for part in parts for note in part.notes[name]) for name in parts[0].notes},
         facts=Facts(*(np.concatenate([getattr(f, n) for f in facts]) for n in Facts.__slots__)),
         **arcs_of,
     )

@@ -1,0 +1,229 @@
+"""Lattices as JSON lines: one lattice a line, for people, scripts and other languages.
+
+    {"wordtrust": 1, "utt": "u1", "time": [0.0, 0.3, 0.7], "source": [0, 1], "target": [1, 2], "word": ["i", "will"],
+     "surface": ["I", "will"], "acoustic": [-3.5, -7.25], "transition": [-1.0, -0.5]}
+
+`time` has one entry for each node, the first node is the start and the last the end; all other lists have one entry
+for each arc. `word` is normalised and stays as it is, "" where none is said; `surface` is what people see, the word
+itself if left out. Scores (`acoustic`, `transition`, `posterior`), `picked` and further evidence (`extra`, lists by
+name) are there if the recognizer gave them, `notes` (texts by name) if something else is known of the utterance.
+`scales` and `origin` are those of `Lattice`. Numbers come back exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assemble import Builder, Problems, Tokens
+from ..errors import InputError
+from ..lattice import ARC_SCORES, Floats, Ints, Lattice, Lattices, Origin, Scales
+from . import json_checks as check
+from .base import Format, ReadOptions, WriteOptions
+from .inputs import Stream
+from .outputs import atomic_text
+
+VERSION = 1
+_LARGEST_SCALE = 1e6  # scaled scores stay numbers
+# Evidence of such a name would take the place of what a lattice and `Builder.add` have anyway.
+_RESERVED = frozenset({
+    "self", "utt", "time", "source", "target", "token", "word", "surface", "start", "end", "place", "spread_words",
+    "scales", "times", "notes", "picked", *ARC_SCORES,
+})  # fmt: skip
+_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", type(None): "null"}
+_OURS = re.compile(rb'\s*\{\s*"wordtrust"\s*:\s*[0-9]')
+_GRAPH = tuple(re.compile(rb'"%s"\s*:\s*\[' % name) for name in (b"time", b"source", b"target", b"word"))
+
+
+def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the content says enough
+    """Our own lines begin with a version; others have the lists of a graph in the first one."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    if _OURS.match(head):
+        return 1.0
+    line = head.lstrip().partition(b"\n")[0]
+    if not line.startswith(b"{"):
+        return 0.0
+    found = sum(pattern.search(line) is not None for pattern in _GRAPH)
+    return 0.9 if found == len(_GRAPH) else 0.3 if found == len(_GRAPH) - 1 else 0.0
+
+
+def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+    """The lattices of the lines; a bad line is reported, and reading goes on with the next."""
+    own = Origin(stream.name, "jsonl")
+    tokens, origin = Tokens(), own
+    builder = Builder(tokens, problems, origin=own)
+    for number, line in stream.lines():
+        if not line.strip():
+            continue
+        utt = f"{stream.stem}-{number}"
+        try:
+            record = check.record(check.parse(line))
+            utt = check.string_or_none(record, "utt") or utt
+            found = _convert(record, tokens, options)
+            its_origin = _origin(record, own)
+        except InputError as error:
+            problems.report(error.at(file=stream.name, utt=utt, place=f"line {number}"))
+            continue
+        if its_origin != origin:
+            yield from _from(origin, builder.flush())
+            origin = its_origin
+        yield from _from(origin, builder.add(utt, place=number, times=origin.times, **found))
+    yield from _from(origin, builder.flush())
+
+
+def _from(origin: Origin, batches: Iterable[Lattices]) -> Iterator[Lattices]:
+    return (replace(batch, origin=origin) for batch in batches)
+
+
+def _convert(record: dict[str, Any], tokens: Tokens, options: ReadOptions) -> dict[str, Any]:
+    """What `Builder.add` takes, out of a line."""
+    if "wordtrust" in record and check.number(record, "wordtrust") != VERSION:
+        raise InputError(
+            f"the line has version {check.number(record, 'wordtrust'):g}, this wordtrust reads version {VERSION}",
+            remedy="Use a newer wordtrust",
+        )
+    word = _strings(record, "word")
+    if len(word) > options.max_arcs:
+        raise options.too_many_arcs(len(word))
+    surface = _strings(record, "surface") if "surface" in record else word
+    arrays: dict[str, Any] = {name: _scores(record, name) for name in ARC_SCORES if name in record}
+    if "picked" in record:
+        arrays["picked"] = _flags(record, "picked")
+    arrays |= _extra(record)
+    ends = {name: _nodes(record, name) for name in ("source", "target")}
+    for name, values in ({"surface": surface} | arrays | ends).items():
+        if len(values) != len(word):
+            raise InputError(f"{name} has {len(values)} entries and word has {len(word)}", remedy="One for each arc")
+    time = _numbers(record, "time")
+    token = [tokens.pair(*pair) for pair in zip(word, surface, strict=True)]
+    return {
+        **arrays, **ends, "time": time, "token": np.array(token, np.int32), "start": 0, "end": len(time) - 1,
+        "scales": _scales(record), "notes": _notes(record),
+    }  # fmt: skip
+
+
+def _strings(record: dict[str, Any], name: str) -> list[str]:
+    found = check.list_of(record, name)
+    _check_entries(found, name, {str}, "a string")
+    return found
+
+
+def _flags(record: dict[str, Any], name: str) -> list[bool]:
+    found = check.list_of(record, name)
+    _check_entries(found, name, {bool}, "true or false")
+    return found
+
+
+def _numbers(record: dict[str, Any], name: str, where: str = "") -> NDArray[np.float64]:
+    found = check.list_of(record, name, where)
+    _check_entries(found, name, {int, float}, "a number")
+    try:
+        return np.array(found, np.float64)
+    except OverflowError:
+        raise InputError(f"{name} has a number that is too large") from None
+
+
+def _scores(record: dict[str, Any], name: str, where: str = "") -> Floats:
+    with np.errstate(over="ignore"):  # too large for float32 is infinite, which `assemble` reports
+        return _numbers(record, name, where).astype(np.float32)
+
+
+def _nodes(record: dict[str, Any], name: str) -> Ints:
+    found = check.list_of(record, name)
+    _check_entries(found, name, {int}, "a node number")
+    for place, node in enumerate(found):
+        if not 0 <= node < 2**31:
+            raise InputError(f"{name}[{place}] is no node number", remedy="Nodes are counted from 0")
+    return np.array(found, np.int32)
+
+
+def _check_entries(found: list[Any], name: str, kinds: set[type], wanted: str) -> None:
+    if not set(map(type, found)) <= kinds:
+        place = next(place for place, item in enumerate(found) if type(item) not in kinds)
+        raise InputError(f"{name}[{place}] is {_KINDS.get(type(found[place]), 'another number')}, not {wanted}")
+
+
+def _extra(record: dict[str, Any]) -> dict[str, Any]:
+    names = check.object_of(record, "extra") if "extra" in record else {}
+    for name in names:
+        if not name or name in _RESERVED:
+            raise InputError(f"evidence cannot be named {name!r}", remedy="The name means something else: rename it")
+    return {name: _scores(names, name, "extra") for name in names}
+
+
+def _scales(record: dict[str, Any]) -> Scales:
+    found = check.object_of(record, "scales") if "scales" in record else {}
+    scales = {name: check.number(found, name, "scales") for name in Scales.__slots__ if name in found}
+    if any(abs(scale) > _LARGEST_SCALE for scale in scales.values()):
+        raise InputError(f"a scale is larger than {_LARGEST_SCALE:g}")
+    return Scales(**scales)
+
+
+def _notes(record: dict[str, Any]) -> dict[str, str]:
+    found = check.object_of(record, "notes") if "notes" in record else {}
+    return {name: check.string(found, name, "notes") for name in found}
+
+
+def _origin(record: dict[str, Any], own: Origin) -> Origin:
+    if "origin" not in record:
+        return own
+    found = check.object_of(record, "origin")
+    texts = {name: check.string_or_none(found, name, "origin") or "" for name in ("file", "format")}
+    times = check.string_or_none(found, "times", "origin") or own.times
+    frame_length = check.number_or_none(found, "frame_length", "origin")
+    if frame_length is not None and not 0 < frame_length < 10:
+        raise InputError(f"origin.frame_length is {frame_length:g}", remedy="It is in seconds, such as 0.01")
+    return Origin(**texts, times=times, frame_length=frame_length)
+
+
+def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer
+    """One line for each lattice."""
+    with atomic_text(path) as file:
+        for batch in batches:
+            for lattice in batch:
+                file.write(_line(lattice))
+
+
+def _line(lattice: Lattice) -> str:
+    scores = {name: getattr(lattice, name) for name in ARC_SCORES}
+    fields = {
+        "wordtrust": str(VERSION),
+        "utt": _json(lattice.utt),
+        "time": _json(lattice.time.tolist()),
+        "source": _json(lattice.source.tolist()),
+        "target": _json(lattice.target.tolist()),
+        "word": _json(lattice.words),
+        "surface": _json(lattice.surfaces) if lattice.surfaces != lattice.words else None,
+        **{name: None if values is None else _decimals(values) for name, values in scores.items()},
+        "picked": None if lattice.picked is None else _json(lattice.picked.tolist()),
+        "extra": _object({name: _decimals(values) for name, values in lattice.extra.items()}),
+        "scales": _json(asdict(lattice.scales)) if lattice.scales != Scales() else None,
+        "notes": _json(dict(lattice.notes)) if lattice.notes else None,
+        "origin": _json({name: value for name, value in asdict(lattice.origin).items() if value not in ("", None)}),
+    }
+    return (_object(fields) or "{}") + "\n"
+
+
+def _object(fields: dict[str, str | None]) -> str | None:
+    """A JSON object out of JSON texts; fields without text are left out, and an empty object has none."""
+    inner = ", ".join(f"{_json(name)}: {text}" for name, text in fields.items() if text is not None)
+    return f"{{{inner}}}" if inner else None
+
+
+def _decimals(values: Floats) -> str:
+    """The shortest decimals that stand for the same float32 numbers; as doubles they would be twice as long."""
+    return f"[{', '.join(map(str, values))}]"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+FORMAT = Format("jsonl", "wordtrust lattices as JSON lines", (".jsonl",), sniff=sniff, read=read, write=write)

@@ -1,0 +1,208 @@
+"""Lattice text, parsed by the kernel and completed by Python: names, words, odd spellings, and what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import InputError
+from ..lattice import Flags, Ints, Offsets
+from . import kaldi_parse as kernel
+from .digits import Bytes, single
+from .kaldi import Found, Reading, select
+
+_FIELD_END, _LINE_END = re.compile(rb"[ \t\r\n]"), re.compile(rb"\n")
+_LINES = (
+    "A line is `source target word graph,acoustic,ids` or `source target ilabel olabel graph,acoustic`; for a final "
+    "state, `state graph,acoustic,ids`"
+)
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """What the kernel found in a stretch of text that begins on line `line`."""
+
+    data: Bytes
+    line: int
+    utts: Offsets  # [utterances, columns of the kernel]
+    arcs: int
+    finals: int
+    names: list[str] = field(default_factory=list)
+    bad: dict[int, InputError] = field(default_factory=dict)  # by utterance
+
+    def owner(self, arc: int, column: int = kernel.ARCS) -> int:
+        """Which utterance has this arc (or final state)."""
+        return int(np.searchsorted(self.utts[:, column], arc, "right")) - 1
+
+    def line_of(self, row: int, at: int) -> int:
+        """The number of the line of utterance `row` that holds byte `at`."""
+        begin = int(self.utts[row, kernel.KEY])
+        before = self.data[begin:at]
+        return self.line + int(self.utts[row, kernel.LINE]) - 1 + kernel.count_lines(before, len(before))
+
+    def text(self, at: int, stop: re.Pattern[bytes]) -> bytes:
+        """What stands at `at`, up to `stop`."""
+        size = 64
+        while not (end := stop.search(self.data[at : at + size].tobytes())):
+            size *= 4
+        return end.string[: end.start()]
+
+
+class LineParser:
+    """Parses chunks of one text file; it remembers whether that file has words or their numbers."""
+
+    def __init__(self, reading: Reading, unnamed: str = "") -> None:
+        self._reading = reading
+        self._unnamed = unnamed  # the name of the file's first utterance, where it gives none itself
+        self._spelled: bool | None = None  # words themselves, not numbers; None: not known yet
+        self._rows = 0
+
+    def found(self, data: Bytes, size: int, line: int) -> tuple[Found, int]:
+        """The good lattices in the first `size` bytes of `data`, which begin on line `line`, and the number of lines.
+
+        The last one must be whole; `kernel.PADDING` or more text follows. The arrays last until the next call.
+        """
+        self._make_room(kernel.count_lines(data, size) + 1)
+        utts, arcs, finals, odd, lines = kernel.parse(
+            data, size, self._arcs, self._costs, self._finals, self._final_costs, self._utts, self._odd
+        )
+        chunk = _Chunk(data, line, self._utts[:utts], arcs, finals)
+        self._name(chunk)
+        self._explain_bad_lines(chunk)
+        self._read_odd_numbers(chunk, self._odd[:odd])
+        found = self._arrays(chunk, self._tokens(chunk))
+        for row in sorted(chunk.bad):
+            self._reading.problems.report(chunk.bad[row])
+        if chunk.bad:
+            found = select(found, (row for row in range(utts) if row not in chunk.bad))
+        return found, lines
+
+    def _make_room(self, rows: int) -> None:
+        """Room for the results of `rows` lines, used again for every chunk."""
+        if rows > self._rows:
+            self._rows = rows
+            self._arcs, self._costs = np.empty((5, rows), np.int32), np.empty((2, rows), np.float32)
+            self._finals, self._final_costs = np.empty((2, rows), np.int32), np.empty((2, rows), np.float32)
+            self._utts, self._odd = np.empty((rows, 9), np.int64), np.empty((rows, 4), np.int64)
+
+    def _arrays(self, chunk: _Chunk, token: Ints) -> Found:
+        utts, arcs, finals = chunk.utts, chunk.arcs, chunk.finals
+        return Found(
+            utts=chunk.names,
+            place=utts[:, kernel.LINE] + (chunk.line - 1),
+            framed=utts[:, kernel.KIND] == kernel.FRAMED,
+            start=utts[:, kernel.START].astype(np.int32),
+            states=np.full(len(utts), -1, np.int32),
+            arc_offsets=np.append(utts[:, kernel.ARCS], arcs),
+            final_offsets=np.append(utts[:, kernel.FINALS], finals),
+            source=self._arcs[kernel.SOURCE, :arcs],
+            target=self._arcs[kernel.TARGET, :arcs],
+            label=self._arcs[kernel.LABEL, :arcs],
+            token=token,
+            frames=self._arcs[kernel.FRAMES, :arcs],
+            graph=self._costs[0, :arcs],
+            acoustic=self._costs[1, :arcs],
+            final_state=self._finals[0, :finals],
+            final_frames=self._finals[1, :finals],
+            final_graph=self._final_costs[0, :finals],
+            final_acoustic=self._final_costs[1, :finals],
+        )
+
+    def _name(self, chunk: _Chunk) -> None:
+        for row, (begin, end) in enumerate(chunk.utts[:, : kernel.KEY_END + 1].tolist()):
+            name = chunk.data[begin:end].tobytes()
+            try:
+                chunk.names.append(name.decode() or self._unnamed)
+            except UnicodeDecodeError:
+                chunk.names.append(name.decode(errors="replace"))
+                self._blame(chunk, row, begin, "the name of the utterance is not UTF-8", "Convert the file to UTF-8")
+            if not chunk.names[-1]:
+                remedy = "An utterance begins with a line that has its name alone"
+                self._blame(chunk, row, begin, "an utterance has no name", remedy)
+            self._unnamed = ""
+
+    def _blame(self, chunk: _Chunk, row: int, at: int, found: str, remedy: str) -> None:
+        error = self._reading.error(found, utt=chunk.names[row], place=chunk.line_of(row, at), remedy=remedy)
+        chunk.bad.setdefault(row, error)
+
+    def _explain_bad_lines(self, chunk: _Chunk) -> None:
+        for row in np.flatnonzero(chunk.utts[:, kernel.BAD_AT] >= 0).tolist():
+            at = int(chunk.utts[row, kernel.BAD_AT])
+            self._blame(chunk, row, at, *explain(chunk.text(at, _LINE_END)))
+
+    def _read_odd_numbers(self, chunk: _Chunk, odd: Offsets) -> None:
+        for what, row, at, which in odd.tolist():
+            costs = self._costs if what == kernel.ARC else self._final_costs
+            for column, text in enumerate(chunk.text(at, _FIELD_END).split(b",")[:2]):
+                if which & (1 << column):
+                    value = single(text)
+                    costs[column, row] = np.nan if value is None else value
+                    if value is None:
+                        owner = chunk.owner(row, kernel.ARCS if what == kernel.ARC else kernel.FINALS)
+                        self._blame(chunk, owner, at, f"{_shown(text)} is no number where a cost belongs", _LINES)
+
+    def _tokens(self, chunk: _Chunk) -> Ints:
+        label = self._arcs[kernel.LABEL, : chunk.arcs]
+        spelled = label < 0
+        if self._spelled is None and label.any():
+            self._spelled = int(spelled.sum()) > int((label > 0).sum())  # a damaged word or two decide nothing
+        if self._spelled:
+            return self._spelled_tokens(chunk)
+        for arc in _first_of_each(chunk, spelled):
+            at = int(self._arcs[kernel.LABEL_AT, arc])
+            found = f"the word {_shown(chunk.text(at, _FIELD_END))} is not a number, but others in this file are"
+            self._blame(chunk, chunk.owner(arc), at, found, _LINES)
+        return self._reading.tokens_of(label)
+
+    def _spelled_tokens(self, chunk: _Chunk) -> Ints:
+        at = self._arcs[kernel.LABEL_AT, : chunk.arcs]
+        number, first = np.empty(len(at), np.int32), np.empty(len(at), np.int32)
+        count = kernel.distinct(chunk.data, at, number, first)
+        numbers = [self._spelled_token(chunk.text(place, _FIELD_END)) for place in first[:count].tolist()]
+        token = np.array(numbers, np.int32)[number]
+        for arc in _first_of_each(chunk, token < 0):
+            self._blame(chunk, chunk.owner(arc), int(at[arc]), "a word is not UTF-8", "Convert the file to UTF-8")
+        return token
+
+    def _spelled_token(self, text: bytes) -> int:
+        if text in (b"<eps>", b"0"):
+            return 0
+        try:
+            return self._reading.tokens.id(text.decode())
+        except UnicodeDecodeError:
+            return -1
+
+
+def _first_of_each(chunk: _Chunk, marked: Flags) -> Iterator[int]:
+    """The first marked arc of each utterance that has one."""
+    last = -1
+    for arc in np.flatnonzero(marked).tolist():
+        owner = chunk.owner(arc)
+        if owner != last:
+            yield arc
+            last = owner
+
+
+def _shown(text: bytes) -> str:
+    """Some text of the file, for a message."""
+    return repr(text[:60].decode(errors="replace"))
+
+
+def explain(line: bytes) -> tuple[str, str]:
+    """Why a line cannot be read, and what to do."""
+    fields = line.split()
+    if not fields[0].isdigit():
+        found = f"a line begins with {_shown(fields[0])} where the number of a state belongs"
+        ending = "; a lattice ends with an empty line, and the next line names the next utterance"
+        return found, _LINES + ending * (len(fields) == 1)
+    if any(text.isdigit() and len(text) > 9 and int(text[:20]) > 2**31 - 2 for text in fields[:2]):
+        return (
+            f"the number of a state is too large: {_shown(line.strip())}",
+            "The file is damaged: copy or make it again",
+        )
+    if len(fields) > 5:
+        return f"a line has {len(fields)} fields: {_shown(line.strip())}", _LINES
+    return f"cannot be read as an arc or a final state: {_shown(line.strip())}", _LINES

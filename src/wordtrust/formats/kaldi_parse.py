@@ -1,0 +1,284 @@
+"""The compiled parser of Kaldi's lattice text: whole chunks of a file to arrays, at hundreds of megabytes a second.
+
+It knows the plain spellings and stops at everything else: numbers in an odd spelling are listed for Python to read,
+an utterance with an odd line is marked and passed over, so that slow and careful code can say what is wrong with it.
+
+One line is one arc or one final state, fields parted by blanks:
+
+    source target word [graph,acoustic,id_id_...]       an arc of a CompactLattice, one id a frame
+    source target ilabel olabel [graph,acoustic]        an arc of a Lattice, a frame long if ilabel is not 0
+    state [graph,acoustic[,id_id_...]]                  a final state
+
+A line with a single field begins an utterance and names it; an empty line ends one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..jit import compiled, inlined
+from ..lattice import Floats, Ints, Offsets
+from .digits import Bytes, decimal, digits, joined
+
+SOURCE, TARGET, LABEL, LABEL_AT, FRAMES = range(5)  # rows of the arc table; LABEL is -1 where it is no number
+KEY, KEY_END, LINE, ARCS, FINALS, START, KIND, BAD_AT, BAD_LINE = range(9)  # columns of utterances
+UNDECIDED, COMPACT, FRAMED = range(3)  # kinds of lattices
+PADDING = b"\n\n" + bytes(64)  # behind every chunk: the parser looks ahead without asking where the end is
+
+_NEWLINE, _COMMA = 10, 44
+ARC, FINAL, _BAD = range(3)  # what a line is
+_MAX_STATE = 2**31 - 2
+
+
+@inlined
+def _blanks(data: Bytes, at: int) -> int:
+    """The first place from `at` on that is no blank."""
+    while data[at] == 32 or data[at] == 9 or data[at] == 13:
+        at += 1
+    return at
+
+
+@inlined
+def _field(data: Bytes, at: int) -> int:
+    """Where the field that begins at `at` ends."""
+    while not (data[at] == 32 or 9 <= data[at] <= 10 or data[at] == 13):
+        at += 1
+    return at
+
+
+@inlined
+def _whole(data: Bytes, at: int) -> tuple[int, int]:
+    """The whole number that makes up the field at `at`, or -1, and where the field ends."""
+    value, count = digits(data, at)
+    at += count
+    if (
+        0 < count < 16
+        and value <= _MAX_STATE
+        and (data[at] == 9 or data[at] == 32 or data[at] == 10 or data[at] == 13)
+    ):
+        return value, at
+    return -1, _field(data, at)
+
+
+@inlined
+def _cost(data: Bytes, at: int) -> tuple[float, int, bool]:
+    """The number at `at`, up to a comma or blank; where it ends; whether Python must read it."""
+    value, length = decimal(data, at)
+    at += length
+    if length and (data[at] == _COMMA or data[at] == 10 or data[at] == 9 or data[at] == 32 or data[at] == 13):
+        return value, at, False
+    while not (data[at] == _COMMA or data[at] == 32 or 9 <= data[at] <= 10 or data[at] == 13):
+        at += 1
+    return 0.0, at, True
+
+
+class Weight(NamedTuple):
+    """A weight at the end of a line, as the parser saw it."""
+
+    kind: int  # COMPACT or FRAMED; UNDECIDED: this is no weight
+    graph: float
+    acoustic: float
+    frames: int
+    odd: int  # 1: Python must read the graph cost, 2: the acoustic cost, 3: both
+    end: int
+
+
+class Line(NamedTuple):
+    """An arc or a final state, as the parser saw it."""
+
+    what: int  # ARC, FINAL or _BAD
+    state: int
+    target: int
+    label: int
+    label_at: int
+    weight_at: int
+    weight: Weight
+
+
+@inlined
+def _weight(data: Bytes, at: int) -> Weight:
+    """The weight that fills the rest of the line."""
+    graph, at, graph_odd = _cost(data, at)
+    if data[at] != _COMMA:
+        return Weight(UNDECIDED, 0.0, 0.0, 0, 0, at)
+    acoustic, at, acoustic_odd = _cost(data, at + 1)
+    kind, frames = FRAMED, 0
+    if data[at] == _COMMA:
+        kind = COMPACT
+        frames, length = joined(data, at + 1)
+        at += 1 + length
+    at = _blanks(data, at)
+    if data[at] != _NEWLINE:
+        kind = UNDECIDED
+    return Weight(kind, graph, acoustic, frames, graph_odd + 2 * acoustic_odd, at)
+
+
+@inlined
+def _arc(data: Bytes, state: int, target: int, at: int) -> Line:
+    """An arc, from its third field on."""
+    label, stop = _whole(data, at)
+    following = _blanks(data, stop)
+    if data[following] == _NEWLINE:
+        return Line(ARC, state, target, label, at, at, Weight(COMPACT, 0.0, 0.0, 0, 0, following))
+    weight = _weight(data, following)
+    if weight.kind == COMPACT:
+        return Line(ARC, state, target, label, at, following, weight)
+    frames, at = int(label != 0), following
+    label, stop = _whole(data, at)
+    following = _blanks(data, stop)
+    if data[following] == _NEWLINE:
+        return Line(ARC, state, target, label, at, at, Weight(FRAMED, 0.0, 0.0, frames, 0, following))
+    _, graph, acoustic, _, odd, end = weight = _weight(data, following)
+    what = ARC if weight.kind == FRAMED else _BAD
+    return Line(what, state, target, label, at, following, Weight(FRAMED, graph, acoustic, frames, odd, end))
+
+
+@inlined
+def _line(data: Bytes, at: int) -> Line:
+    """The arc or final state at `at`."""
+    state, stop = _whole(data, at)
+    at = _blanks(data, stop)
+    target, stop = _whole(data, at)
+    following = _blanks(data, stop)
+    if target >= 0 and data[following] != _NEWLINE:
+        line = _arc(data, state, target, following)
+    elif data[at] == _NEWLINE:
+        line = Line(FINAL, state, 0, 0, at, at, Weight(UNDECIDED, 0.0, 0.0, 0, 0, at))
+    else:
+        weight = _weight(data, at)
+        line = Line(FINAL if weight.kind != UNDECIDED else _BAD, state, 0, 0, at, at, weight)
+    return line
+
+
+@compiled
+def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final_costs: Floats, utts: Offsets,
+          odd: Offsets) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """Parse `size` bytes of `data`; PADDING follows. Gives the numbers of utterances, arcs, finals, odd ones, lines.
+
+    Row u of `utts` says where utterance u begins among the arcs and finals; BAD_AT is the first line in it that
+    cannot be read, or -1. `odd` lists weights for Python to read: arc or final, its row, place, which costs.
+    """
+    at, number, utt, arc, final, odd_count = 0, 0, -1, 0, 0, 0
+    inside, bad, kind, odd_before = False, False, UNDECIDED, 0
+    while at < size:
+        begin, number = at, number + 1
+        at = _blanks(data, at)
+        if data[at] == _NEWLINE:
+            at, inside = at + 1, False
+            continue
+        if not inside:
+            inside, bad, kind, utt, odd_before = True, False, UNDECIDED, utt + 1, odd_count
+            utts[utt] = (at, at, number, arc, final, -1, UNDECIDED, -1, 0)
+            stop = _field(data, at)
+            following = _blanks(data, stop)
+            if data[following] == _NEWLINE:
+                utts[utt, KEY_END] = stop
+                at = following + 1
+                continue
+        if not bad:
+            line = _line(data, at)
+            what, weight = line.what, line.weight
+            at = weight.end
+            if weight.kind not in (kind, UNDECIDED):
+                what = what if kind == UNDECIDED else _BAD
+                utts[utt, KIND] = kind = weight.kind
+            if weight.odd:
+                odd[odd_count] = (what, arc if what == ARC else final, line.weight_at, weight.odd)
+                odd_count += 1
+            if what == _BAD or line.state < 0:
+                bad = True
+                utts[utt, BAD_AT], utts[utt, BAD_LINE] = begin, number
+                arc, final, odd_count = utts[utt, ARCS], utts[utt, FINALS], odd_before
+            elif what == ARC:
+                arcs[SOURCE, arc], arcs[TARGET, arc] = line.state, line.target
+                arcs[LABEL, arc], arcs[LABEL_AT, arc], arcs[FRAMES, arc] = line.label, line.label_at, weight.frames
+                costs[0, arc], costs[1, arc] = weight.graph, weight.acoustic
+                arc += 1
+            else:
+                finals[0, final], finals[1, final] = line.state, weight.frames
+                final_costs[0, final], final_costs[1, final] = weight.graph, weight.acoustic
+                final += 1
+            if not bad and utts[utt, START] < 0:
+                utts[utt, START] = line.state
+        while data[at] != _NEWLINE:
+            at += 1
+        at += 1
+    return utt + 1, arc, final, odd_count, number
+
+
+@compiled
+def count_lines(data: Bytes, size: int) -> int:
+    """How many line ends there are in the first `size` bytes."""
+    count = 0
+    for at in range(size):
+        count += data[at] == _NEWLINE
+    return count
+
+
+@compiled
+def count_arcs(data: Bytes, size: int) -> int:
+    """How many lines in the first `size` bytes have three fields or more."""
+    count, fields, blank = 0, 0, True
+    for at in range(size):
+        if data[at] == _NEWLINE:
+            count += fields >= 3
+            fields, blank = 0, True
+        elif data[at] == 32 or data[at] == 9 or data[at] == 13:
+            blank = True
+        else:
+            fields += blank
+            blank = False
+    return count
+
+
+@compiled
+def last_empty_line(data: Bytes, begin: int, size: int) -> int:
+    """Where the line after the last empty one begins, looking back from `size` to `begin`; -1 if there is none."""
+    at = size - 1
+    while at > begin:
+        if data[at] == _NEWLINE:
+            before = at - 1
+            while before >= begin and (data[before] == 32 or data[before] == 9 or data[before] == 13):
+                before -= 1
+            if before >= begin and data[before] == _NEWLINE:
+                return at + 1
+            at = before
+        else:
+            at -= 1
+    return -1
+
+
+@compiled
+def distinct(data: Bytes, at: Ints, number: Ints, first: Ints) -> int:
+    """Number the fields that begin at the places `at`, equal ones alike; `first` gets a place of each kind."""
+    size = 16
+    while size < 2 * len(at):
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    count = 0
+    for field in range(len(at)):
+        begin = at[field]
+        end = _field(data, begin)
+        slot = np.uint64(14695981039346656037)  # FNV-1a
+        for place in range(begin, end):
+            slot = (slot ^ np.uint64(data[place])) * np.uint64(1099511628211)
+        place = int(np.int64((slot ^ slot >> np.uint64(29)) % np.uint64(size)))
+        while table[place] >= 0 and not _same(data, first[table[place]], begin, end):
+            place = (place + 1) % size
+        if table[place] < 0:
+            table[place] = count
+            first[count] = begin
+            count += 1
+        number[field] = table[place]
+    return count
+
+
+@inlined
+def _same(data: Bytes, other: int, begin: int, end: int) -> bool:
+    """Whether the field at `other` has the same text as the one from `begin` to `end`."""
+    for place in range(end - begin + 1):
+        if data[other + place] != data[begin + place]:
+            return place == end - begin and _field(data, other + place) == other + place
+    return True

@@ -1,0 +1,196 @@
+"""Lattices of the CMU Sphinx decoders in their own format (.lat), as PocketSphinx and Sphinx 3 write them.
+
+A node is a word that starts in one frame and may end in several; an edge says that one word follows another, with the
+acoustic score of the *first* of them in logarithms of a base close to 1. So each edge becomes an arc with the word of
+the node it leaves. -424242 x 1024 stands for edges that PocketSphinx could not score; it is kept (see `htk`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..assemble import Builder, Problems, Tokens
+from ..errors import InputError
+from ..lattice import Lattices, Origin
+from ..text import is_mark
+from .base import Format, ReadOptions
+from .inputs import Stream
+
+_VARIANT = re.compile(r"(.+)\([0-9]+\)")  # tomato(2): another pronunciation
+_SETTING = re.compile(rb"#\s*-(logbase|frate)\s+(\S+)")
+_CUT = "Was the decoder interrupted, or the file cut?"
+_SIGNS = [
+    re.compile(sign, re.MULTILINE)
+    for sign in (
+        rb"^# getcwd:",
+        rb"^# -logbase\s",
+        rb"^Frames\s+[0-9]",
+        rb"^Nodes\b.*\(NODEID",
+        rb"^Edges\b.*\(FROM-NODE",
+    )
+]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A lattice as far as it is read."""
+
+    settings: dict[str, float] = field(default_factory=lambda: {"logbase": 1.0001, "frate": 100.0})
+    counts: dict[str, int] = field(default_factory=dict)  # the numbers after Frames, Nodes, Initial, Final
+    words: list[str] = field(default_factory=list)
+    start: list[int] = field(default_factory=list)  # frame in which each word starts
+    last: list[int] = field(default_factory=list)  # the last frame in which it may end
+    ends: list[tuple[int, int]] = field(default_factory=list)  # the two nodes of each edge
+    scores: list[int] = field(default_factory=list)
+    ended: bool = False
+
+
+def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+    """The lattice of one file."""
+    builder = Builder(Tokens(options.normalizer), problems, origin=Origin(stream.name, "sphinx"))
+    try:
+        draft = _parse(stream, options)
+        _check(stream, draft)
+    except InputError as error:
+        problems.report(error.at(file=stream.name, utt=stream.stem))
+        return
+    yield from builder.add(stream.stem, place=1, **_arcs(draft, options.frame_length))
+    yield from builder.flush()
+
+
+def _parse(stream: Stream, options: ReadOptions) -> _Draft:
+    draft, section = _Draft(), ""
+    for number, raw in stream.lines():
+        line = raw.strip()
+        try:
+            if line.startswith(b"#") or not line:
+                _read_setting(draft, line)
+            elif line[:1].isalpha():
+                section = _read_section(draft, line.split())
+            elif section == "Nodes":
+                _read_node(draft, line)
+            elif section == "Edges":
+                _read_edge(draft, line)
+            elif section != "BestSegAscr":  # scores by end frame, which the edges have as well
+                raise ValueError("a node, an edge or a section was expected")
+        except ValueError as error:
+            shown = line[:60].decode("utf-8", "replace")
+            what = "not in UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+            raise stream.error(f"{shown!r}: {what}", place=f"line {number}", remedy=_CUT) from None
+        if draft.ended:
+            break
+        if max(len(draft.ends), len(draft.words)) > options.max_arcs:
+            raise options.too_many_arcs(len(draft.ends), place=f"line {number}")
+    return draft
+
+
+def _read_setting(draft: _Draft, line: bytes) -> None:
+    """What the decoder was called with stands in comments; two of its options matter."""
+    found = _SETTING.match(line)
+    if found:
+        name, value = found[1].decode(), float(found[2])
+        if not (math.isfinite(value) and value > (1 if name == "logbase" else 0)):
+            raise ValueError(f"{value} makes no sense here")
+        draft.settings[name] = value
+
+
+def _read_section(draft: _Draft, fields: list[bytes]) -> str:
+    name = fields[0].decode("utf-8")
+    if name == "End":
+        draft.ended = True
+    elif name in ("Frames", "Nodes", "Initial", "Final"):
+        if len(fields) > 1 and not fields[1].startswith(b"("):
+            draft.counts[name] = _whole(fields[1])
+    elif name not in ("BestSegAscr", "Edges"):
+        raise ValueError("no section of a Sphinx lattice begins like this")
+    return name
+
+
+def _read_node(draft: _Draft, line: bytes) -> None:
+    fields = line.decode("utf-8").split()
+    if len(fields) < 5:
+        raise ValueError("a node has a number, a word, its first frame, and its first and last end")
+    if _whole(fields[0]) != len(draft.words):
+        raise ValueError(f"this should be node {len(draft.words)}")
+    variant = _VARIANT.fullmatch(fields[1])
+    draft.words.append(variant[1] if variant else fields[1])
+    draft.start.append(_whole(fields[2]))
+    draft.last.append(_whole(fields[4]))
+
+
+def _read_edge(draft: _Draft, line: bytes) -> None:
+    fields = line.split()
+    if len(fields) < 3:
+        raise ValueError("an edge has two nodes and an acoustic score")
+    draft.ends.append((_whole(fields[0]), _whole(fields[1])))
+    draft.scores.append(_whole(fields[2]))
+
+
+def _whole(text: bytes | str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise ValueError("a whole number was expected") from None
+    if abs(number) > 2**53:
+        raise ValueError("a number is too large")
+    return number
+
+
+def _check(stream: Stream, draft: _Draft) -> None:
+    """What only the whole can tell: that it is whole, and that its parts fit together."""
+    counts, nodes = draft.counts, len(draft.words)
+    missing = [name for name in ("Initial", "Final") if name not in counts]
+    if missing or not draft.ended:
+        raise stream.error(f"the line {missing[0] if missing else 'End'} is missing", remedy=_CUT)
+    if counts.get("Nodes", nodes) != nodes:
+        raise stream.error(f"{counts['Nodes']:,} nodes are announced, but there are {nodes:,}", remedy=_CUT)
+    if not draft.ends:
+        raise stream.error("the lattice has no edges", remedy=_CUT)
+    for number in (counts["Initial"], counts["Final"], *(node for pair in draft.ends for node in pair)):
+        if not 0 <= number < nodes:
+            raise stream.error(f"node {number} is not among the {nodes:,} nodes", remedy=_CUT)
+
+
+def _arcs(draft: _Draft, frame_length: float | None) -> dict[str, Any]:
+    """What `assemble.Builder.add` wants to know about an utterance."""
+    start, end = draft.counts["Initial"], draft.counts["Final"]
+    source, target = (list(nodes) for nodes in zip(*draft.ends, strict=True))
+    acoustic = (np.array(draft.scores, np.float64) * math.log(draft.settings["logbase"])).tolist()
+    begin, last = list(draft.start), draft.words[end]
+    if not is_mark(last):  # a word that no edge leaves would be lost; it is on every path, so its score is no matter
+        begin.append(max(draft.last[end] + 1, draft.start[end]))
+        source.append(end)
+        target.append(len(draft.words))
+        acoustic.append(0.0)
+        end = len(draft.words)
+    frames = np.array(begin, np.float64)
+    return {
+        "time": frames * frame_length if frame_length else frames / draft.settings["frate"],
+        "source": source,
+        "target": target,
+        "token": [draft.words[node] for node in source],
+        "start": start,
+        "end": end,
+        "acoustic": acoustic,
+    }
+
+
+def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the name says less than the content
+    """The decoders' section lines are unmistakable."""
+    found = sum(sign.search(head) is not None for sign in _SIGNS)
+    return (0.0, 0.3, 0.8, 1.0, 1.0, 1.0)[found]
+
+
+FORMAT = Format(
+    name="sphinx",
+    title="a CMU Sphinx lattice",
+    suffixes=(".lat",),
+    sniff=sniff,
+    read=read,
+)

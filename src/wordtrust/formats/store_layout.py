@@ -1,0 +1,208 @@
+"""How a store is laid out: the columns of its parquet files, and its store.json.
+
+One row is one utterance. What an utterance has one of is a plain column; what it has one of for each node (`time`)
+or arc (all other lists) is a list column. A score that an utterance lacks is a null list. Words are strings to every
+reader of parquet; on disk they are numbers in a dictionary, one for each row group. `surface` is null, as a list or
+for single arcs, where it is the word itself, or for arcs without a word what the utterance has as `silence`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ..errors import InputError
+from ..lattice import ARC_SCORES, Scales
+from . import json_checks
+from .inputs import STORE_FILE
+
+KIND: Final = "wordtrust store"
+VERSION: Final = 1
+EXTRA: Final = "extra."  # begins the names of columns with further evidence
+NOTE: Final = "note."  # begins the names of columns with what else is known of an utterance, as text
+
+TEXT = pa.dictionary(pa.int32(), pa.string())
+SCALE: Final = "scale."  # begins the names of the columns with `Scales`
+SCALES = tuple(SCALE + name for name in Scales.__slots__)
+COUNTS = ("trimmed_nodes", "trimmed_arcs", "spread_words")
+ORIGIN = ("file", "format", "times")
+ROW_TYPES: Mapping[str, pa.DataType] = {
+    "utt": pa.string(),
+    "place": pa.int64(),
+    **dict.fromkeys(COUNTS, pa.int32()),
+    **dict.fromkeys(SCALES, pa.float64()),
+    **dict.fromkeys((*ORIGIN, "silence"), TEXT),
+    "frame_length": pa.float64(),
+}
+LIST_TYPES: Mapping[str, pa.DataType] = {
+    "time": pa.float64(),
+    **dict.fromkeys(("source", "target"), pa.int32()),
+    **dict.fromkeys(("word", "surface"), TEXT),
+    **dict.fromkeys(ARC_SCORES, pa.float32()),
+    "picked": pa.bool_(),
+}
+REQUIRED = ("utt", "time", "source", "target", "word")
+# Names of arrays that mean something already; evidence of such a name would take their place.
+RESERVED_NAMES = frozenset({*LIST_TYPES, "token"})
+
+_NAMED_FILES = 100  # store.json names so many of the files that a store came from; each row has its own
+
+
+@contextmanager
+def frugal_arrow() -> Iterator[None]:
+    """What arrow opens in this block takes its memory from an allocator that gives it back.
+
+    The default one, mimalloc, keeps some 80 MB that nobody uses any more. Not every arrow comes with another.
+    """
+    before = pa.default_memory_pool()
+    if "jemalloc" in pa.supported_memory_backends():
+        pa.set_memory_pool(pa.jemalloc_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+
+
+def list_type(name: str) -> pa.DataType:
+    """The type of a list column."""
+    values = LIST_TYPES.get(name, pa.float32())
+    return pa.list_(pa.field("element", values, nullable=name == "surface"))
+
+
+def schema(extra: Iterable[str] = (), notes: Iterable[str] = ()) -> pa.Schema:
+    """The columns of a shard, with further evidence and notes by these names."""
+    lists = (*LIST_TYPES, *(EXTRA + name for name in extra))
+    return pa.schema(
+        [pa.field(name, kind, nullable=name == "frame_length") for name, kind in ROW_TYPES.items()]
+        + [pa.field(NOTE + name, pa.string()) for name in notes]
+        + [pa.field(name, list_type(name), nullable=name not in REQUIRED) for name in lists]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One parquet file of a store."""
+
+    file: str
+    utterances: int
+    nodes: int
+    arcs: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class StoreInfo:
+    """What store.json says: what is in a store and where it came from."""
+
+    recognizer: str | None = None
+    shards: list[Shard] = field(default_factory=list)
+    scales: set[Scales] = field(default_factory=set)
+    scores: set[str] = field(default_factory=set)
+    extra: set[str] = field(default_factory=set)
+    notes: set[str] = field(default_factory=set)
+    picked: bool = False
+    times: set[str] = field(default_factory=set)
+    formats: set[str] = field(default_factory=set)
+    files: dict[str, None] = field(default_factory=dict)  # in the order in which they came
+
+    def dumps(self, wordtrust: str) -> str:
+        """The text of store.json; `wordtrust` is the version that writes it."""
+        shards = [{name: getattr(shard, name) for name in Shard.__slots__} for shard in self.shards]
+        scales = [{name: getattr(each, name) for name in Scales.__slots__} for each in self.scales]
+        found = {
+            "kind": KIND,
+            "version": VERSION,
+            "wordtrust": wordtrust,
+            "recognizer": self.recognizer,
+            "utterances": sum(shard.utterances for shard in self.shards),
+            "nodes": sum(shard.nodes for shard in self.shards),
+            "arcs": sum(shard.arcs for shard in self.shards),
+            "scores": [name for name in ARC_SCORES if name in self.scores],
+            "picked": self.picked,
+            "extra": sorted(self.extra),
+            "notes": sorted(self.notes),
+            "scales": sorted(scales, key=lambda each: tuple(each.values())),
+            "times": sorted(self.times),
+            "from": {
+                "formats": sorted(self.formats),
+                "files": list(self.files)[:_NAMED_FILES],
+                "number_of_files": len(self.files),
+            },
+            "shards": shards,
+        }
+        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_shard_list(folder: Path) -> list[Shard]:
+    """The shards of a store, as its store.json lists them; their names never lead out of the folder."""
+    return _shards(_read_json(folder / STORE_FILE), folder / STORE_FILE)
+
+
+def read_info(file: Path) -> StoreInfo:
+    """All that `StoreInfo.dumps` wrote."""
+    found = _read_json(file)
+    try:
+        names = {name: {str(item) for item in found[name]} for name in ("scores", "extra", "notes", "times")}
+        return StoreInfo(
+            recognizer=found["recognizer"],
+            shards=_shards(found, file),
+            scales={Scales(**scales) for scales in found["scales"]},
+            picked=bool(found["picked"]),
+            formats=set(found["from"]["formats"]),
+            files=dict.fromkeys(found["from"]["files"]),
+            **names,
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(f"not what wordtrust wrote: {error}", file=str(file)) from None
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        found = json_checks.record(json_checks.parse(file.read_bytes()), "store.json")
+        _check_kind(found)
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(file)) from None
+    except InputError as error:
+        raise error.at(file=str(file)) from None
+    return found
+
+
+def _shards(found: dict[str, Any], file: Path) -> list[Shard]:
+    try:
+        items = json_checks.objects_of(found, "shards")
+        return [_shard(item, f"shards[{place}]") for place, item in enumerate(items)]
+    except InputError as error:
+        raise error.at(file=str(file)) from None
+
+
+def _check_kind(found: dict[str, Any]) -> None:
+    kind, version = json_checks.string(found, "kind"), json_checks.number(found, "version")
+    if kind != KIND:
+        raise InputError(f"this is {kind[:40]!r}, not {KIND!r}", remedy="Name the files in the folder instead")
+    if version != VERSION:
+        raise InputError(
+            f"the store has version {version:g}, this wordtrust reads version {VERSION}",
+            remedy="Use a newer wordtrust, or make the store again",
+        )
+
+
+def _shard(found: dict[str, Any], where: str) -> Shard:
+    name = json_checks.string(found, "file", where)
+    if name in ("", ".", "..") or any(sign in name for sign in "/\\:\0"):
+        raise InputError(
+            f"{where}.file is {name[:80]!r}, not the name of a file in the folder", remedy="The store is damaged"
+        )
+    return Shard(name, *(_count(found, each, where) for each in ("utterances", "nodes", "arcs", "bytes")))
+
+
+def _count(found: dict[str, Any], name: str, where: str) -> int:
+    value = json_checks.number(found, name, where)
+    if value < 0 or value != int(value):
+        raise InputError(f"{where}.{name} is {value:g}, not a count", remedy="The store is damaged")
+    return int(value)

@@ -1,0 +1,187 @@
+"""Reading a store: row group by row group, each checked before it becomes lattices.
+
+A store promises finished lattices, but nobody can know who wrote it. A quick pass confirms the promise; only row
+groups that break it go through `assemble`, which repairs what it may and names what it may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ..assemble import BATCH_ARCS, Problems, RawLattices, Tokens, assemble
+from ..errors import InputError
+from ..jit import compiled
+from ..lattice import ARC_SCORES, Facts, Ints, Lattices, Offsets, Origin, Times
+from . import store_layout as layout
+from .base import ReadOptions
+from .store_decode import DAMAGED, Decoder, Group, arc_counts, known_columns
+
+_BYTES_AT_ONCE = 1 << 22  # as they are encoded; arrays take twice as many
+_ROWS_AT_ONCE = 1 << 16
+
+
+@contextmanager
+def _damage(file: str, place: str = "") -> Iterator[None]:
+    """Whatever arrow finds wrong with a file becomes an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=file, place=place) from None
+    except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, RuntimeError) as error:
+        found = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"cannot be read on: {found}", file=file, place=place, remedy=DAMAGED) from None
+
+
+class ShardReader:
+    """Reads the parquet files of a store; they share a vocabulary."""
+
+    def __init__(self, options: ReadOptions, problems: Problems) -> None:
+        self._options, self._problems = options, problems
+        self._decoder = Decoder()
+
+    def read(self, source: Any, name: str, utterances: int | None = None) -> Iterator[Lattices]:
+        """The lattices of one parquet file, a path or a buffer. `utterances` is what store.json promises."""
+        with _damage(name), layout.frugal_arrow():
+            file = pq.ParquetFile(source)
+        with file:
+            with _damage(name):
+                columns = known_columns(file.schema_arrow)
+                announced = file.metadata.num_rows
+                if utterances not in (None, announced):
+                    raise InputError(f"{announced} utterances, but store.json says {utterances}", remedy=DAMAGED)
+            first = 0
+            for rows in self._parts(file, columns, name):
+                with _damage(name, f"row {first}"):
+                    numbers, kept = self._without_huge(first + np.arange(len(rows)), rows, name)
+                    group = self._decoder.decode(kept)
+                first += len(rows)
+                yield from self._lattices(group, numbers, name)
+            if first != announced:
+                raise InputError(f"{first} utterances, but {announced} are announced", file=name, remedy=DAMAGED)
+
+    def _parts(self, file: Any, columns: list[str], name: str) -> Iterator[Any]:
+        """The rows of a file, some at a time; while they are being used, the next ones are being read."""
+        with ThreadPoolExecutor(1) as pool:
+            for number in range(file.num_row_groups):
+                with _damage(name, f"row group {number}"):
+                    parts = file.iter_batches(_rows_at_once(file, number), row_groups=[number], columns=columns)
+                    following = pool.submit(next, parts, None)
+                    while (rows := following.result()) is not None:
+                        following = pool.submit(next, parts, None)
+                        yield rows
+
+    def _without_huge(self, numbers: Offsets, rows: Any, name: str) -> tuple[Offsets, Any]:
+        """The rows with no more arcs than allowed, and their numbers in the file."""
+        arcs = arc_counts(rows)
+        huge = arcs > self._options.max_arcs
+        for place in np.flatnonzero(huge).tolist():
+            where = {"file": name, "utt": str(rows["utt"][place]), "place": f"row {numbers[place]}"}
+            self._problems.report(self._options.too_many_arcs(int(arcs[place]), **where))
+        return (numbers[~huge], rows.filter(pa.array(~huge))) if huge.any() else (numbers, rows)
+
+    def _lattices(self, group: Group, row: Offsets, name: str) -> Iterator[Lattices]:
+        is_finished = len(group.utts) == 0 or _is_finished(group)
+        for start, stop in _runs(group):
+            batch = group.lattices(start, stop)
+            batch = batch if is_finished else self._assembled(batch, row[start:stop], name)
+            if len(batch):
+                yield batch
+
+    def _assembled(self, batch: Lattices, row: Offsets, name: str) -> Lattices:
+        """The same lattices through `assemble`, which reports the bad ones and puts the others in order."""
+        tokens = Tokens(vocabulary=self._decoder.vocabulary)
+        strings = self._decoder.vocabulary.strings
+        pairs = zip(batch.word.tolist(), batch.surface.tolist(), strict=True)
+        raw = RawLattices(
+            utts=batch.utts, place=row, node_offsets=batch.node_offsets, arc_offsets=batch.arc_offsets,
+            start=np.zeros(len(batch), np.int32), end=(np.diff(batch.node_offsets) - 1).astype(np.int32),
+            time=batch.time, source=batch.source, target=batch.target,
+            token=np.array([tokens.pair(strings[word], strings[surface]) for word, surface in pairs], np.int32),
+            scores={each: getattr(batch, each) for each in ARC_SCORES if getattr(batch, each) is not None},
+            picked=batch.picked, extra=batch.extra, notes=batch.notes,
+        )  # fmt: skip
+        made = assemble(
+            raw, tokens, origin=Origin(name), scales=batch.scales, problems=self._problems, place_name="row"
+        )
+        before, now = batch.facts[np.searchsorted(row, made.facts.place)], made.facts
+        trimmed_nodes, trimmed_arcs = before.trimmed_nodes + now.trimmed_nodes, before.trimmed_arcs + now.trimmed_arcs
+        facts = Facts(before.place, trimmed_nodes, trimmed_arcs, before.spread_words)
+        return replace(made, origin=batch.origin, facts=facts)
+
+
+def _rows_at_once(file: Any, group: int) -> int:
+    # Only facts about the whole row group: pyarrow ends the process where those about a column are damaged.
+    about = file.metadata.row_group(group)
+    rows = about.num_rows * _BYTES_AT_ONCE // max(1, about.total_byte_size)
+    return int(min(max(rows, 1), _ROWS_AT_ONCE))
+
+
+def _runs(group: Group) -> Iterator[tuple[int, int]]:
+    """Rows that can be one batch: of the same kind, and about as many arcs as batches of other formats have."""
+    rows = len(group.utts)
+    crossed = np.diff(group.arc_offsets[:-1] // BATCH_ARCS) > 0
+    starts = np.flatnonzero(group.changes() | crossed) + 1
+    cuts = [0, *starts.tolist(), rows]
+    return ((start, stop) for start, stop in pairwise(cuts) if stop > start)
+
+
+def _is_finished(group: Group) -> bool:
+    """Whether all lattices are as `assemble` would make them."""
+    numbers = [values for values, _ in group.optional.values() if values.dtype == np.float32]
+    return all(_all_finite(values.view(np.uint32)) for values in numbers) and _all_canonical(
+        group.node_offsets, group.arc_offsets, group.time, group.arcs["source"], group.arcs["target"]
+    )
+
+
+@compiled
+def _all_finite(bits: NDArray[np.uint32]) -> bool:
+    """Whether these float32 numbers, seen as bits, are finite (integers, so that it runs in vector registers)."""
+    largest = np.uint32(0)
+    for value in bits:
+        largest = max(largest, value & np.uint32(0x7FFFFFFF))
+    return bool(largest < np.uint32(0x7F800000))
+
+
+@compiled
+def _all_canonical(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints) -> bool:
+    """Whether all lattices are trimmed and in the order that `graph.canonical` gives."""
+    levels = np.empty(np.max(np.diff(node_offsets)), np.uint32)
+    for u in range(len(node_offsets) - 1):
+        begin, end = source[arc_offsets[u] : arc_offsets[u + 1]], target[arc_offsets[u] : arc_offsets[u + 1]]
+        when = time[node_offsets[u] : node_offsets[u + 1]]
+        if not _is_sorted(len(when), begin, end) or not (when[0] >= -1e9 and when[-1] <= 1e9):
+            return False
+        level = levels[: len(when)]  # longest distance from the start; 0 for others than the start: no arc enters
+        level[:] = 0
+        for arc in range(len(begin)):
+            to = np.uint32(end[arc])
+            level[to] = max(level[to], level[np.uint32(begin[arc])] + np.uint32(1))
+        fits = True
+        for node in range(1, len(when)):
+            same_time = (when[node] == when[node - 1]) & (level[node] >= level[node - 1])
+            fits &= (level[node] > 0) & ((when[node] > when[node - 1]) | same_time)
+        if not fits:
+            return False
+    return True
+
+
+@compiled
+def _is_sorted(nodes: int, begin: Ints, end: Ints) -> bool:
+    """Whether arcs are sorted by source and go forward, and leave every node but the last one."""
+    if nodes < 2 or len(begin) == 0 or begin[0] != 0 or begin[-1] != nodes - 2:
+        return False
+    fits, before = True, np.int32(0)
+    for arc in range(len(begin)):  # without a branch, so that it runs in vector registers
+        fits &= (begin[arc] >= before) & (begin[arc] - before <= 1) & (end[arc] > begin[arc]) & (end[arc] < nodes)
+        before = begin[arc]
+    return fits

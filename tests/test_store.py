@@ -1,0 +1,520 @@
+"""The parquet store."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wordtrust
+from tests.shared import SAMPLES, SHARED, needs_shared
+from tests.strategies import assembled, batch_of, lattices
+from wordtrust.assemble import Builder, Problems, Tokens
+from wordtrust.errors import InputError, OptionError
+from wordtrust.formats import formats, read, stream, write
+from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.inputs import STORE_FILE
+from wordtrust.formats.store import sniff
+from wordtrust.formats.store_read import _all_canonical, _all_finite
+from wordtrust.formats.store_write import StoreWriter
+from wordtrust.lattice import Facts, Lattice, Origin, Scales
+
+
+def everything(path: Path, **options: Any) -> list[Lattice]:
+    return [lattice for batch in stream(path, **options) for lattice in batch]
+
+
+def write_store(path: Path, *found: Lattice, **sizes: Any) -> Path:
+    with StoreWriter(path, **sizes) as store:
+        for lattice in found:
+            store.add(lattice.batch())
+    return path
+
+
+def shards(path: Path) -> list[Path]:
+    return sorted(path.glob("*.parquet"))
+
+
+def simple(utt: str = "u1", **arrays: Any) -> Lattice:
+    """Two ways from start to end, through `a` and `b` or with silence."""
+    return assembled(
+        utt, time=[0, 0.5, 1.0], ends=[(0, 1), (1, 2), (0, 2)], tokens=["a", "b", "<eps>"],
+        **arrays or {"acoustic": [-1.5, -2, 0]},
+    )  # fmt: skip
+
+
+# What is written comes back
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[Lattice]:
+    """Lattices with all kinds of scores, scales and origins."""
+    found = []
+    for number in range(draw(st.integers(0, 6))):
+        lattice = draw(lattices(utt=f"u{number}"))
+        if draw(st.booleans()):
+            flags = np.arange(lattice.arcs) % 2 == 0
+            lattice = replace(lattice, picked=flags, extra={"rank": flags.astype(np.float32)})
+        if draw(st.booleans()):
+            lattice = replace(lattice, extra={**lattice.extra, f"e{number}": np.zeros(lattice.arcs, np.float32)})
+        scales = draw(st.sampled_from([Scales(), Scales(0.1, 0.9, -0.5, 0.25)]))
+        origin = draw(st.sampled_from([Origin("a", "kaldi", "given", 0.03), Origin("b.json", "nbest", "aligned")]))
+        facts = Facts(np.array([number * 2**40]), *(np.array([number + k], np.int32) for k in range(3)))
+        found.append(replace(lattice, scales=scales, origin=origin, facts=facts))
+    return found
+
+
+@settings(max_examples=60)
+@given(corpora(), st.sampled_from([1, 7, 1 << 20]), st.sampled_from([1, 2000, 1 << 26]))
+def test_what_is_written_comes_back(found: list[Lattice], group_arcs: int, shard_bytes: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_store(Path(folder) / "s", *found, group_arcs=group_arcs, shard_bytes=shard_bytes)
+        again = everything(path)
+        about = json.loads((path / STORE_FILE).read_text())
+    assert len(again) == len(found)
+    for before, after in zip(found, again, strict=True):
+        assert after.equals(before)
+        assert after.origin == before.origin
+        assert all(np.array_equal(getattr(after.facts, n), getattr(before.facts, n)) for n in Facts.__slots__)
+    assert about["utterances"] == len(found)
+    assert about["nodes"] == sum(lattice.nodes for lattice in found)
+    assert about["arcs"] == sum(lattice.arcs for lattice in found)
+
+
+def test_a_batch_larger_than_a_row_group_is_cut(tmp_path: Path) -> None:
+    found = [simple(f"u{number}") for number in range(10)]
+    with StoreWriter(tmp_path / "s", group_arcs=7, shard_bytes=1) as store:
+        store.add(batch_of(*found))
+    assert [pq.ParquetFile(path).metadata.num_rows for path in shards(tmp_path / "s")] == [2] * 5
+    assert [lattice.utt for lattice in everything(tmp_path / "s")] == [f"u{number}" for number in range(10)]
+
+
+def test_rows_of_one_kind_are_one_batch(tmp_path: Path) -> None:
+    parts = [simple(f"u{number}", acoustic=[0, 0, number]) for number in range(5)]
+    parts += [simple(f"p{number}", posterior=[0, 0, 1]) for number in range(3)]
+    path = write_store(tmp_path / "s", *parts)
+    first, second = stream(path)
+    assert (len(first), len(second)) == (5, 3)
+    assert (first.posterior, second.acoustic) == (None, None)
+    assert first.vocabulary is second.vocabulary
+
+
+def test_batches_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wordtrust.formats.store_read.BATCH_ARCS", 10)
+    path = write_store(tmp_path / "s", *(simple(f"u{number}") for number in range(20)))
+    assert max(len(batch.source) for batch in stream(path)) <= 12
+    assert len(everything(path)) == 20
+
+
+def test_half_characters_do_not_stop_the_writer(tmp_path: Path) -> None:
+    made = assembled("u\ud800", time=[0, 1], ends=[(0, 1)] * 2, tokens=["x\udfff", "x?"], acoustic=[0, 1])
+    [again] = everything(write_store(tmp_path / "s", made))
+    assert (again.utt, again.surfaces) == ("u?", ("x?", "x?"))
+
+
+def test_an_empty_store(tmp_path: Path) -> None:
+    assert everything(write_store(tmp_path / "s")) == []
+
+
+def test_store_json_says_what_is_in_it(tmp_path: Path) -> None:
+    found = [simple("u1"), replace(simple("u2", posterior=[1, 1, 0], rank=[1, 1, 2]), origin=Origin("b", "vosk"))]
+    with StoreWriter(tmp_path / "s", recognizer="my-recognizer") as store:
+        for lattice in found:
+            store.add(lattice.batch())
+    [shard] = shards(tmp_path / "s")
+    assert json.loads((tmp_path / "s" / STORE_FILE).read_text()) == {
+        "kind": "wordtrust store", "version": 1, "wordtrust": wordtrust.__version__, "recognizer": "my-recognizer",
+        "utterances": 2, "nodes": 6, "arcs": 6,
+        "scores": ["acoustic", "posterior"], "picked": False, "extra": ["rank"], "notes": [],
+        "scales": [asdict(Scales())], "times": ["given"],
+        "from": {"formats": ["test", "vosk"], "files": ["test", "b"], "number_of_files": 2},
+        "shards": [
+            {"file": shard.name, "utterances": 2, "nodes": 6, "arcs": 6, "bytes": shard.stat().st_size},
+        ],
+    }  # fmt: skip
+
+
+# Any arrow tool can read it
+
+
+def test_plain_pyarrow_reads_real_strings_and_numbers(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple("u1"), simple("u2", posterior=[1, 1, 0], rank=[1, 1, 2]))
+    table = pq.read_table(shards(path)[0])
+    first, second = table.to_pylist()
+    assert first["utt"] == "u1"
+    assert first["word"] == ["a", "", "b"]
+    assert (first["source"], first["target"], first["time"]) == ([0, 0, 1], [1, 2, 2], [0.0, 0.5, 1.0])
+    assert (first["acoustic"], first["posterior"], first["extra.rank"]) == ([-1.5, 0.0, -2.0], None, None)
+    assert (first["surface"], first["silence"]) == (None, "<eps>")  # the surfaces are the words
+    assert (second["acoustic"], second["posterior"], second["extra.rank"]) == (None, [1, 0, 1], [1, 2, 1])
+    assert (first["file"], first["format"], first["times"], first["frame_length"]) == ("test", "test", "given", None)
+    folder = pq.read_table(path, ignore_prefixes=[".", "_", STORE_FILE])
+    assert folder.column("word").to_pylist() == [["a", "", "b"]] * 2
+
+
+def test_surfaces_are_there_where_they_differ(tmp_path: Path) -> None:
+    found = [
+        simple("u1"),
+        assembled("u2", time=[0, 1], ends=[(0, 1)] * 2, tokens=["A", "b"]),
+        assembled("u3", time=[0, 1], ends=[(0, 1)] * 2, tokens=["<sil>", "[NOISE]"]),
+        assembled("u4", time=[0, 1], ends=[(0, 1)] * 2, tokens=["a", "b"]),
+    ]
+    path = write_store(tmp_path / "s", *found)
+    table = pq.read_table(shards(path)[0])
+    assert table["surface"].to_pylist() == [None, ["A", None], [None, "[NOISE]"], None]
+    assert table["silence"].to_pylist() == ["<eps>", "", "<sil>", ""]
+    assert [lattice.surfaces for lattice in everything(path)] == [lattice.surfaces for lattice in found]
+
+
+MINIMAL = {
+    "utt": ["u1"],
+    "time": [[0.0, 0.5, 1.0]],
+    "source": pa.array([[0, 0, 1]], pa.list_(pa.int32())),
+    "target": pa.array([[1, 2, 2]], pa.list_(pa.int32())),
+    "word": [["A!", "", "b"]],
+}
+
+
+def handmade(path: Path, **columns: Any) -> Path:
+    """A parquet file that somebody else wrote."""
+    pq.write_table(pa.table({**MINIMAL, **columns}), path)
+    return path
+
+
+def test_a_handmade_file_needs_only_the_graph_and_words(tmp_path: Path) -> None:
+    [found] = everything(handmade(tmp_path / "x.parquet"))
+    assert found.words == found.surfaces == ("A!", "", "b")
+    assert (found.acoustic, found.transition, found.posterior, found.picked) == (None, None, None, None)
+    assert (found.scales, found.origin) == (Scales(), Origin())
+
+
+def test_columns_of_others_are_left_alone(tmp_path: Path) -> None:
+    [found] = everything(handmade(tmp_path / "x.parquet", notes=["by hand"], label=[[1, 0, 1]]))
+    assert dict(found.extra) == {}
+
+
+def test_a_single_shard_reads_alone_packed_or_not(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", *(simple(f"u{number}") for number in range(4)), shard_bytes=1, group_arcs=6)
+    first, second = shards(path)
+    assert [lattice.utt for lattice in everything(first)] == ["u0", "u1"]
+    tar = shutil.make_archive(str(tmp_path / "packed"), "gztar", path, second.name)
+    assert [lattice.utt for lattice in everything(Path(tar))] == ["u2", "u3"]
+
+
+def test_unfinished_lattices_are_finished(tmp_path: Path) -> None:
+    """Nodes in any order and dead ends, with facts of an earlier reading."""
+    path = handmade(
+        tmp_path / "x.parquet",
+        utt=["u1", "u2"],
+        time=[[0, 0.9, 0.5, 0.7, 1.0], [0.0, 1.0]],
+        source=pa.array([[2, 0, 1, 3], [0]], pa.list_(pa.int32())),
+        target=pa.array([[1, 2, 4, 4], [1]], pa.list_(pa.int32())),
+        word=[["b", "A!", "c", "dead"], ["x"]],
+        surface=[["B", "A", "C", "Dead"], None],
+        acoustic=pa.array([[1, 2, 3, 4], [5]], pa.list_(pa.float32())),
+        place=[7, 8],
+        trimmed_nodes=pa.array([10, 0], pa.int32()),
+    )
+    first, second = everything(path)
+    assert first.words == ("A!", "b", "c")
+    assert first.surfaces == ("A", "B", "C")
+    assert first.time.tolist() == [0, 0.5, 0.9, 1]
+    assert first.acoustic is not None
+    assert first.acoustic.tolist() == [2, 1, 3]
+    assert (first.facts.place.tolist(), first.facts.trimmed_nodes.tolist()) == ([7], [11])
+    assert first.facts.trimmed_arcs.tolist() == [1]
+    assert second.words == second.surfaces == ("x",)
+    assert second.facts.place.tolist() == [8]
+
+
+# The quick check says what the thorough one would
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[list[float], list[tuple[int, int]]]:
+    """Nearly finished graphs: often sorted, often complete."""
+    nodes = draw(st.integers(1, 5))
+    time = draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=nodes, max_size=nodes))
+    ends = st.tuples(st.integers(-1, nodes), st.integers(-1, nodes))
+    forward = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).map(lambda e: (min(e), max(e)))
+    found = draw(st.lists(st.one_of(ends, forward, forward, forward), max_size=6))
+    if draw(st.booleans()):
+        time, found = sorted(time), sorted([*found, *((k, k + 1) for k in range(nodes - 1))])
+    return time, found
+
+
+@settings(max_examples=400)
+@given(graphs())
+def test_finished_is_what_assembling_leaves_as_it_is(graph: tuple[list[float], list[tuple[int, int]]]) -> None:
+    time, ends = graph
+    source, target = (np.array([end[k] for end in ends], np.int32) for k in range(2))
+    quick = _all_canonical(np.array([0, len(time)]), np.array([0, len(ends)]), np.array(time), source, target)
+    builder = Builder(Tokens(), Problems(skip=True), origin=Origin())
+    token = [f"w{arc}" for arc in range(len(ends))]
+    made = list(builder.add("u", time=time, source=source, target=target, token=token, start=0, end=len(time) - 1))
+    made += builder.flush()
+    same = bool(made) and (made[0].time.tolist(), made[0].source.tolist(), made[0].target.tolist()) == (
+        time, source.tolist(), target.tolist(),
+    )  # fmt: skip
+    assert quick == (same and made[0][0].words == tuple(token))
+
+
+@given(st.lists(st.floats(width=32), max_size=20))
+def test_finite(values: list[float]) -> None:
+    array = np.array(values, np.float32)
+    assert _all_finite(array.view(np.uint32)) == bool(np.isfinite(array).all())
+
+
+# Damage
+
+
+DAMAGE: list[tuple[dict[str, Any], str]] = [
+    ({"utt": pa.array([None], pa.string())}, "the column 'utt' has nulls"),
+    ({"utt": [5]}, "the column 'utt' is int64, not string"),
+    ({"time": [[0.0, 0.5, None]]}, "the column 'time' has nulls"),
+    ({"time": [[0.0, 0.5, float("nan")]]}, "row 0, utterance u1: node 2 has the time nan"),
+    ({"time": [[0.0, 0.5, 1e10]]}, "node 2 has the time 1"),
+    ({"time": [[0.0, 1.5, 1.0]]}, "runs backwards in time"),
+    ({"time": [0.5]}, "the column 'time' is double, not list of double"),
+    ({"source": [[0, 0, 1]]}, "the column 'source' is list<.*int64>, not list of int32"),
+    ({"source": pa.array([None], pa.list_(pa.int32()))}, "the column 'source' has nulls"),
+    ({"source": pa.array([[0, 0, 3]], pa.list_(pa.int32()))}, "but there are 3 nodes"),
+    ({"source": pa.array([[0, 0, -1]], pa.list_(pa.int32()))}, "but there are 3 nodes"),
+    ({"target": pa.array([[1, 2]], pa.list_(pa.int32()))}, "the lists of 'target' and of 'source' differ in length"),
+    ({"target": pa.array([[1, 2, 0]], pa.list_(pa.int32()))}, "the graph has a cycle"),
+    ({"target": pa.array([[1, 1, 1]], pa.list_(pa.int32()))}, "no path leads"),
+    ({"word": [["a", None, "b"]]}, "the column 'word' has nulls"),
+    ({"word": [[1, 2, 3]]}, "the column 'word' is list<.*int64>, not list of string"),
+    (
+        {"word": pa.array([[b"a", b"b", b"\xff"]]).cast(pa.list_(pa.string()), safe=False)},
+        "row 0: cannot be read on: .utf-8. codec",
+    ),
+    ({"surface": [["a"]]}, "the lists of 'surface' and of 'source' differ in length"),
+    ({"silence": pa.array([None], pa.string())}, "the column 'silence' has nulls"),
+    ({"acoustic": pa.array([[0, np.inf, 0]], pa.list_(pa.float32()))}, "arc 1 has the acoustic score inf"),
+    ({"posterior": pa.array([[0, 1, np.nan]], pa.list_(pa.float32()))}, "arc 2 has the posterior score nan"),
+    ({"acoustic": [[0.0, 1.0, 2.0]]}, "the column 'acoustic' is list<.*double>, not list of float"),
+    ({"picked": [[1, 0, 1]]}, "the column 'picked' is list<.*int64>, not list of bool"),
+    ({"extra.rank": pa.array([[0, 1, np.nan]], pa.list_(pa.float32()))}, "arc 2 has the rank score nan"),
+    ({"extra.rank": [["a", "b", "c"]]}, "the column 'extra.rank' is list<.*string>, not list of float"),
+    ({"extra.word": pa.array([[0, 1, 1]], pa.list_(pa.float32()))}, "'extra.word' has a name that means something"),
+    ({"scale.acoustic": [float("inf")]}, "a scale is no number below 1e\\+06"),
+    ({"frame_length": [0.0]}, "a frame length is not between 0 and 10 seconds"),
+    ({"place": ["here"]}, "the column 'place' is string, not int64"),
+    ({"trimmed_nodes": pa.array([None], pa.int32())}, "the column 'trimmed_nodes' has nulls"),
+]
+
+
+@pytest.mark.parametrize(("columns", "message"), DAMAGE, ids=[message for _, message in DAMAGE])
+def test_bad_columns(columns: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = handmade(tmp_path / "x.parquet", **columns)
+    with pytest.raises(InputError, match=message) as caught:
+        everything(path)
+    assert caught.value.file == str(path)
+
+
+def test_missing_and_double_columns(tmp_path: Path) -> None:
+    table = pa.table(MINIMAL)
+    pq.write_table(table.drop_columns("word"), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="there are 0 columns 'word', not 1"):
+        everything(tmp_path / "x.parquet")
+    double = pa.Table.from_arrays([*table.columns, table["word"]], [*table.column_names, "word"])
+    pq.write_table(double, tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="there are 2 columns 'word', not 1"):
+        everything(tmp_path / "x.parquet")
+
+
+def test_a_bad_utterance_does_not_lose_the_others(tmp_path: Path) -> None:
+    rows = ([0, 1], [0, 5], [0, 1])
+    path = handmade(
+        tmp_path / "x.parquet",
+        utt=["u1", "u2", "u3"],
+        time=[[0.0, 1.0]] * 3,
+        source=pa.array([[row[0]] for row in rows], pa.list_(pa.int32())),
+        target=pa.array([[row[1]] for row in rows], pa.list_(pa.int32())),
+        word=[["a"], ["b"], ["c"]],
+    )
+    problems = Problems(skip=True)
+    assert [lattice.words for lattice in everything(path, problems=problems)] == [("a",), ("c",)]
+    assert [(error.utt, error.place) for error in problems.errors] == [("u2", "row 1")]
+
+
+def test_too_many_arcs(tmp_path: Path) -> None:
+    large = assembled("large", time=[0, 1], ends=[(0, 1)] * 9, tokens=["a"] * 9, acoustic=[0] * 9)
+    path = write_store(tmp_path / "s", simple("u1"), large, simple("u3"))
+    problems = Problems(skip=True)
+    found = everything(path, options=ReadOptions(max_arcs=5), problems=problems)
+    assert [lattice.utt for lattice in found] == ["u1", "u3"]
+    assert all(after.equals(before) for after, before in zip(found, [simple("u1"), simple("u3")], strict=True))
+    [error] = problems.errors
+    assert (error.utt, error.place, error.found) == ("large", "row 1", "the lattice has 9 arcs, more than 5")
+    assert everything(path, options=ReadOptions(max_arcs=2), problems=problems) == []
+
+
+def four_shards(path: Path) -> Path:
+    return write_store(path, *(simple(f"u{number}") for number in range(4)), group_arcs=3, shard_bytes=1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.unlink(), "cannot be opened: No such file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "bytes, store.json says"),
+        (lambda path: path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 4)), "cannot be read on"),
+    ],
+)
+def test_a_bad_shard_does_not_lose_the_others(damage: Callable[[Path], Any], message: str, tmp_path: Path) -> None:
+    path = four_shards(tmp_path / "s")
+    victim = shards(path)[1]
+    damage(victim)
+    problems = Problems(skip=True)
+    assert [lattice.utt for lattice in everything(path, problems=problems)] == ["u0", "u2", "u3"]
+    [error] = problems.errors
+    assert error.file == str(victim)
+    with pytest.raises(InputError, match=message):
+        everything(path)
+
+
+def test_cut_files_never_read_as_whole_ones(tmp_path: Path) -> None:
+    data = shards(four_shards(tmp_path / "s"))[0].read_bytes()
+    for size in range(4, len(data), 97):
+        (tmp_path / "x.parquet").write_bytes(data[:size])
+        with pytest.raises(InputError):
+            everything(tmp_path / "x.parquet")
+
+
+BAD_JSON: list[tuple[Any, str]] = [
+    ({"shards": [{"file": "../x.parquet"}]}, r"shards\[0\].file is '../x.parquet', not the name of a file"),
+    ({"shards": [{"file": "/etc/passwd"}]}, "not the name of a file"),
+    ({"shards": [{"file": "a\\b"}]}, "not the name of a file"),
+    ({"shards": [{"file": ".."}]}, "not the name of a file"),
+    ({"shards": [{"file": "x", "utterances": -1}]}, r"shards\[0\].utterances is -1, not a count"),
+    ({"shards": [{"file": "x", "utterances": 1e400}]}, "too large for a number"),
+    ({"shards": [5]}, r"shards\[0\] is the number 5, not an object"),
+    ({"shards": None}, "shards is null"),
+    ({"version": 2}, "the store has version 2, this wordtrust reads version 1"),
+    ({"kind": "something else"}, "this is 'something else', not 'wordtrust store'"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_JSON, ids=[message for _, message in BAD_JSON])
+def test_bad_store_json(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple())
+    about = json.loads((path / STORE_FILE).read_text())
+    (path / STORE_FILE).write_text(json.dumps({**about, **change}).replace("Infinity", "1e400"))
+    with pytest.raises(InputError, match=message) as caught:
+        everything(path)
+    assert caught.value.file == str(path / STORE_FILE)
+
+
+def test_store_json_that_is_no_json(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple())
+    (path / STORE_FILE).write_bytes(b"\xff")
+    with pytest.raises(InputError, match="not UTF-8"):
+        everything(path)
+
+
+def test_counts_that_disagree(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple())
+    text = (path / STORE_FILE).read_text()
+    (path / STORE_FILE).write_text(text.replace('"utterances": 1', '"utterances": 1000000000000'))
+    with pytest.raises(InputError, match=r"1 utterances, but store\.json says 1000000000000"):
+        everything(path)
+
+
+# Nothing is half-written, and nothing but a store is replaced
+
+
+def test_nothing_is_left_when_writing_fails(tmp_path: Path) -> None:
+    write_store(tmp_path / "s", simple("old"))
+    for error in (RuntimeError, KeyboardInterrupt):
+        with pytest.raises(error), StoreWriter(tmp_path / "s", group_arcs=1) as store:  # noqa: PT012
+            store.add(simple("new").batch())
+            raise error
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+    assert [lattice.utt for lattice in everything(tmp_path / "s")] == ["old"]
+
+
+def test_a_store_appears_when_it_is_complete(tmp_path: Path) -> None:
+    with StoreWriter(tmp_path / "s", group_arcs=1) as store:
+        store.add(simple().batch())
+        assert not (tmp_path / "s").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+def test_a_store_is_replaced_even_by_itself(tmp_path: Path) -> None:
+    path = four_shards(tmp_path / "s")
+    write(stream(path), path)
+    assert [lattice.utt for lattice in everything(path)] == ["u0", "u1", "u2", "u3"]
+    assert len(shards(path)) == 1
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_store(link, simple("new"))
+    assert [lattice.utt for lattice in everything(path)] == ["new"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "s"]
+
+
+def test_other_folders_and_files_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.tex").write_text("...")
+    with pytest.raises(OptionError, match="thesis: a folder that is no store is not replaced"):
+        write_store(tmp_path / "thesis", simple())
+    with pytest.raises(OptionError, match="a file of this name is there"):
+        write_store(tmp_path / "thesis" / "chapter1.tex", simple())
+    with pytest.raises(OptionError, match="cannot be written: No such file or directory"):
+        write_store(tmp_path / "nowhere" / "s", simple())
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter1.tex"]
+    (tmp_path / "empty").mkdir()
+    assert len(everything(write_store(tmp_path / "empty", simple()))) == 1
+
+
+def test_a_full_disk_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: Any, **options: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    with pytest.raises(OptionError, match="the store cannot be written: No space left on device"):
+        write_store(tmp_path / "s", simple())
+    assert list(tmp_path.iterdir()) == []
+
+
+# Recognised, and the samples
+
+
+def test_recognised_by_content(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple())
+    assert sniff(shards(path)[0].read_bytes()[:100], "x") == 1.0
+    assert sniff(b"", "folder") == 1.0
+    assert sniff(b"PARTY", "x.parquet") == 0.0
+    assert formats()["store"].suffixes == (".store",)
+
+
+def test_samples() -> None:
+    kettle = read(SAMPLES / "store" / "kettle")
+    assert [lattice.text for lattice in kettle] == ["The kettle is on.", "gone"]
+    assert kettle.origin == Origin("kettle.ark", "kaldi-text", "given", 0.03)
+    tide = read(SAMPLES / "store" / "tide.store")
+    assert tide[0].extra["rank"].tolist() == [0, 1, 0, 1]
+    assert tide.origin == Origin("tide.json", "whisper", "aligned")
+
+
+@needs_shared
+def test_real_lattices_come_back(tmp_path: Path) -> None:
+    archive = SHARED / "formats" / "kaldi.compact.text.ark.gz"
+    found = list(stream(archive, ReadOptions(words=SHARED / "kaldi-small-2020" / "words.txt.gz")))
+    write(found, tmp_path / "s")
+    again = everything(tmp_path / "s")
+    before = [lattice for batch in found for lattice in batch]
+    assert len(again) == len(before) == 25
+    assert all(mine.equals(theirs) for mine, theirs in zip(again, before, strict=True))
