@@ -33,14 +33,15 @@ _BYTE_NUMBERS = np.uint64(0x0001020304050607)
 _PAIRS, _PAIR_MASK = np.uint64(10 * 2**8 + 1), np.uint64(0x00FF00FF00FF00FF)
 _FOURS, _FOUR_MASK = np.uint64(100 * 2**16 + 1), np.uint64(0x0000FFFF0000FFFF)
 _EIGHTS = np.uint64(10000 * 2**32 + 1)
-_POWERS = 10.0 ** np.arange(23)  # exact in double precision, as are whole numbers of 15 digits
+_PARTS = np.array([1 / 10**places for places in range(16)])
 _WHOLE_POWERS = 10 ** np.arange(16)
-_DROPPED, _HALF = np.int64(2**29 - 1), np.int64(2**28)  # the bits that double precision has beyond single precision
+# The bits that double precision has beyond single precision, and half of what they can hold, give or take an error.
+_DROPPED, _HALF, _DOUBT = np.int64(2**29 - 1), np.int64(2**28), np.int64(3)
 
 
 @inlined
-def _load(data: Bytes, at: np.uint64) -> np.uint64:
-    """Eight bytes as a number, the first one lowest; compilers make a single instruction of this."""
+def load(data: Bytes, at: np.uint64) -> np.uint64:
+    """Eight bytes as a number, the first one lowest; compilers make one instruction of this."""
     return np.uint64(
         np.uint64(data[at]) | np.uint64(data[at + _1]) << _8 | np.uint64(data[at + _2]) << _16
         | np.uint64(data[at + _3]) << _24 | np.uint64(data[at + _4]) << _32 | np.uint64(data[at + _5]) << _40
@@ -57,7 +58,7 @@ def _first(marked: np.uint64) -> np.uint64:
 @inlined
 def _up_to_eight(data: Bytes, at: np.uint64) -> tuple[int, int]:
     """The digits at `at`, eight at most: their value and how many they are."""
-    values = _load(data, at) ^ _DIGIT_ZEROS
+    values = load(data, at) ^ _DIGIT_ZEROS
     others = ((values + _OVER_NINE) | values) & _HIGH_BITS
     count = _first(others) if others else _8
     aligned = values << ((_8 - count) * _8 & _63)  # no digits: any value
@@ -67,9 +68,45 @@ def _up_to_eight(data: Bytes, at: np.uint64) -> tuple[int, int]:
 
 
 @inlined
+def short_number(data: Bytes, at: int) -> tuple[int, int, bool]:
+    """A whole number of one to seven digits: its value, its end, and whether it is one."""
+    value, count = _up_to_eight(data, np.uint64(at))
+    return value, at + count, (count > 0) & (count < 8)
+
+
+@inlined
+def _rounds_safely(value: float) -> bool:
+    """Whether a product of two numbers rounds to single precision as its true value does.
+
+    It may be off by two in its last place, and the true value may lie on the other side of the middle between two
+    numbers of single precision.
+    """
+    beyond = np.float64(value).view(np.int64) & _DROPPED
+    return bool(abs(beyond - _HALF) > _DOUBT)
+
+
+@inlined
+def short_decimal(data: Bytes, at: int) -> tuple[float, int, bool]:
+    """A decimal number of up to seven digits on each side of the point: its value, its end, whether it is one.
+
+    Like `decimal`, which reads more, it leaves alone what could be rounded wrongly.
+    """
+    negative = data[at] == 45
+    whole, at, fine = short_number(data, at + negative)
+    point = data[at] == 46
+    fraction, places = _up_to_eight(data, np.uint64(at + point))
+    places, fraction = (places, fraction) if point & (places > 0) else (0, 0)
+    value = (whole * _WHOLE_POWERS[places] + fraction) * _PARTS[places]
+    fine &= (places < 8) & _rounds_safely(value)
+    return (-value if negative else value), at + point + places, fine
+
+
+@inlined
 def digits(data: Bytes, at: int) -> tuple[int, int]:
     """The value of the digits at `at` and how many they are; from 16 on the value means nothing."""
     value, count = _up_to_eight(data, np.uint64(at))
+    if count == 0:
+        value = 0
     if count == 8:
         more, further = _up_to_eight(data, np.uint64(at + 8))
         if further:
@@ -96,10 +133,10 @@ def decimal(data: Bytes, at: int) -> tuple[float, int]:
         count += places
         places = min(places, 15)
         value = value * _WHOLE_POWERS[places] + fraction
-    exact = value / _POWERS[places]
-    if count == 0 or count > 15 or np.float64(exact).view(np.int64) & _DROPPED == _HALF:
+    scaled = value * _PARTS[places]
+    if count == 0 or count > 15 or not _rounds_safely(scaled):
         return 0.0, 0
-    return (-exact if negative else exact), at - begin
+    return (-scaled if negative else scaled), at - begin
 
 
 @inlined
@@ -108,7 +145,7 @@ def joined(data: Bytes, at: int) -> tuple[int, int]:
     place = np.uint64(at)
     count = np.uint64(0)
     while True:
-        block = _load(data, place)
+        block = load(data, place)
         values, unders = block ^ _DIGIT_ZEROS, block ^ _UNDERSCORES
         under = ~(((unders & _LOW_BITS) + _LOW_BITS) | unders) & _HIGH_BITS
         others = ((values + _OVER_NINE) | values) & _HIGH_BITS & ~under

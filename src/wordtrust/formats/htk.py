@@ -12,17 +12,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
-from ..assemble import Builder, Problems, Tokens
+from ..assemble import Builder, Problems, Tokens, assemble
 from ..errors import InputError
 from ..lattice import Lattices, Origin
+from .ahead import pieces
 from .base import Format, ReadOptions
+from .htk_group import NotSimple, read_group
 from .htk_header import Author, read_header
-from .htk_lattice import Draft, Labels, raw_lattice
-from .htk_scan import Scanner, Text
+from .htk_lattice import Draft, raw_lattice
+from .htk_scan import PADDING, Scanner, Text, count_lines
 from .htk_write import write
-from .inputs import MAX_DOCUMENT, Stream
+from .inputs import CHUNK, Stream
 
+_LONGEST = 1 << 29  # bytes of one lattice
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ITEM = re.compile(rb"^[ \t]*[IJ]=", re.MULTILINE)
 _VERSION = re.compile(rb"^[ \t]*VERSION=[ \t]*[\"']?[0-9.]", re.MULTILINE)
@@ -32,57 +36,97 @@ _NODE_OR_LINK = re.compile(rb"^[ \t]*(?:I=[0-9]|J=[0-9][^\n]*\s(?:S|START|E|END)
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """The lattices of one file."""
-    tokens = Tokens(options.normalizer)
-    builder = Builder(tokens, problems, origin=Origin(stream.name, "htk"))
-    labels, scanner = Labels(tokens), Scanner(options.max_arcs)
-    for number, text in enumerate(_texts(stream), 1):
-        name = stream.stem if number == 1 else f"{stream.stem}-{number}"
+    reading = _Reading(stream, options, problems)
+    for texts in _texts(stream):
+        yield from reading.together(texts)
+
+
+class _Reading:
+    """A file while it is read."""
+
+    def __init__(self, stream: Stream, options: ReadOptions, problems: Problems) -> None:
+        self._file, self._stem, self._options, self._problems = stream.name, stream.stem, options, problems
+        self._tokens, self._scanner, self._origin = Tokens(options.normalizer), Scanner(), Origin(stream.name, "htk")
+        self._count = 0  # lattices so far
+
+    def together(self, texts: list[Text]) -> Iterator[Lattices]:
+        """The lattices of some texts: all at once, or else one by one."""
+        numbers = range(self._count + 1, self._count + len(texts) + 1)
+        names = [self._stem if number == 1 else f"{self._stem}-{number}" for number in numbers]
+        self._count += len(texts)
         try:
-            author = Author.of(text.data)
-            scanned = scanner.scan(text, quotes=not author.pocketsphinx)
-            header = read_header(text, scanned, author)
-            name = header.utterance or name
-            raw = raw_lattice(Draft(text, scanned, header, not author.pocketsphinx), labels, options)
-        except InputError as error:
-            problems.report(error.at(file=stream.name, utt=name))
-        else:
-            yield from builder.add(name, **raw)
-    yield from builder.flush()
+            group = read_group(texts, names, self._scanner, self._tokens, self._options)
+        except NotSimple:
+            yield from self._one_by_one(texts, names)
+            return
+        for first, last, raw in group.runs():
+            if raw is None:
+                yield from self._one_by_one(texts[first:last], names[first:last])
+                continue
+            batch = assemble(raw, self._tokens, origin=self._origin, scales=group.scales, problems=self._problems)
+            if len(batch):
+                yield batch
+
+    def _one_by_one(self, texts: list[Text], names: list[str]) -> Iterator[Lattices]:
+        builder = Builder(self._tokens, self._problems, origin=self._origin)
+        for text, name in zip(texts, names, strict=True):
+            utt = name
+            try:
+                author = Author.of(text)
+                scanned = self._scanner.scan(text, quotes=author.quotes, limit=self._options.max_arcs)
+                header = read_header(text, scanned.header, author)
+                utt = header.utterance or name
+                raw = raw_lattice(Draft(text, scanned, header, author.quotes), self._tokens, self._options)
+            except InputError as error:
+                self._problems.report(error.at(file=self._file, utt=utt))
+            else:
+                yield from builder.add(utt, **raw)
+        yield from builder.flush()
 
 
-def _texts(stream: Stream) -> Iterator[Text]:
-    """Each lattice of a file. The next one begins after the last node or link before its VERSION= line."""
-    buffer, line, searched = bytearray(), 1, 0
+def _texts(stream: Stream) -> Iterator[list[Text]]:
+    """The lattices of a file, those of each piece of it together."""
     if stream.head(3) == _BYTE_ORDER_MARK:
         stream.read(3)
-    for chunk in stream.chunks():
-        buffer += chunk
-        while (cut := _next_lattice(buffer, searched)) > 0:
-            text = Text(bytes(buffer[:cut]), line)
-            del buffer[:cut]
-            line, searched = line + text.data.count(b"\n"), 0
-            yield text
-        searched = max(0, buffer.rfind(b"\n"))
-        if len(buffer) > MAX_DOCUMENT:
-            raise stream.error(f"a lattice is larger than {MAX_DOCUMENT:,} bytes", remedy="Is this an HTK lattice?")
-    if not buffer.endswith(b"\n"):
-        buffer += b"\n"
-    yield Text(bytes(buffer), line)
+    rest, waiting, line = b"", list[bytes](), 1
+    for piece in pieces(stream, CHUNK):
+        waiting.append(piece)
+        if len(rest) + len(waiting) * CHUNK > _LONGEST:
+            raise stream.error(f"a lattice is longer than {_LONGEST:,} bytes", remedy="Is this an HTK lattice?")
+        if len(piece) < CHUNK or len(waiting) * CHUNK < len(rest):  # a long one is not copied again and again
+            continue
+        data = b"".join((rest, *waiting))
+        starts = _starts(data)
+        if len(starts) > 1:
+            yield _cut(data, starts, line)
+        line += count_lines(data, 0, starts[-1])
+        rest, waiting = data[starts[-1] :], []
+    data = b"".join((rest, *waiting, b"\n", PADDING))
+    yield _cut(data, [*_starts(data), len(data) - len(PADDING)], line)
 
 
-def _next_lattice(buffer: bytearray, searched: int) -> int:
-    """Where the second lattice in `buffer` begins; 0 if it holds only (a part of) one."""
-    found = buffer.find(b"VERSION=", searched)
-    while found >= 0:
-        begin = buffer.rfind(b"\n", 0, found) + 1
-        if not buffer[begin:found].strip() and _ITEM.search(buffer, 0, begin):
+def _cut(data: bytes, starts: list[int], line: int) -> list[Text]:
+    """The lattices from each start to the next one."""
+    texts, previous = [], 0
+    for start, end in pairwise(starts):
+        line += count_lines(data, previous, start)
+        texts.append(Text(data, start, end, line))
+        previous = start
+    return texts
+
+
+def _starts(data: bytes) -> list[int]:
+    """Where each lattice begins: after the last node or link before its VERSION= line."""
+    starts = [0]
+    while item := _ITEM.search(data, starts[-1]):
+        found = data.find(b"\nVERSION=", item.end())
+        if found < 0:
             break
-        found = buffer.find(b"VERSION=", found + 1)
-    if found < 0:
-        return 0
-    while not _ITEM.match(buffer, previous := buffer.rfind(b"\n", 0, begin - 1) + 1, begin):
-        begin = previous
-    return begin
+        begin = found + 1
+        while not _ITEM.match(data, previous := data.rfind(b"\n", 0, begin - 1) + 1):
+            begin = previous
+        starts.append(begin)
+    return starts
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the name says less than the content

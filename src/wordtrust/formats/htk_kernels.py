@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..jit import compiled
+from ..jit import compiled, inlined
 from ..lattice import Flags, Ints, Offsets, Times
-
-Bytes = NDArray[np.uint8]
+from .digits import Bytes, digits
 
 # What a field holds. The numbers of a node or link, TIME to POSTERIOR, are the columns of its values.
 IGNORED, WORD, SUBLATTICE, NODE, LINK, START, END, TIME = range(8)
@@ -32,18 +30,15 @@ OK, NO_EQUALS, BINARY, NOT_WHOLE, NOT_NUMBER, NO_NODES, SUBLATTICE_USED, LONG_HE
 N_NODES, N_LINKS, N_HEADER, N_LATE, STATUS, FROM, TO, FIELD, COUNTS = range(9)
 
 
-def _code(name: str) -> int:
-    """A field name as a number: its first seven letters and its length."""
-    return int.from_bytes(name.encode()[:7], "little") + (len(name) << 56)
-
-
-_CODES = np.array([_code(name) for name in NAMES if len(name) > 1], np.int64)
-_CODE_SLOTS = np.array([slot for name, slot in NAMES.items() if len(name) > 1], np.int64)
+_LONG_NAMES = [name for name in NAMES if len(name) > 1]
+_SPELLING = np.array([list(name.encode().ljust(16)) for name in _LONG_NAMES], np.uint8)
+_LENGTHS = np.array([len(name) for name in _LONG_NAMES], np.int64)
+_LONG_SLOTS = np.array([NAMES[name] for name in _LONG_NAMES], np.int64)
 _LETTER_SLOTS = np.array([NAMES.get(chr(byte), IGNORED) for byte in range(256)], np.int64)
 _POWERS = np.array([10.0**power for power in range(23)])  # the powers of ten that a double holds exactly
-_ROOM_FOR_DIGIT = 2**53 // 10 - 1  # up to here, one more digit still gives a whole number that a double holds
+_WHOLE_POWERS = 10 ** np.arange(16)
 _NEWLINE, _SPACE, _HASH, _DOT, _EQUALS, _TILDE, _BACKSLASH = 10, 32, 35, 46, 61, 126, 92
-_DOUBLE_QUOTE, _SINGLE_QUOTE, _PLUS, _MINUS, _ZERO, _NINE = 34, 39, 43, 45, 48, 57
+_DOUBLE_QUOTE, _SINGLE_QUOTE, _PLUS, _MINUS, _ZERO, _NINE, _E = 34, 39, 43, 45, 48, 57, 101
 
 
 @compiled
@@ -52,35 +47,35 @@ def _fail(count: Offsets, status: int, start: int, end: int, field: int) -> None
         count[STATUS], count[FROM], count[TO], count[FIELD] = status, start, end, field
 
 
-@compiled
+@inlined
 def _line_end(data: Bytes, place: int) -> int:
     while data[place] != _NEWLINE:
         place += 1
     return place
 
 
-@compiled
+@inlined
 def _name_end(data: Bytes, place: int) -> int:
     while data[place] > _SPACE and data[place] != _EQUALS and data[place] != _TILDE:
         place += 1
     return place
 
 
-@compiled
+@inlined
 def _slot(data: Bytes, start: int, end: int) -> int:
     """What the field with this name holds."""
     if end == start + 1:
         return int(_LETTER_SLOTS[data[start]])
-    code = min(end - start, 100) << 56
-    for place in range(min(end - start, 7)):
-        code += int(data[start + place]) << (8 * place)
-    for known in range(len(_CODES)):
-        if _CODES[known] == code:
-            return int(_CODE_SLOTS[known])
+    for known in range(len(_LENGTHS)):
+        length = 0
+        while length < _LENGTHS[known] and data[start + length] == _SPELLING[known, length]:
+            length += 1
+        if length == _LENGTHS[known] == end - start:
+            return int(_LONG_SLOTS[known])
     return IGNORED
 
 
-@compiled
+@inlined
 def _value_end(data: Bytes, start: int, quotes: bool) -> int:
     """Where a value ends: at its closing quote, or at white space that is not escaped.
 
@@ -98,9 +93,29 @@ def _value_end(data: Bytes, start: int, quotes: bool) -> int:
     return place
 
 
-@compiled
-def _real(data: Bytes, start: int) -> tuple[int, int, float]:
+@inlined
+def _number(data: Bytes, start: int) -> tuple[int, int, float]:
     """Read a number: where it ends, what came of it (BAD and so on), and its value."""
+    negative = data[start] == _MINUS
+    mantissa, count = digits(data, start + negative)
+    end, scale = start + negative + count, 0
+    if data[end] == _DOT:
+        fraction, places = digits(data, end + 1)
+        end, count, scale = end + 1 + places, count + places, min(places, 15)
+        mantissa = mantissa * _WHOLE_POWERS[scale] + fraction
+    if data[end] == _E and data[end + 1] == _MINUS:
+        power, places = digits(data, end + 2)
+        end, count, scale = end + 2 + places, count if places else 0, scale + power
+    if not 0 < count <= 15 or scale > 22 or data[end] > _SPACE:
+        return _any_number(data, start)
+    # Two numbers that a double holds exactly and one division: the nearest double, as strtod would give it.
+    value = mantissa / _POWERS[scale]
+    return end, EXACT if scale else WHOLE, -value if negative else value
+
+
+@compiled
+def _any_number(data: Bytes, start: int) -> tuple[int, int, float]:
+    """The same for numbers in any spelling, digit by digit."""
     place, mantissa = start, 0
     if data[place] == _MINUS or data[place] == _PLUS:
         place += 1
@@ -108,22 +123,21 @@ def _real(data: Bytes, start: int) -> tuple[int, int, float]:
     while _ZERO <= data[place] <= _NINE:
         mantissa = 10 * mantissa + data[place] - _ZERO
         place += 1
-    digits, scale = place - begin, 0
+    count, scale = place - begin, 0
     if data[place] == _DOT:
         place += 1
         begin = place
         while _ZERO <= data[place] <= _NINE:
             mantissa = 10 * mantissa + data[place] - _ZERO
             place += 1
-        digits, scale = digits + place - begin, begin - place
-    if digits and (data[place] == 101 or data[place] == 69):  # e or E
+        count, scale = count + place - begin, begin - place
+    if count and (data[place] == 101 or data[place] == 69):  # e or E
         place, power = _power(data, place + 1)
-        digits, scale = digits if place > 0 else 0, scale + power
-    if digits == 0 or data[place] > _SPACE:
+        count, scale = count if place > 0 else 0, scale + power
+    if count == 0 or data[place] > _SPACE:
         return start, BAD, 0.0
-    if digits > 18 or mantissa > 2**53 or abs(scale) > 22:
+    if count > 18 or mantissa > 2**53 or abs(scale) > 22:
         return place, LATE, 0.0
-    # Two numbers that a double holds exactly and one operation: the nearest double, as strtod would give it.
     value = mantissa / _POWERS[-scale] if scale < 0 else mantissa * _POWERS[scale]
     return place, EXACT if scale else WHOLE, -value if data[start] == _MINUS else value
 
@@ -141,7 +155,7 @@ def _power(data: Bytes, place: int) -> tuple[int, int]:
     return place if place > begin else -1, -power if down else power
 
 
-@compiled
+@inlined
 def _store(kind: int, begin: int, filled: int, field: Offsets, number: Times, whole: Offsets, value: Times,
            given: Offsets, late: Offsets, count: Offsets) -> None:  # fmt: skip
     """Keep the node or link whose fields were collected, if there is still room for it."""
@@ -184,7 +198,7 @@ def _store_late(kind: int, row: int, slot: int, field: Offsets, late: Offsets, c
         late[place, 3], late[place, 4] = field[slot, 0], field[slot, 1]
 
 
-@compiled
+@inlined
 def _store_header(name: int, end: int, value_end: int, header: Offsets, count: Offsets) -> None:
     row = count[N_HEADER]
     if row == len(header):
@@ -195,16 +209,16 @@ def _store_header(name: int, end: int, value_end: int, header: Offsets, count: O
 
 
 @compiled
-def scan(data: Bytes, quotes: bool, whole: Offsets, value: Times, given: Offsets, header: Offsets, late: Offsets,
-         count: Offsets) -> None:  # fmt: skip
+def scan(data: Bytes, start: int, end: int, quotes: bool, whole: Offsets, value: Times, given: Offsets,
+         header: Offsets, late: Offsets, count: Offsets) -> None:  # fmt: skip
     """Collect fields line by line: a line (or the part of one) with I is a node, with J a link, else a header.
 
-    `data` must end with a newline: every loop over its bytes stops there. `whole`, `value` and `given` have the
+    The byte before `end` must be a newline: every loop over bytes stops there. `whole`, `value` and `given` have the
     nodes in part 0 and the links in part 1.
     """
     field, number = np.zeros((SLOTS, 3), np.int64), np.zeros(SLOTS)  # where each field of an item stands, its state
-    place, begin, filled, kept, kind = 0, 0, 0, 0, -1  # kept: header fields of the lines before this one
-    while place < len(data) and count[STATUS] == OK:
+    place, begin, filled, kept, kind = start, start, 0, 0, -1  # kept: header fields of the lines before this one
+    while place < end and count[STATUS] == OK:
         if data[place] == _HASH:
             place = _line_end(data, place)
         if data[place] == _NEWLINE:
@@ -216,27 +230,27 @@ def scan(data: Bytes, quotes: bool, whole: Offsets, value: Times, given: Offsets
         if data[place] <= _SPACE:
             place += 1
             continue
-        name, end = place, _name_end(data, place)
-        if data[end] != _EQUALS:
-            place = end
+        name, equals = place, _name_end(data, place)
+        if data[equals] != _EQUALS:
+            place = equals
             # A dot on its own ends a sub-lattice, which the header speaks of as well.
-            if not (data[name] == _DOT and end == name + 1):
-                _fail(count, BINARY if data[end] == _TILDE else NO_EQUALS, name, end, IGNORED)
+            if not (data[name] == _DOT and equals == name + 1):
+                _fail(count, BINARY if data[equals] == _TILDE else NO_EQUALS, name, equals, IGNORED)
             continue
-        slot = _slot(data, name, end)
+        slot = _slot(data, name, equals)
         if slot in (NODE, LINK):
             if kind >= 0:  # a second one on this line
                 _store(kind, begin, filled, field, number, whole, value, given, late, count)
                 begin, filled = name, 0
             kind, count[N_HEADER] = slot - NODE, kept
-        field[slot, 0], field[slot, 2] = end + 1, BAD
+        field[slot, 0], field[slot, 2] = equals + 1, BAD
         if slot >= NODE:
-            place, field[slot, 2], number[slot] = _real(data, end + 1)
+            place, field[slot, 2], number[slot] = _number(data, equals + 1)
         if field[slot, 2] == BAD:
-            place = _value_end(data, end + 1, quotes)
+            place = _value_end(data, equals + 1, quotes)
         field[slot, 1] = place
         if kind < 0:
-            _store_header(name, end, place, header, count)
+            _store_header(name, equals, place, header, count)
         filled |= 1 << slot
 
 
@@ -289,9 +303,33 @@ def ends(number: Offsets, pairs: Offsets, source: Ints, target: Ints, entered: F
         if number[node] != node:
             return -2
     for link in range(len(pairs)):
-        start, end = pairs[link, 0], pairs[link, 1]
-        if not (0 <= start < len(number) and 0 <= end < len(number)):
+        one, other = pairs[link, 0], pairs[link, 1]
+        if not (0 <= one < len(number) and 0 <= other < len(number)):
             return link
-        source[link], target[link] = start, end
-        left[start] = entered[end] = True
+        source[link], target[link] = one, other
+        left[one] = entered[other] = True
     return -1
+
+
+@compiled
+def all_ends(number: Offsets, pairs: Offsets, node_offsets: Offsets, link_offsets: Offsets, source: Ints,
+             target: Ints, start: Ints, end: Ints, simple: Flags) -> None:  # fmt: skip
+    """The same for many lattices, and their start and end nodes where these are -1.
+
+    Where the nodes are not numbered in order, or something is not there or not clear, `simple` becomes False.
+    """
+    entered, left = np.zeros(len(number), np.bool_), np.zeros(len(number), np.bool_)
+    for u in range(len(start)):
+        n0, n1, l0, l1 = node_offsets[u], node_offsets[u + 1], link_offsets[u], link_offsets[u + 1]
+        good = ends(number[n0:n1], pairs[l0:l1], source[l0:l1], target[l0:l1], entered[n0:n1], left[n0:n1]) == -1
+        starts, first, finishes, last = 0, 0, 0, 0
+        for node in range(n0, n1):
+            if left[node] and not entered[node]:
+                starts, first = starts + 1, node - n0
+            if entered[node] and not left[node]:
+                finishes, last = finishes + 1, node - n0
+        if start[u] < 0:
+            good, start[u] = good and starts == 1, first
+        if end[u] < 0:
+            good, end[u] = good and finishes == 1, last
+        simple[u] &= good and l0 < l1 and start[u] < n1 - n0 and end[u] < n1 - n0

@@ -7,6 +7,7 @@ and a link scores the word of the node it leaves.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +33,10 @@ from .htk_kernels import (
 )
 from .htk_scan import TITLES, Items, Scanned, Text, unescaped
 
-_NULL = b"!NULL"
+_NULL = "!NULL"
+_SPECIAL = re.compile(rb"""[\\"']""")
 _LAST_WORD_LENGTH = 0.01  # seconds, where only the start of the last word is known
-_ROUNDING = 0.01  # by which a posterior may be over 1: decoders add logs in whole numbers
+ROUNDING = 0.01  # by which a posterior may be over 1: decoders add logs in whole numbers
 _CUT = "The file was cut, or lattices were joined without a VERSION= line before each"
 
 
@@ -52,24 +54,24 @@ class Draft:
         return self.text.error(found, int(self.scanned.links.whole[link, PLACE]), remedy)
 
 
-def raw_lattice(draft: Draft, labels: Labels, options: ReadOptions) -> dict[str, Any]:
+@np.errstate(all="ignore")  # what is not finite is refused later
+def raw_lattice(draft: Draft, tokens: Tokens, options: ReadOptions) -> dict[str, Any]:
     """What `assemble.Builder.add` wants to know about an utterance."""
     _check_counts(draft, options)
     source, target, start, end = _graph(draft)
     owner = source if draft.header.word_first else target
-    token, node_token = _words(draft, labels, owner)
-    first_word = labels.tokens.table()[:, 0]
-    silent = first_word[token] == 0
+    token, node_token = _words(draft, tokens, owner)
+    acoustic, transition = _score(draft, tokens, ACOUSTIC, owner, token), _transition(draft, tokens, owner, token)
     raw = {
-        "time": _times(draft, start, source, target, silent), "source": source, "target": target, "token": token,
-        "start": start, "end": end, "place": draft.text.line, "scales": draft.header.scales(),
+        "time": _times(draft, tokens, start, source, target, token), "source": source, "target": target,
+        "token": token, "start": start, "end": end, "place": draft.text.line, "scales": draft.header.scales(),
         "times": "given" if draft.scanned.nodes.count(TIME) else "aligned",
-        "acoustic": _single(_score(draft, ACOUSTIC, owner, silent)),
-        "transition": _single(_transition(draft, owner, silent)),
+        "acoustic": None if acoustic is None else single(acoustic),
+        "transition": None if transition is None else single(transition),
         "posterior": _posterior(draft, source),
     }  # fmt: skip
     outer = end if draft.header.word_first else start
-    if len(node_token) and first_word[node_token[outer]] != 0:
+    if len(node_token) and not silent_tokens(tokens, node_token[outer : outer + 1])[0]:
         _add_outer_word(raw, int(node_token[outer]), word_first=draft.header.word_first)
     return raw
 
@@ -80,15 +82,15 @@ def _check_counts(draft: Draft, options: ReadOptions) -> None:
     if scanned.link_count > options.max_arcs:
         raise options.too_many_arcs(scanned.link_count, place=f"line {text.line}")
     if scanned.node_count > options.max_arcs:
-        raise text.error(f"the lattice has {scanned.node_count:,} nodes, more than {options.max_arcs:,}", 0)
+        raise text.error(f"the lattice has {scanned.node_count:,} nodes, more than {options.max_arcs:,}", text.start)
     if scanned.link_count == 0:
-        raise text.error("the lattice has no links (J=)", len(text.data), _CUT)
+        raise text.error("the lattice has no links (J=)", text.end - 1, _CUT)
     if header.links not in (None, scanned.link_count):
         found = f"the header announces {header.links:,} links, but there are {scanned.link_count:,}"
-        raise text.error(found, len(text.data), _CUT)
+        raise text.error(found, text.end - 1, _CUT)
     if scanned.node_count and header.nodes not in (None, scanned.node_count):
         found = f"the header announces {header.nodes:,} nodes, but there are {scanned.node_count:,}"
-        raise text.error(found, len(text.data), _CUT)
+        raise text.error(found, text.end - 1, _CUT)
 
 
 def _graph(draft: Draft) -> tuple[Ints, Ints, int, int]:
@@ -128,72 +130,84 @@ def _outer(draft: Draft, name: str, given: int | None, known: Offsets, candidate
     if len(found) == 1:
         return int(found[0])
     if given is not None:
-        raise draft.text.error(f"the {name} node {given} is not there", 0, _CUT)
+        raise draft.text.error(f"the {name} node {given} is not there", draft.text.start, _CUT)
     links = "leads into" if name == "start" else "leaves"
     if not len(found):
         raise draft.text.error(
-            f"there is no {name} node: no node that no link {links}", 0,
+            f"there is no {name} node: no node that no link {links}", draft.text.start,
             "A lattice has no cycles: this looks like a grammar",
         )  # fmt: skip
     listed = ", ".join(str(number) for number in known[found[:10]].tolist()) + (", ..." if len(found) > 10 else "")
     raise draft.text.error(
-        f"{len(found)} nodes could be the {name}, because no link {links} them: {listed}", 0,
+        f"{len(found)} nodes could be the {name}, because no link {links} them: {listed}", draft.text.start,
         f"Say which one: {name}=NUMBER in the header",
     )  # fmt: skip
 
 
-class Labels:
-    """The tokens of labels as they stand in a file, each looked at once."""
-
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens = tokens
-        self._known: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})  # as they are, and with quotes
-
-    def of(self, draft: Draft, items: Items) -> Ints:
-        """The token of each item, -1 for those without label."""
-        number, spans = items.labels(draft.text.data)
-        data, known = draft.text.data, self._known[draft.quotes]
-        table = [known.get(data[start:end], -1) for start, end in spans]
-        for place, token in enumerate(table):
-            if token < 0:
-                table[place] = self._add(draft, *spans[place])
-        return np.array([*table, -1], np.int32)[number]
-
-    def _add(self, draft: Draft, start: int, end: int) -> int:
-        label = draft.text.data[start:end]
-        plain = unescaped(label, quotes=draft.quotes)
-        try:
-            token = self.tokens.id("" if plain == _NULL else plain.decode("utf-8"))
-        except UnicodeDecodeError:
-            found, remedy = f"the word {plain[:40]!r} is not in UTF-8", "Convert the file (iconv -t utf-8)"
-            raise draft.text.error(found, start, remedy) from None
-        self._known[draft.quotes][label] = token
-        return token
+def label_tokens(text: Text, items: Items, tokens: Tokens, *, quotes: bool) -> Ints:
+    """The token of each item, -1 for those without label."""
+    data = text.data
+    number, starts, ends = items.labels(data)
+    labels = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+    joined = b"\n".join(labels)  # none of them has a newline
+    words = None if quotes and _SPECIAL.search(joined) else _split(joined)
+    if words is None:
+        words = [_word(text, label, start, quotes) for label, start in zip(labels, starts, strict=True)]
+    table = [tokens.id("" if word == _NULL else word) for word in words[: len(labels)]]
+    return np.array([*table, -1], np.int32)[number]
 
 
-def _words(draft: Draft, labels: Labels, owner: Ints) -> tuple[Ints, Ints]:
+def _split(joined: bytes) -> list[str] | None:
+    """All labels at once, if they are in UTF-8."""
+    try:
+        return joined.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        return None
+
+
+def _word(text: Text, label: bytes, at: int, quotes: bool) -> str:
+    """One label, which may be quoted, escaped or damaged."""
+    plain = unescaped(label, quotes=quotes)
+    try:
+        return plain.decode("utf-8")
+    except UnicodeDecodeError:
+        found, remedy = f"the word {plain[:40]!r} is not in UTF-8", "Convert the file (iconv -t utf-8)"
+        raise text.error(found, at, remedy) from None
+
+
+def silent_tokens(tokens: Tokens, token: Ints) -> Flags:
+    """Which tokens say no word."""
+    return np.array([tokens.pieces[number][0][0] == 0 for number in token.tolist()])
+
+
+def _words(draft: Draft, tokens: Tokens, owner: Ints) -> tuple[Ints, Ints]:
     """The token of each link, on it or on the node that it shares it with; and of each node, if those matter."""
     links, nodes = draft.scanned.links, draft.scanned.nodes
     if links.count(WORD) == len(links):
-        return labels.of(draft, links), np.zeros(0, np.int32)
+        return label_tokens(draft.text, links, tokens, quotes=draft.quotes), np.zeros(0, np.int32)
     if not links.count(WORD) and not nodes.count(WORD):
-        raise draft.text.error("neither nodes nor links have words (W=)", 0, "Have the words written as well")
+        raise draft.text.error(
+            "neither nodes nor links have words (W=)", draft.text.start, "Have the words written as well"
+        )
     of_node = (
-        np.maximum(labels.of(draft, nodes), 0) if nodes.count(WORD) else np.zeros(int(owner.max()) + 1, np.int32)
+        np.maximum(label_tokens(draft.text, nodes, tokens, quotes=draft.quotes), 0)
+        if nodes.count(WORD)
+        else np.zeros(int(owner.max()) + 1, np.int32)
     )
     token = of_node[owner]
     if links.count(WORD):
-        of_link = labels.of(draft, links)
+        of_link = label_tokens(draft.text, links, tokens, quotes=draft.quotes)
         token = np.where(of_link >= 0, of_link, token)
     return token, of_node if nodes.count(WORD) else np.zeros(0, np.int32)
 
 
-def _times(draft: Draft, start: int, source: Ints, target: Ints, silent: Flags) -> Times:
+def _times(draft: Draft, tokens: Tokens, start: int, source: Ints, target: Ints, token: Ints) -> Times:
     """Seconds of each node; a second a word where there are no times at all."""
     nodes = draft.scanned.nodes
     given = nodes.count(TIME)
     if not given:
-        return _depths(max(source.max(), target.max(), len(nodes) - 1) + 1, source, target, silent)
+        count = max(source.max(), target.max(), len(nodes) - 1) + 1
+        return _depths(count, source, target, silent_tokens(tokens, token))
     time = nodes.column(TIME) * draft.header.tscale
     if given < len(nodes):
         if np.isnan(time[start]):
@@ -223,7 +237,7 @@ def _depths(nodes: int, source: Ints, target: Ints, silent: Flags) -> Times:
     return np.array(depth, np.float64)
 
 
-def _score(draft: Draft, slot: int, owner: Ints, silent: Flags) -> Times | None:
+def _score(draft: Draft, tokens: Tokens, slot: int, owner: Ints, token: Ints) -> Times | None:
     """One kind of score of every link as natural logarithm; None if the lattice does not have it.
 
     HTK reads a score that is missing on a link as 0, probability one. That fits pronunciations, and links on which
@@ -238,22 +252,29 @@ def _score(draft: Draft, slot: int, owner: Ints, silent: Flags) -> Times | None:
     if nodes.count(slot):
         values = np.where(np.isnan(values), nodes.column(slot)[owner], values)
     missing = np.isnan(values)
-    worded = np.flatnonzero(missing & ~silent)
+    worded = np.flatnonzero(missing & ~silent_tokens(tokens, token))
     if len(worded) and slot != PRONUNCIATION:
         found = f"a link has no {TITLES[slot]}, but others have"
         raise draft.at_link(found, int(worded[0]), "Give all words a score")
     return np.where(missing, 0.0, draft.header.natural(np.where(missing, 1.0, values)))
 
 
-def _transition(draft: Draft, owner: Ints, silent: Flags) -> Times | None:
-    """Language and pronunciation scores as one, so weighed that `lmscale` fits the sum."""
-    header, total = draft.header, None
-    for slot, scale in ((LANGUAGE, header.lmscale), (NGRAM, header.ngscale), (PRONUNCIATION, header.prscale)):
-        values = _score(draft, slot, owner, silent)
+def _transition(draft: Draft, tokens: Tokens, owner: Ints, token: Ints) -> Times | None:
+    """Language and pronunciation scores as one."""
+    total = None
+    for slot in (LANGUAGE, NGRAM, PRONUNCIATION):
+        values = _score(draft, tokens, slot, owner, token)
         if values is not None:
-            values = values if scale == header.lmscale or not header.lmscale else values * (scale / header.lmscale)
+            values = weighted(draft.header, slot, values)
             total = values if total is None else total + values
     return total
+
+
+def weighted(header: Header, slot: int, values: Times) -> Times:
+    """Scores of one of the models in natural logarithms, so weighed that `lmscale` fits their sum."""
+    scale = {LANGUAGE: header.lmscale, NGRAM: header.ngscale, PRONUNCIATION: header.prscale}[slot]
+    plain = scale == header.lmscale or not header.lmscale
+    return values if plain else values * (scale / header.lmscale)
 
 
 def _posterior(draft: Draft, source: Ints) -> Floats | None:
@@ -265,20 +286,17 @@ def _posterior(draft: Draft, source: Ints) -> Floats | None:
     low, high = values.min(), values.max()
     if low < 0 and high <= 0 and draft.header.base:
         values = np.exp(draft.header.natural(values))
-    elif not (low >= 0 and high <= 1 + _ROUNDING):
-        link = int(np.argmax((values < 0) | (values > 1 + _ROUNDING)))
+    elif not (low >= 0 and high <= 1 + ROUNDING):
+        link = int(np.argmax((values < 0) | (values > 1 + ROUNDING)))
         raise draft.at_link(f"the posterior p is {values[link]}", link, "Posteriors are from 0 to 1")
     elif low == high == 1 and draft.header.all_ones_is_unknown and len(np.unique(source)) < len(links):
         return None
-    return _single(np.minimum(values, 1.0))
+    return single(np.minimum(values, 1.0))
 
 
-def _single(values: Times | None) -> Floats | None:
-    """In single precision; what is too large becomes infinite, and is refused later."""
-    if values is None:
-        return None
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32)
+def single(values: Times) -> Floats:
+    """In single precision; what is too large becomes infinite."""
+    return values.astype(np.float32)
 
 
 def _add_outer_word(raw: dict[str, Any], token: int, *, word_first: bool) -> None:

@@ -16,6 +16,9 @@ from . import htk_kernels as kernels
 from .htk_kernels import TIME
 
 MAX_HEADER = 200  # fields
+_FEW = 1000
+PADDING = b" " * 32  # the scanner looks at several bytes at once
+_SPECIAL = re.compile(rb"""[\\"']""")
 _QUOTED = re.compile(rb"""\"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
 TITLES = {
     kernels.NODE: "node number I", kernels.START: "start node S", kernels.END: "end node E", TIME: "time t",
@@ -26,15 +29,22 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The bytes of one lattice, and the line of its file on which they start."""
+    """The text of one lattice: whole lines within some bytes, of which more or `PADDING` must follow it."""
 
-    data: bytes  # with a newline at the end
-    line: int = 1
+    data: bytes
+    start: int
+    end: int
+    line: int = 1  # of the file, on which it starts
 
     def error(self, found: str, at: int, remedy: str = "Is this an HTK lattice, and is it whole?") -> InputError:
-        """An error about byte `at`."""
-        line = self.line + self.data.count(b"\n", 0, at)
+        """An error about byte `at` of `data`."""
+        line = self.line + count_lines(self.data, self.start, at)
         return InputError(found, place=f"line {line}", remedy=remedy)
+
+
+def count_lines(data: bytes, start: int, end: int) -> int:
+    """How many lines end between two bytes."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8)[start:end] == ord("\n")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +66,13 @@ class Items:
         """How many items have it; of WORD as well."""
         return int(self.given[slot])
 
-    def labels(self, data: bytes) -> tuple[Ints, list[list[int]]]:
+    def labels(self, data: bytes) -> tuple[Ints, list[int], list[int]]:
         """A number for every item's label, -1 without one, and for every number from where to where it stands."""
         number, example = np.empty(len(self), np.int32), np.empty(len(self), np.int64)
         spans = self.whole[:, kernels.WORD_FROM :]
         known = kernels.number_labels(np.frombuffer(data, np.uint8), spans, number, example)
-        return number, spans[example[:known]].tolist()
+        start, end = spans[example[:known]].T
+        return number, start.tolist(), end.tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +87,32 @@ class Scanned:
 
 
 class Scanner:
-    """Scans one lattice after another into the same arrays: what it gives is good until the next `scan`."""
+    """Scans one text after another into the same arrays: what it gives is good until the next `scan`."""
 
-    def __init__(self, limit: int) -> None:
-        """Keep at most `limit` nodes and `limit` links of a lattice, however many there are."""
-        self._limit = limit
-        self._make_room(0)
+    def __init__(self) -> None:
+        self._whole = np.empty((2, 0, kernels.WHOLES), np.int64)
+        self._value = np.empty((2, 0, kernels.COLUMNS))
+        self._header = np.empty((0, 4), np.int64)
 
-    def _make_room(self, rows: int) -> None:
+    def scan(self, text: Text, *, quotes: bool, limit: int, lattices: int = 1) -> Scanned:
+        """The fields of a text that holds this many lattices. `quotes`: whether values may be quoted and escaped.
+
+        At most `limit` nodes and `limit` links are kept, however many there are.
+        """
+        size = text.end - text.start
+        rows, fields = min(limit, size // 4 + 1), min(lattices * MAX_HEADER, size // 2 + 1)  # "I=0 ", "= "
         # Rows that stay unused cost nothing: the system gives memory when it is written to.
-        self._whole = np.empty((2, rows, kernels.WHOLES), np.int64)
-        self._value = np.empty((2, rows, kernels.COLUMNS))
-        self._header = np.empty((MAX_HEADER, 4), np.int64)
-
-    def scan(self, text: Text, *, quotes: bool) -> Scanned:
-        """The fields of one lattice. `quotes`: whether values may be quoted and escaped."""
-        rows = min(self._limit, len(text.data) // 4 + 1)  # the shortest item is a node, "I=0 "
         if rows > self._whole.shape[1]:
-            self._make_room(rows)
-        count, given, late = self._run(text, quotes, np.empty((0, 5), np.int64))
-        if count[kernels.N_LATE]:  # long numbers, rare: collect them in a second run
-            count, given, late = self._run(text, quotes, np.empty((count[kernels.N_LATE], 5), np.int64))
-        for kind, row, column, start, end in late.tolist():
+            self._whole = np.empty((2, rows, kernels.WHOLES), np.int64)
+            self._value = np.empty((2, rows, kernels.COLUMNS))
+        if fields != len(self._header):
+            self._header = np.empty((fields, 4), np.int64)
+        late = np.empty((_FEW, 5), np.int64)  # numbers that the kernel leaves to Python
+        count, given = self._run(text, quotes, late)
+        if count[kernels.N_LATE] > len(late):
+            late = np.empty((count[kernels.N_LATE], 5), np.int64)
+            count, given = self._run(text, quotes, late)
+        for kind, row, column, start, end in late[: count[kernels.N_LATE]].tolist():
             self._value[kind, row, column] = float(text.data[start:end])
         nodes, links = count[kernels.N_NODES].item(), count[kernels.N_LINKS].item()
         return Scanned(
@@ -108,13 +123,15 @@ class Scanner:
             self._header[: count[kernels.N_HEADER]],
         )
 
-    def _run(self, text: Text, quotes: bool, late: Offsets) -> tuple[Offsets, Offsets, Offsets]:
+    def _run(self, text: Text, quotes: bool, late: Offsets) -> tuple[Offsets, Offsets]:
         count, given = np.zeros(kernels.COUNTS, np.int64), np.zeros((2, kernels.SLOTS), np.int64)
         data = np.frombuffer(text.data, np.uint8)
-        kernels.scan(data, quotes, self._whole, self._value, given, self._header, late, count)
+        kernels.scan(
+            data, text.start, text.end, quotes, self._whole, self._value, given, self._header, late, count
+        )  # fmt: skip
         if count[kernels.STATUS] != kernels.OK:
             raise _refusal(text, *count[kernels.STATUS :].tolist())
-        return count, given, late
+        return count, given
 
 
 def _refusal(text: Text, status: int, start: int, end: int, field: int) -> InputError:
@@ -141,7 +158,7 @@ def sublattice(text: Text, name: str, at: int) -> InputError:
 
 def unescaped(value: bytes, *, quotes: bool) -> bytes:
     """A value as HTK reads it: without the quotes around it, escapes (\\" and octal \\303) resolved."""
-    if not quotes:
+    if not quotes or not _SPECIAL.search(value):
         return value
     if _QUOTED.fullmatch(value):
         value = value[1:-1]

@@ -24,6 +24,8 @@ from .inputs import Stream
 
 _VARIANT = re.compile(r"(.+)\([0-9]+\)")  # tomato(2): another pronunciation
 _SETTING = re.compile(rb"#\s*-(logbase|frate)\s+(\S+)")
+_NUMBER = re.compile(r"[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?")
+_SENSIBLE = {"logbase": (1, 10), "frate": (1, 100_000)}
 _CUT = "Was the decoder interrupted, or the file cut?"
 _SIGNS = [
     re.compile(sign, re.MULTILINE)
@@ -53,13 +55,14 @@ class _Draft:
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """The lattice of one file."""
-    builder = Builder(Tokens(options.normalizer), problems, origin=Origin(stream.name, "sphinx"))
     try:
         draft = _parse(stream, options)
         _check(stream, draft)
     except InputError as error:
         problems.report(error.at(file=stream.name, utt=stream.stem))
         return
+    origin = Origin(stream.name, "sphinx", frame_length=options.frame_length or 1 / draft.settings["frate"])
+    builder = Builder(Tokens(options.normalizer), problems, origin=origin)
     yield from builder.add(stream.stem, place=1, **_arcs(draft, options.frame_length))
     yield from builder.flush()
 
@@ -94,10 +97,11 @@ def _read_setting(draft: _Draft, line: bytes) -> None:
     """What the decoder was called with stands in comments; two of its options matter."""
     found = _SETTING.match(line)
     if found:
-        name, value = found[1].decode(), float(found[2])
-        if not (math.isfinite(value) and value > (1 if name == "logbase" else 0)):
-            raise ValueError(f"{value} makes no sense here")
-        draft.settings[name] = value
+        name, text = found[1].decode(), found[2].decode("utf-8", "replace")
+        low, high = _SENSIBLE[name]
+        if not (_NUMBER.fullmatch(text) and low < float(text) < high):
+            raise ValueError(f"{name} should be between {low} and {high}")
+        draft.settings[name] = float(text)
 
 
 def _read_section(draft: _Draft, fields: list[bytes]) -> str:
