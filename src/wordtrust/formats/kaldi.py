@@ -107,7 +107,8 @@ class Reading:
         self.file, self.options, self.problems = file, options, problems
         self.tokens = Tokens(options.normalizer)
         self.place_name = place
-        self._origin = Origin(file, form)
+        self._frame_length = options.frame_length or FRAME_LENGTH
+        self._origin = Origin(file, form, frame_length=self._frame_length)
         self._symbol_tokens: SymbolTokens | None = None
 
     def error(self, found: str, *, utt: str = "", place: int = -1, remedy: str = "") -> InputError:
@@ -120,7 +121,8 @@ class Reading:
         if self._symbol_tokens is None:
             if not labels.any():  # nothing but epsilon
                 return labels
-            self._symbol_tokens = SymbolTokens(self._symbols(), self.tokens)
+            self._symbol_tokens = SymbolTokens.shared(self._symbols(), self.options.normalizer)
+            self.tokens = self._symbol_tokens.tokens
         return self._symbol_tokens(labels)
 
     def _symbols(self) -> Symbols:
@@ -136,7 +138,7 @@ class Reading:
         found = self._with_known_words(self._of_fair_size(found))
         if found.framed.any():
             found = join([_words_of_frames(select(found, [row])) for row in range(len(found.utts))])
-        raw, status, about = _closed(found, self.options.frame_length or FRAME_LENGTH)
+        raw, status, about = _closed(found, self._frame_length)
         for row in np.flatnonzero(status).tolist():
             # Where times disagree, the graph may have a cycle: that is then what is wrong with it.
             if status[row] != closing.TWO_TIMES or len(self._assembled(_rows(raw, np.array([row])))):
@@ -176,7 +178,7 @@ class Reading:
         state, once, again = about
         texts = {
             closing.EMPTY: "the lattice is empty",
-            closing.DANGLING: f"an arc leads to state {state - 1}, but there are {found.states[row]} states",
+            closing.DANGLING: f"the start, or an arc, is at state {state - 1} of {found.states[row]}",
             closing.FAR_APART: f"there is a state {state - 1}, but few arcs",
             closing.NO_FINAL: "no state is final",
             closing.TWO_TIMES: f"{f'state {state}' if state >= 0 else 'the end'} is reached after {once} frames and "

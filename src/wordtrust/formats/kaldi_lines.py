@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import InputError
-from ..lattice import Flags, Ints, Offsets
+from ..lattice import Flags, Floats, Ints, Offsets
 from . import kaldi_parse as kernel
 from .digits import Bytes, single
 from .kaldi import Found, Reading, select
@@ -22,16 +22,37 @@ _LINES = (
 
 
 @dataclass(slots=True)
-class _Chunk:
-    """What the kernel found in a stretch of text that begins on line `line`."""
+class Chunk:
+    """A stretch of text that ends where a lattice ends, and what the kernel found in it."""
 
     data: Bytes
-    line: int
+    line: int  # where it begins in its file
+    lines: int
     utts: Offsets  # [utterances, columns of the kernel]
-    arcs: int
-    finals: int
+    arcs: Ints  # [rows of the kernel, arcs]
+    costs: Floats  # [graph and acoustic, arcs]
+    finals: Ints  # [states and frames, final states]
+    final_costs: Floats
+    odd: Offsets
+    file: str = ""  # for messages, if it is not the file that is being read
     names: list[str] = field(default_factory=list)
     bad: dict[int, InputError] = field(default_factory=dict)  # by utterance
+
+    @classmethod
+    def parse(cls, parts: list[bytes], line: int, file: str = "") -> Chunk:
+        """Parse text (given in parts) that begins on line `line` and ends where a lattice ends."""
+        data = np.frombuffer(b"".join([*parts, kernel.PADDING]), np.uint8)
+        size = len(data) - len(kernel.PADDING)
+        rows = kernel.count_lines(data[:size]) + 1
+        arcs, costs = np.empty((5, rows), np.int32), np.empty((2, rows), np.float32)
+        finals, final_costs = np.empty((2, rows), np.int32), np.empty((2, rows), np.float32)
+        utts, odd = np.empty((rows, 9), np.int64), np.empty((rows, 4), np.int64)
+        counts = kernel.parse(data, size, arcs, costs, finals, final_costs, utts, odd)
+        n_utts, n_arcs, n_finals, n_odd, lines = counts
+        return cls(
+            data, line, lines, utts[:n_utts], arcs[:, :n_arcs], costs[:, :n_arcs],
+            finals[:, :n_finals], final_costs[:, :n_finals], odd[:n_odd], file,
+        )  # fmt: skip
 
     def owner(self, arc: int, column: int = kernel.ARCS) -> int:
         """Which utterance has this arc (or final state)."""
@@ -41,7 +62,7 @@ class _Chunk:
         """The number of the line of utterance `row` that holds byte `at`."""
         begin = int(self.utts[row, kernel.KEY])
         before = self.data[begin:at]
-        return self.line + int(self.utts[row, kernel.LINE]) - 1 + kernel.count_lines(before, len(before))
+        return self.line + int(self.utts[row, kernel.LINE]) - 1 + kernel.count_lines(before)
 
     def text(self, at: int, stop: re.Pattern[bytes]) -> bytes:
         """What stands at `at`, up to `stop`."""
@@ -51,91 +72,69 @@ class _Chunk:
         return end.string[: end.start()]
 
 
-class LineParser:
-    """Parses chunks of one text file; it remembers whether that file has words or their numbers."""
+class TextLattices:
+    """Completes the chunks of one file; it remembers whether that file has words or their numbers."""
 
     def __init__(self, reading: Reading, unnamed: str = "") -> None:
         self._reading = reading
-        self._unnamed = unnamed  # the name of the file's first utterance, where it gives none itself
+        self.unnamed = unnamed  # the name of the next utterance, if it has none of its own
         self._spelled: bool | None = None  # words themselves, not numbers; None: not known yet
-        self._rows = 0
 
-    def found(self, data: Bytes, size: int, line: int) -> tuple[Found, int]:
-        """The good lattices in the first `size` bytes of `data`, which begin on line `line`, and the number of lines.
-
-        The last one must be whole; `kernel.PADDING` or more text follows. The arrays last until the next call.
-        """
-        self._make_room(kernel.count_lines(data, size) + 1)
-        utts, arcs, finals, odd, lines = kernel.parse(
-            data, size, self._arcs, self._costs, self._finals, self._final_costs, self._utts, self._odd
-        )
-        chunk = _Chunk(data, line, self._utts[:utts], arcs, finals)
+    def found(self, chunk: Chunk) -> Found:
+        """The lattices of a chunk; those that cannot be read are reported."""
         self._name(chunk)
         self._explain_bad_lines(chunk)
-        self._read_odd_numbers(chunk, self._odd[:odd])
-        found = self._arrays(chunk, self._tokens(chunk))
-        for row in sorted(chunk.bad):
-            self._reading.problems.report(chunk.bad[row])
-        if chunk.bad:
-            found = select(found, (row for row in range(utts) if row not in chunk.bad))
-        return found, lines
-
-    def _make_room(self, rows: int) -> None:
-        """Room for the results of `rows` lines, used again for every chunk."""
-        if rows > self._rows:
-            self._rows = rows
-            self._arcs, self._costs = np.empty((5, rows), np.int32), np.empty((2, rows), np.float32)
-            self._finals, self._final_costs = np.empty((2, rows), np.int32), np.empty((2, rows), np.float32)
-            self._utts, self._odd = np.empty((rows, 9), np.int64), np.empty((rows, 4), np.int64)
-
-    def _arrays(self, chunk: _Chunk, token: Ints) -> Found:
-        utts, arcs, finals = chunk.utts, chunk.arcs, chunk.finals
-        return Found(
+        self._read_odd_numbers(chunk)
+        utts = chunk.utts
+        found = Found(
             utts=chunk.names,
             place=utts[:, kernel.LINE] + (chunk.line - 1),
             framed=utts[:, kernel.KIND] == kernel.FRAMED,
             start=utts[:, kernel.START].astype(np.int32),
             states=np.full(len(utts), -1, np.int32),
-            arc_offsets=np.append(utts[:, kernel.ARCS], arcs),
-            final_offsets=np.append(utts[:, kernel.FINALS], finals),
-            source=self._arcs[kernel.SOURCE, :arcs],
-            target=self._arcs[kernel.TARGET, :arcs],
-            label=self._arcs[kernel.LABEL, :arcs],
-            token=token,
-            frames=self._arcs[kernel.FRAMES, :arcs],
-            graph=self._costs[0, :arcs],
-            acoustic=self._costs[1, :arcs],
-            final_state=self._finals[0, :finals],
-            final_frames=self._finals[1, :finals],
-            final_graph=self._final_costs[0, :finals],
-            final_acoustic=self._final_costs[1, :finals],
+            arc_offsets=np.append(utts[:, kernel.ARCS], chunk.arcs.shape[1]),
+            final_offsets=np.append(utts[:, kernel.FINALS], chunk.finals.shape[1]),
+            source=chunk.arcs[kernel.SOURCE],
+            target=chunk.arcs[kernel.TARGET],
+            label=chunk.arcs[kernel.LABEL],
+            token=self._tokens(chunk),
+            frames=chunk.arcs[kernel.FRAMES],
+            graph=chunk.costs[0],
+            acoustic=chunk.costs[1],
+            final_state=chunk.finals[0],
+            final_frames=chunk.finals[1],
+            final_graph=chunk.final_costs[0],
+            final_acoustic=chunk.final_costs[1],
         )
+        for row in sorted(chunk.bad):
+            self._reading.problems.report(chunk.bad[row])
+        return select(found, (row for row in range(len(utts)) if row not in chunk.bad)) if chunk.bad else found
 
-    def _name(self, chunk: _Chunk) -> None:
+    def _name(self, chunk: Chunk) -> None:
         for row, (begin, end) in enumerate(chunk.utts[:, : kernel.KEY_END + 1].tolist()):
             name = chunk.data[begin:end].tobytes()
             try:
-                chunk.names.append(name.decode() or self._unnamed)
+                chunk.names.append(name.decode() or self.unnamed)
             except UnicodeDecodeError:
                 chunk.names.append(name.decode(errors="replace"))
                 self._blame(chunk, row, begin, "the name of the utterance is not UTF-8", "Convert the file to UTF-8")
             if not chunk.names[-1]:
                 remedy = "An utterance begins with a line that has its name alone"
                 self._blame(chunk, row, begin, "an utterance has no name", remedy)
-            self._unnamed = ""
+            self.unnamed = ""
 
-    def _blame(self, chunk: _Chunk, row: int, at: int, found: str, remedy: str) -> None:
-        error = self._reading.error(found, utt=chunk.names[row], place=chunk.line_of(row, at), remedy=remedy)
-        chunk.bad.setdefault(row, error)
+    def _blame(self, chunk: Chunk, row: int, at: int, found: str, remedy: str) -> None:
+        file, place = chunk.file or self._reading.file, f"line {chunk.line_of(row, at)}"
+        chunk.bad.setdefault(row, InputError(found, file=file, utt=chunk.names[row], place=place, remedy=remedy))
 
-    def _explain_bad_lines(self, chunk: _Chunk) -> None:
+    def _explain_bad_lines(self, chunk: Chunk) -> None:
         for row in np.flatnonzero(chunk.utts[:, kernel.BAD_AT] >= 0).tolist():
             at = int(chunk.utts[row, kernel.BAD_AT])
             self._blame(chunk, row, at, *explain(chunk.text(at, _LINE_END)))
 
-    def _read_odd_numbers(self, chunk: _Chunk, odd: Offsets) -> None:
-        for what, row, at, which in odd.tolist():
-            costs = self._costs if what == kernel.ARC else self._final_costs
+    def _read_odd_numbers(self, chunk: Chunk) -> None:
+        for what, row, at, which in chunk.odd.tolist():
+            costs = chunk.costs if what == kernel.ARC else chunk.final_costs
             for column, text in enumerate(chunk.text(at, _FIELD_END).split(b",")[:2]):
                 if which & (1 << column):
                     value = single(text)
@@ -144,21 +143,21 @@ class LineParser:
                         owner = chunk.owner(row, kernel.ARCS if what == kernel.ARC else kernel.FINALS)
                         self._blame(chunk, owner, at, f"{_shown(text)} is no number where a cost belongs", _LINES)
 
-    def _tokens(self, chunk: _Chunk) -> Ints:
-        label = self._arcs[kernel.LABEL, : chunk.arcs]
+    def _tokens(self, chunk: Chunk) -> Ints:
+        label = chunk.arcs[kernel.LABEL]
         spelled = label < 0
         if self._spelled is None and label.any():
             self._spelled = int(spelled.sum()) > int((label > 0).sum())  # a damaged word or two decide nothing
         if self._spelled:
             return self._spelled_tokens(chunk)
         for arc in _first_of_each(chunk, spelled):
-            at = int(self._arcs[kernel.LABEL_AT, arc])
+            at = int(chunk.arcs[kernel.LABEL_AT, arc])
             found = f"the word {_shown(chunk.text(at, _FIELD_END))} is not a number, but others in this file are"
             self._blame(chunk, chunk.owner(arc), at, found, _LINES)
         return self._reading.tokens_of(label)
 
-    def _spelled_tokens(self, chunk: _Chunk) -> Ints:
-        at = self._arcs[kernel.LABEL_AT, : chunk.arcs]
+    def _spelled_tokens(self, chunk: Chunk) -> Ints:
+        at = chunk.arcs[kernel.LABEL_AT]
         number, first = np.empty(len(at), np.int32), np.empty(len(at), np.int32)
         count = kernel.distinct(chunk.data, at, number, first)
         numbers = [self._spelled_token(chunk.text(place, _FIELD_END)) for place in first[:count].tolist()]
@@ -176,7 +175,7 @@ class LineParser:
             return -1
 
 
-def _first_of_each(chunk: _Chunk, marked: Flags) -> Iterator[int]:
+def _first_of_each(chunk: Chunk, marked: Flags) -> Iterator[int]:
     """The first marked arc of each utterance that has one."""
     last = -1
     for arc in np.flatnonzero(marked).tolist():

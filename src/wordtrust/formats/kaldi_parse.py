@@ -20,7 +20,7 @@ import numpy as np
 
 from ..jit import compiled, inlined
 from ..lattice import Floats, Ints, Offsets
-from .digits import Bytes, decimal, digits, joined
+from .digits import Bytes, decimal, digits, joined, short_decimal, short_number
 
 SOURCE, TARGET, LABEL, LABEL_AT, FRAMES = range(5)  # rows of the arc table; LABEL is -1 where it is no number
 KEY, KEY_END, LINE, ARCS, FINALS, START, KIND, BAD_AT, BAD_LINE = range(9)  # columns of utterances
@@ -116,6 +116,13 @@ def _weight(data: Bytes, at: int) -> Weight:
 
 
 @inlined
+def _has_comma(data: Bytes, at: int, end: int) -> bool:
+    while at < end and data[at] != _COMMA:
+        at += 1
+    return at < end
+
+
+@inlined
 def _arc(data: Bytes, state: int, target: int, at: int) -> Line:
     """An arc, from its third field on."""
     label, stop = _whole(data, at)
@@ -129,7 +136,8 @@ def _arc(data: Bytes, state: int, target: int, at: int) -> Line:
     label, stop = _whole(data, at)
     following = _blanks(data, stop)
     if data[following] == _NEWLINE:
-        return Line(ARC, state, target, label, at, at, Weight(FRAMED, 0.0, 0.0, frames, 0, following))
+        what = _BAD if _has_comma(data, at, stop) else ARC  # a weight that is damaged, not a word
+        return Line(what, state, target, label, at, at, Weight(FRAMED, 0.0, 0.0, frames, 0, following))
     _, graph, acoustic, _, odd, end = weight = _weight(data, following)
     what = ARC if weight.kind == FRAMED else _BAD
     return Line(what, state, target, label, at, following, Weight(FRAMED, graph, acoustic, frames, odd, end))
@@ -153,6 +161,69 @@ def _line(data: Bytes, at: int) -> Line:
 
 
 @compiled
+def _plain_arcs(data: Bytes, at: int, size: int, arcs: Ints, costs: Floats, arc: int) -> tuple[int, int]:
+    """Read arcs of a CompactLattice in the usual spelling, until a line is anything else; most lines pass here.
+
+    Straight through, with one decision a line. Gives where it stopped and how many arcs there are now.
+    """
+    while at < size:
+        source, stop, fine = short_number(data, at)
+        target, next_stop, good = short_number(data, stop + 1)
+        fine &= good & _is_gap(data[stop]) & _is_gap(data[next_stop])
+        label_at = next_stop + 1
+        label, stop, good = short_number(data, label_at)
+        fine &= good & _is_gap(data[stop])
+        graph, stop, good = short_decimal(data, stop + 1)
+        fine &= good & (data[stop] == _COMMA)
+        acoustic, stop, good = short_decimal(data, stop + 1)
+        fine &= good & (data[stop] == _COMMA)
+        frames, length = joined(data, stop + 1)
+        stop += 1 + length
+        if not fine & (data[stop] == _NEWLINE):
+            break
+        arcs[SOURCE, arc], arcs[TARGET, arc] = source, target
+        arcs[LABEL, arc], arcs[LABEL_AT, arc], arcs[FRAMES, arc] = label, label_at, frames
+        costs[0, arc], costs[1, arc] = graph, acoustic
+        arc += 1
+        at = stop + 1
+    return at, arc
+
+
+@inlined
+def _is_gap(byte: int) -> bool:
+    return (byte == 9) | (byte == 32)
+
+
+@inlined
+def _keep(line: Line, arcs: Ints, costs: Floats, arc: int, finals: Ints, final_costs: Floats,
+          final: int) -> tuple[int, int]:  # fmt: skip
+    """Put an arc or a final state into the tables; gives how many there are now."""
+    weight = line.weight
+    if line.what == ARC:
+        arcs[SOURCE, arc], arcs[TARGET, arc] = line.state, line.target
+        arcs[LABEL, arc], arcs[LABEL_AT, arc], arcs[FRAMES, arc] = line.label, line.label_at, weight.frames
+        costs[0, arc], costs[1, arc] = weight.graph, weight.acoustic
+        return arc + 1, final
+    finals[0, final], finals[1, final] = line.state, weight.frames
+    final_costs[0, final], final_costs[1, final] = weight.graph, weight.acoustic
+    return arc, final + 1
+
+
+@inlined
+def _key(data: Bytes, at: int) -> int:
+    """Where the field at `at` ends if it is alone on its line, else -1."""
+    stop = _field(data, at)
+    return stop if data[_blanks(data, stop)] == _NEWLINE else -1
+
+
+@inlined
+def _next_line(data: Bytes, at: int) -> int:
+    while data[at] != _NEWLINE:
+        at += 1
+    return at + 1
+
+
+@compiled
 def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final_costs: Floats, utts: Offsets,
           odd: Offsets) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Parse `size` bytes of `data`; PADDING follows. Gives the numbers of utterances, arcs, finals, odd ones, lines.
@@ -161,69 +232,65 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
     cannot be read, or -1. `odd` lists weights for Python to read: arc or final, its row, place, which costs.
     """
     at, number, utt, arc, final, odd_count = 0, 0, -1, 0, 0, 0
-    inside, bad, kind, odd_before = False, False, UNDECIDED, 0
+    inside, bad, plain, kind, odd_before = False, False, True, UNDECIDED, 0
     while at < size:
         begin, number = at, number + 1
         at = _blanks(data, at)
         if data[at] == _NEWLINE:
-            at, inside = at + 1, False
-            continue
-        if not inside:
-            inside, bad, kind, utt, odd_before = True, False, UNDECIDED, utt + 1, odd_count
+            inside = False
+        elif not inside:
+            inside, bad, plain, kind, odd_before = True, False, True, UNDECIDED, odd_count
+            utt += 1
             utts[utt] = (at, at, number, arc, final, -1, UNDECIDED, -1, 0)
-            stop = _field(data, at)
-            following = _blanks(data, stop)
-            if data[following] == _NEWLINE:
-                utts[utt, KEY_END] = stop
-                at = following + 1
+            stop = _key(data, at)
+            if stop < 0:  # a file without names: this is its first line already
+                at, number = begin, number - 1
                 continue
-        if not bad:
+            utts[utt, KEY_END] = stop
+        elif not bad:
+            if plain:
+                before = arc
+                at, arc = _plain_arcs(data, at, size, arcs, costs, arc)
+                if arc > before:
+                    utts[utt, START] = arcs[SOURCE, before] if utts[utt, START] < 0 else utts[utt, START]
+                    utts[utt, KIND] = kind = COMPACT
+                    number += arc - before - 1
+                    continue
             line = _line(data, at)
-            what, weight = line.what, line.weight
-            at = weight.end
-            if weight.kind not in (kind, UNDECIDED):
-                what = what if kind == UNDECIDED else _BAD
-                utts[utt, KIND] = kind = weight.kind
-            if weight.odd:
-                odd[odd_count] = (what, arc if what == ARC else final, line.weight_at, weight.odd)
-                odd_count += 1
-            if what == _BAD or line.state < 0:
-                bad = True
+            found = line.weight.kind
+            bad = line.what == _BAD or line.state < 0 or (found != kind and UNDECIDED not in (kind, found))
+            if bad:
                 utts[utt, BAD_AT], utts[utt, BAD_LINE] = begin, number
                 arc, final, odd_count = utts[utt, ARCS], utts[utt, FINALS], odd_before
-            elif what == ARC:
-                arcs[SOURCE, arc], arcs[TARGET, arc] = line.state, line.target
-                arcs[LABEL, arc], arcs[LABEL_AT, arc], arcs[FRAMES, arc] = line.label, line.label_at, weight.frames
-                costs[0, arc], costs[1, arc] = weight.graph, weight.acoustic
-                arc += 1
             else:
-                finals[0, final], finals[1, final] = line.state, weight.frames
-                final_costs[0, final], final_costs[1, final] = weight.graph, weight.acoustic
-                final += 1
-            if not bad and utts[utt, START] < 0:
-                utts[utt, START] = line.state
-        while data[at] != _NEWLINE:
-            at += 1
-        at += 1
+                kind = max(kind, found)
+                plain = line.what == FINAL and kind != FRAMED  # one arc that is not plain: others will not be either
+                utts[utt, KIND] = kind
+                utts[utt, START] = line.state if utts[utt, START] < 0 else utts[utt, START]
+                if line.weight.odd:
+                    odd[odd_count] = (line.what, arc if line.what == ARC else final, line.weight_at, line.weight.odd)
+                    odd_count += 1
+                arc, final = _keep(line, arcs, costs, arc, finals, final_costs, final)
+        at = _next_line(data, at)
     return utt + 1, arc, final, odd_count, number
 
 
 @compiled
-def count_lines(data: Bytes, size: int) -> int:
-    """How many line ends there are in the first `size` bytes."""
+def count_lines(data: Bytes) -> int:
+    """How many line ends there are."""
     count = 0
-    for at in range(size):
+    for at in range(len(data)):
         count += data[at] == _NEWLINE
     return count
 
 
 @compiled
-def count_arcs(data: Bytes, size: int) -> int:
-    """How many lines in the first `size` bytes have three fields or more."""
+def count_arcs(data: Bytes) -> int:
+    """How many lines have three fields or more, since the last empty line."""
     count, fields, blank = 0, 0, True
-    for at in range(size):
+    for at in range(len(data)):
         if data[at] == _NEWLINE:
-            count += fields >= 3
+            count = count + (fields >= 3) if fields else 0
             fields, blank = 0, True
         elif data[at] == 32 or data[at] == 9 or data[at] == 13:
             blank = True
@@ -234,15 +301,15 @@ def count_arcs(data: Bytes, size: int) -> int:
 
 
 @compiled
-def last_empty_line(data: Bytes, begin: int, size: int) -> int:
-    """Where the line after the last empty one begins, looking back from `size` to `begin`; -1 if there is none."""
-    at = size - 1
-    while at > begin:
+def last_empty_line(data: Bytes) -> int:
+    """Where the line after the last empty one begins; -1 if there is none."""
+    at = len(data) - 1
+    while at > 0:
         if data[at] == _NEWLINE:
             before = at - 1
-            while before >= begin and (data[before] == 32 or data[before] == 9 or data[before] == 13):
+            while before >= 0 and (data[before] == 32 or data[before] == 9 or data[before] == 13):
                 before -= 1
-            if before >= begin and data[before] == _NEWLINE:
+            if before >= 0 and data[before] == _NEWLINE:
                 return at + 1
             at = before
         else:

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain, takewhile
 
 import numpy as np
 
 from ..assemble import Problems
+from ..errors import InputError
 from ..lattice import Lattices
 from . import kaldi_parse as kernel
-from .ahead import pieces
+from .ahead import ahead, pieces
 from .base import Format, ReadOptions
-from .digits import Bytes
 from .inputs import MAX_DOCUMENT, Stream
 from .kaldi import Reading
-from .kaldi_lines import LineParser
+from .kaldi_lines import Chunk, TextLattices
+from .kaldi_write import write
 
 NAME = "kaldi-text"
-_PIECE = 1 << 23
+_PIECE = 1 << 22
+_LARGE = 1 << 24  # from this size on, one lattice is watched for too many arcs
 _EMPTY_LINE = re.compile(rb"^[ \t\r]*\n", re.MULTILINE)
 _COMPACT_ARC = re.compile(rb"\d+[ \t]+\d+[ \t]+\S+[ \t]+[^\s,]+,[^\s,]+,[\d_]*[ \t\r]*")
 _FRAME_ARC = re.compile(rb"\d+[ \t]+\d+[ \t]+\S+[ \t]+\S+[ \t]+[^\s,]+,[^\s,]+[ \t\r]*")
@@ -35,7 +38,7 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # all formats are a
     lines = head.lstrip().split(b"\n", 20)[:20]
     named = bool(lines) and len(lines[0].split()) == 1
     arcs = lines[1:] if named else lines
-    for line in arcs:
+    for line in takewhile(bytes.strip, arcs):
         if _COMPACT_ARC.fullmatch(line) or _FRAME_ARC.fullmatch(line):
             return 1.0
         if not (_BARE_ARC.fullmatch(line) or _FINAL.fullmatch(line)):
@@ -47,82 +50,75 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # all formats are a
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """Lattices of a text file, chunk by chunk."""
     reading = Reading(stream.name, options, problems, form=NAME, place="line")
-    parser = LineParser(reading, unnamed=stream.stem)
-    chunks = _Chunks(stream, reading)
-    for data, size in chunks:
-        found, lines = parser.found(data, size, chunks.line)
-        chunks.line += lines
-        yield from reading.lattices(found)
+    text = TextLattices(reading, unnamed=stream.stem)
+    for item in _parsed(stream, reading):
+        if isinstance(item, InputError):
+            problems.report(item)
+        else:
+            yield from reading.lattices(text.found(item))
+
+
+def _parsed(stream: Stream, reading: Reading) -> Iterator[Chunk | InputError]:
+    """A file in chunks. If it is not a small one, threads unpack and parse while the last chunk is worked on."""
+    source = pieces(stream, _PIECE)
+    first = next(source, b"")
+    if len(first) < _PIECE:
+        return iter(_Chunks(iter([first]), reading))
+    return ahead(iter(_Chunks(chain([first], ahead(source)), reading)))
 
 
 class _Chunks:
-    """A text file in chunks that end where a lattice ends, in one buffer that is used again."""
+    """Parsed chunks, cut where lattices end, and an error for each lattice that is too large to be kept."""
 
-    def __init__(self, stream: Stream, reading: Reading) -> None:
-        self._stream, self._reading = stream, reading
-        self._data: Bytes = np.empty(0, np.uint8)
-        self._filled = 0
-        self.line = 1  # of the file, where the next chunk begins
+    def __init__(self, source: Iterator[bytes], reading: Reading) -> None:
+        self._source, self._reading = source, reading
+        self._line = 1  # where the next chunk begins
 
-    def __iter__(self) -> Iterator[tuple[Bytes, int]]:
-        source = pieces(self._stream, _PIECE)
-        limit = 2 * _PIECE
-        for piece in source:
-            seen = self._filled
-            self._append(piece)
-            end = kernel.last_empty_line(self._data, max(0, seen - 64), self._filled)
+    def __iter__(self) -> Iterator[Chunk | InputError]:
+        parts: list[bytes] = []
+        limit = _LARGE
+        for piece in self._source:
+            end = kernel.last_empty_line(np.frombuffer(piece, np.uint8))
             if end > 0:
-                yield self._data, end
-                self._drop(end)
-                limit = 2 * _PIECE
-            elif self._filled > limit:
-                limit = 2 * self._filled  # looking at all of it again is worth it when it has doubled
-                self._check_size(source)
-        if self._filled:
-            yield self._data, self._filled
+                yield self._chunk([*parts, piece[:end]])
+                parts, limit = [piece[end:]], _LARGE
+                continue
+            parts.append(piece)
+            size = sum(map(len, parts))
+            if size > limit:
+                limit = 2 * size  # looking at all of it again is worth it when it has doubled
+                text = b"".join(parts)
+                parts = [text]
+                if kernel.count_arcs(np.frombuffer(text, np.uint8)) > self._reading.options.max_arcs:
+                    error, rest = self._pass_over(text)
+                    yield error
+                    parts = [rest]
+                elif size > MAX_DOCUMENT:
+                    found = f"a lattice has {size:,} bytes and does not end"
+                    raise self._reading.error(found, place=self._line, remedy="Is this Kaldi text?")
+        if any(parts):
+            yield self._chunk(parts)
 
-    def _append(self, piece: bytes) -> None:
-        filled = self._filled + len(piece)
-        room = filled + len(kernel.PADDING)
-        if room > len(self._data):
-            grown = np.empty(room if room < _PIECE else 2 * room, np.uint8)
-            grown[: self._filled] = self._data[: self._filled]
-            self._data = grown
-        self._data[self._filled : room] = np.frombuffer(piece + kernel.PADDING, np.uint8)
-        self._filled = filled
+    def _chunk(self, parts: list[bytes]) -> Chunk:
+        chunk = Chunk.parse(parts, self._line)
+        self._line += chunk.lines
+        return chunk
 
-    def _drop(self, end: int) -> None:
-        left = self._filled - end + len(kernel.PADDING)
-        self._data[:left] = self._data[end : end + left].copy()
-        self._filled -= end
-
-    def _check_size(self, source: Iterator[bytes]) -> None:
-        """Pass over a lattice with too many arcs; what has few arcs and yet no end is no lattice."""
-        arcs = kernel.count_arcs(self._data, self._filled)
-        if arcs > self._reading.options.max_arcs:
-            self._pass_over(source)
-        elif self._filled > MAX_DOCUMENT:
-            raise self._reading.error(
-                f"a lattice has {self._filled:,} bytes and no end", place=self.line, remedy="Is this Kaldi text?"
-            )
-
-    def _pass_over(self, source: Iterator[bytes]) -> None:
-        text = self._data[: self._filled].tobytes()
+    def _pass_over(self, text: bytes) -> tuple[InputError, bytes]:
+        """Skip a lattice with too many arcs. Gives the error about it and what comes after it."""
         utt = text.split(maxsplit=1)[0].decode(errors="replace")
-        place, arcs = f"line {self.line}", 0
-        self._data, self._filled = np.empty(0, np.uint8), 0
+        place, arcs, rest = f"line {self._line}", 0, b""
         while text:
             end = _EMPTY_LINE.search(text)
             cut = end.end() if end else text.rfind(b"\n") + 1
-            arcs += kernel.count_arcs(np.frombuffer(text, np.uint8), cut)
-            self.line += text.count(b"\n", 0, cut)
+            arcs += kernel.count_arcs(np.frombuffer(text[:cut].rstrip() + b"\n", np.uint8))
+            self._line += text.count(b"\n", 0, cut)
             if end:
-                self._append(text[cut:])
+                rest = text[cut:]
                 break
-            piece = next(source, b"")
+            piece = next(self._source, b"")
             text = text[cut:] + piece if piece else b""
-        error = self._reading.options.too_many_arcs(arcs, file=self._reading.file, utt=utt, place=place)
-        self._reading.problems.report(error)
+        return self._reading.options.too_many_arcs(arcs, file=self._reading.file, utt=utt, place=place), rest
 
 
 FORMAT = Format(
@@ -131,4 +127,5 @@ FORMAT = Format(
     suffixes=(".ark", ".ark.txt", ".lat.txt"),
     sniff=sniff,
     read=read,
+    write=write,
 )

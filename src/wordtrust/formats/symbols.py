@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,12 @@ from ..assemble import Tokens
 from ..errors import InputError
 from ..jit import compiled
 from ..lattice import Ints, Offsets
+from ..text import Normalizer
 from .inputs import unpacked
 
 MAX_BYTES = 1 << 28  # of an unpacked table; the largest in use have some millions of words
 _EXAMPLE = "A symbol table has one word and its number a line, such as `hello 42`"
-_UNKNOWN, _UNUSED = -1, -2
+_UNKNOWN, _UNUSED, _ASKED = -1, -2, -3
 
 
 class Symbols:
@@ -61,25 +63,36 @@ class SymbolTokens:
     """Symbol numbers to token numbers; what a number means is worked out when it first occurs."""
 
     def __init__(self, symbols: Symbols, tokens: Tokens) -> None:
-        self._symbols, self._tokens = symbols, tokens
+        self.tokens = tokens
+        self._symbols = symbols
         largest = int(symbols.ids[-1]) if len(symbols) else 0
         self._dense = largest < 4 * len(symbols) + 1_000_000
         self._by_id = np.full(largest + 2 if self._dense else 1, _UNUSED, np.int32)
         self._by_id[0] = 0
         self._sparse: dict[int, int] = {0: 0}
+        self._lock = Lock()
+
+    @classmethod
+    def shared(cls, symbols: Symbols, normalizer: Normalizer) -> SymbolTokens:
+        """One for all files with the same table and normaliser: a word that the last one had is known to the next."""
+        try:
+            return _shared(symbols, normalizer)
+        except TypeError:  # a normaliser of the user's own, which cannot be remembered
+            return cls(symbols, Tokens(normalizer))
 
     def __call__(self, labels: NDArray[np.integer]) -> Ints:
         """The token of every label: 0 for label 0, the epsilon of all tables; -1 where the table has none."""
-        if not self._dense:
-            return self._one_by_one(labels)
-        places = np.minimum(labels.astype(np.uint32), np.uint32(len(self._by_id) - 1))  # the last one is no word's
-        tokens = self._by_id[places]
-        new = tokens == _UNUSED
-        if new.any():
-            used = np.unique(places[new])
-            self._by_id[used] = self._work_out(used)
-            tokens = self._by_id[places]
-        return tokens
+        with self._lock:
+            if not self._dense or (len(labels) and labels.min() < 0):
+                return self._one_by_one(labels)
+            tokens: Ints = self._by_id.take(labels, mode="clip")  # the last one is no word's
+            new = tokens == _UNUSED
+            if new.any():
+                self._by_id[np.minimum(labels[new], len(self._by_id) - 1)] = _ASKED
+                used = np.flatnonzero(self._by_id == _ASKED)
+                self._by_id[used] = self._work_out(used)
+                tokens = self._by_id.take(labels, mode="clip")
+            return tokens
 
     def _one_by_one(self, labels: NDArray[np.integer]) -> Ints:
         used, places = np.unique(labels, return_inverse=True)
@@ -88,7 +101,13 @@ class SymbolTokens:
         return np.array([self._sparse[label] for label in used.tolist()], np.int32)[places]
 
     def _work_out(self, labels: NDArray[np.integer]) -> list[int]:
-        return [_UNKNOWN if word is None else self._tokens.id(word) for word in self._symbols.words(labels)]
+        new = self.tokens.new
+        return [_UNKNOWN if word is None else new(word) for word in self._symbols.words(labels)]
+
+
+@lru_cache(maxsize=4)
+def _shared(symbols: Symbols, normalizer: Normalizer) -> SymbolTokens:
+    return SymbolTokens(symbols, Tokens(normalizer))
 
 
 @lru_cache(maxsize=4)
