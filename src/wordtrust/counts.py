@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from .decode import one_best
 from .lattice import ARC_SCORES, Lattices
+from .metrics import ErrorCounts
+from .references import Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Counts:
     aligned: int = 0  # utterances whose word times were made up
     formats: Counter[str] = field(default_factory=Counter)  # utterances of each
     scores: Counter[str] = field(default_factory=Counter)  # utterances that have each
+    one_best: ErrorCounts = field(default_factory=ErrorCounts)  # where references are given
+    oracle: ErrorCounts = field(default_factory=ErrorCounts)  # of the path with the fewest errors
 
     def __add__(self, other: Counts) -> Counts:
         joined: dict[str, Any] = {
@@ -50,21 +54,27 @@ class Counts:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         named: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
-        return named | {
-            "duration": round(self.duration, 3),
-            "formats": dict(self.formats),
-            "scores": dict(self.scores),
-            "arcs_per_second": round(self.arcs_per_second, 3),
-            "arcs_per_word": round(self.arcs_per_word, 3),
-        }
+        rates = {"one_best_wer": named.pop("one_best").wer, "oracle_wer": named.pop("oracle").wer}
+        return (
+            {name: rate for name, rate in rates.items() if rate is not None}
+            | named
+            | {
+                "duration": round(self.duration, 3),
+                "formats": dict(self.formats),
+                "scores": dict(self.scores),
+                "arcs_per_second": round(self.arcs_per_second, 3),
+                "arcs_per_word": round(self.arcs_per_word, 3),
+            }
+        )
 
 
-def count(lattices: Lattices) -> Counts:
-    """The counts of one batch."""
+def count(lattices: Lattices, references: Mapping[str, Reference] | None = None) -> Counts:
+    """The counts of one batch; with references, its errors too."""
     if not len(lattices):
         return Counts()
     path, number = one_best(lattices), len(lattices)
     first_arc = np.repeat(lattices.arc_offsets[:-1], np.diff(path.offsets))
+    errors = _errors(lattices, references) if references is not None else {}
     starts, ends = lattices.time[lattices.node_offsets[:-1]], lattices.time[lattices.node_offsets[1:] - 1]
     return Counts(
         utterances=number,
@@ -80,14 +90,25 @@ def count(lattices: Lattices) -> Counts:
         aligned=number if lattices.origin.times == "aligned" else 0,
         formats=Counter({lattices.origin.format: number}),
         scores=Counter({name: number for name in ARC_SCORES if getattr(lattices, name) is not None}),
+        **errors,
     )
 
 
-def count_by_file(batches: Iterable[Lattices]) -> dict[str, Counts]:
+def _errors(lattices: Lattices, references: Mapping[str, Reference]) -> dict[str, Any]:
+    from .labels import Spoken, oracle_paths, score_paths
+
+    spoken = Spoken.of([references[utt].words for utt in lattices.utts], lattices)
+    paths = {"one_best": one_best(lattices), "oracle": oracle_paths(lattices, spoken)}
+    return {name: ErrorCounts.of(score_paths(lattices, path, spoken).alignments) for name, path in paths.items()}
+
+
+def count_by_file(
+    batches: Iterable[Lattices], references: Mapping[str, Reference] | None = None
+) -> dict[str, Counts]:
     """The counts of each file, in the order in which they come."""
     found: dict[str, Counts] = {}
     for batch in batches:
-        found[batch.origin.file] = found.get(batch.origin.file, Counts()) + count(batch)
+        found[batch.origin.file] = found.get(batch.origin.file, Counts()) + count(batch, references)
     return found
 
 

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from .errors import OptionError
 from .jit import compiled
-from .lattice import Floats, Ints, Lattice, Lattices, Offsets
-
-Reals = NDArray[np.float64]
+from .lattice import Floats, Ints, Lattices, Offsets
+from .scores import Reals, log_scores
 
 CRITERIA = ("mean", "mean-silence", "gain")
 SILENCE_UNIT = 0.3  # seconds of silence that count like one word
@@ -35,23 +34,8 @@ class Paths:
     arcs: Ints
 
 
-def arc_scores(lattice: Lattice | Lattices) -> Floats:
-    """Each arc's score as its recognizer weighs it: scaled scores, or else the log of the posterior."""
-    scales = lattice.scales
-    if lattice.acoustic is None and lattice.transition is None:
-        if lattice.posterior is None:
-            return np.zeros(len(lattice.source), np.float32)
-        return np.log(np.maximum(lattice.posterior, np.float32(1e-30)))
-    total = np.where(lattice.word > 0, np.float32(scales.word_penalty), np.float32(0))
-    if lattice.acoustic is not None:
-        total = total + np.float32(scales.acoustic) * lattice.acoustic
-    if lattice.transition is not None:
-        total = total + np.float32(scales.transition) * lattice.transition
-    return total.astype(np.float32)
-
-
 @compiled
-def _best_paths(node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, score: Floats,
+def _best_paths(node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, score: Reals,
                 path: Ints, offsets: Offsets) -> None:  # fmt: skip
     """The path of the largest total score through each lattice; ties go to the earlier arc."""
     written = 0
@@ -77,13 +61,12 @@ def _best_paths(node_offsets: Offsets, arc_offsets: Offsets, source: Ints, targe
 
 def one_best(lattices: Lattices) -> Paths:
     """What each recognizer itself would print: the hypothesis it picked, or the best path with scores as given."""
-    score = arc_scores(lattices)
     if lattices.picked is not None:
-        score = np.where(lattices.picked, np.float32(1), np.float32(-1e6))
-    return best_paths(lattices, score)
+        return best_paths(lattices, np.where(lattices.picked, 1.0, -1e6))
+    return best_paths(lattices, log_scores(lattices))
 
 
-def best_paths(lattices: Lattices, score: Floats) -> Paths:
+def best_paths(lattices: Lattices, score: Reals) -> Paths:
     """The path of the largest total `score` through each lattice."""
     path = np.empty(max(1, len(lattices.time)), np.int32)
     offsets = np.zeros(len(lattices) + 1, np.int64)

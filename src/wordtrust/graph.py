@@ -88,19 +88,70 @@ def _check(nodes: int, start: int, end: int, time: Times, source: Ints, target: 
 
 
 @compiled
-def _order_nodes(time: Times, level: Ints, queue: Offsets, kept: int) -> Offsets:
+def _sweep(start: int, end: int, target: Ints, first: Offsets, order: Offsets, seen: Ints, waiting: Ints,
+           level: Ints, queue: Offsets) -> bool:  # fmt: skip
+    """What `_reach` (both ways) and `_levels` find, in two passes; False, and nothing of use, if there is a cycle.
+
+    Forward in topological order every node is final when it is taken, backward in the same order reversed.
+    """
+    nodes = len(seen)
+    seen[:], waiting[:], level[:] = 0, 0, 0
+    for node in target:
+        waiting[node] += 1
+    done, known = 0, 0
+    for node in range(nodes):
+        if waiting[node] == 0:
+            queue[known] = node
+            known += 1
+    seen[start] = 2
+    while done < known:
+        node = queue[done]
+        done += 1
+        reached, depth = seen[node], level[node] + 1
+        for place in range(first[node], first[node + 1]):
+            following = target[order[place]]
+            if reached:
+                seen[following] = 2
+                level[following] = max(level[following], depth)
+            waiting[following] -= 1
+            if waiting[following] == 0:
+                queue[known] = following
+                known += 1
+    seen[end] |= 1
+    for place in range(known - 1, -1, -1):
+        node = queue[place]
+        for position in range(first[node], first[node + 1]):
+            if seen[target[order[position]]] & 1:
+                seen[node] |= 1
+                break
+    return done == nodes
+
+
+@compiled
+def _order_nodes(time: Times, level: Ints, seen: Ints, kept: int) -> Offsets:
     """Kept nodes by time, then level, then number. Both never fall along an arc, so this is topological."""
-    nodes = np.sort(queue[:kept])
-    sorted_already = True
-    for place in range(1, kept):
-        a, b = nodes[place - 1], nodes[place]
-        if time[b] < time[a] or (time[b] == time[a] and level[b] < level[a]):
-            sorted_already = False
-            break
-    if not sorted_already:
-        nodes = nodes[np.argsort(level[nodes], kind="mergesort")]
-        nodes = nodes[np.argsort(time[nodes], kind="mergesort")]
-    return nodes
+    nodes, by_level, highest = np.empty(kept, np.int64), np.empty(kept, np.int64), 0
+    place, sorted_already, before = 0, True, -1
+    for node in range(len(seen)):
+        if seen[node] == 3:
+            nodes[place] = node
+            place += 1
+            highest = max(highest, level[node])
+            if before >= 0 and time[node] <= time[before]:
+                sorted_already &= time[node] == time[before] and level[node] >= level[before]
+            before = node
+    if sorted_already:
+        return nodes
+    first = np.zeros(highest + 2, np.int64)
+    for place in range(kept):
+        first[level[nodes[place]] + 1] += 1
+    for value in range(highest):
+        first[value + 1] += first[value]
+    for place in range(kept):
+        depth = level[nodes[place]]
+        by_level[first[depth]] = nodes[place]
+        first[depth] += 1
+    return by_level[np.argsort(time[by_level], kind="mergesort")]
 
 
 @compiled
@@ -112,24 +163,27 @@ def _one(start: int, end: int, time: Times, source: Ints, target: Ints, new_time
     if status != OK:
         return status, about, 0, 0
     first, order = np.empty(nodes + 1, np.int64), np.empty(arcs, np.int64)
-    seen, stack = np.zeros(nodes, np.int32), np.empty(nodes, np.int64)
-    _by_key(target, nodes, first, order)
-    _reach(end, source, first, order, seen, 1, stack)
+    seen, stack = np.empty(nodes, np.int32), np.empty(nodes, np.int64)
+    level, waiting = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
     _by_key(source, nodes, first, order)
-    _reach(start, target, first, order, seen, 2, stack)
+    acyclic = _sweep(start, end, target, first, order, seen, waiting, level, stack)
+    if not acyclic:  # it may still be on no path from start to end
+        seen[:] = 0
+        _by_key(target, nodes, first, order)
+        _reach(end, source, first, order, seen, 1, stack)
+        _by_key(source, nodes, first, order)
+        _reach(start, target, first, order, seen, 2, stack)
     if seen[end] != 3 or start == end:
         return NO_PATH, 0, 0, 0
     kept = 0
     for node in range(nodes):
         kept += seen[node] == 3
-    level = np.empty(nodes, np.int32)
-    done = _levels(start, source, target, first, order, seen, np.empty(nodes, np.int32), level, stack)
-    if done < kept:
+    if not acyclic and _levels(start, source, target, first, order, seen, waiting, level, stack) < kept:
         return CYCLE, 0, 0, 0
     for arc in range(arcs):
         if seen[source[arc]] == 3 and seen[target[arc]] == 3 and time[target[arc]] < time[source[arc]]:
             return BACKWARDS, arc, 0, 0
-    ordered = _order_nodes(time, level, stack, kept)
+    ordered = _order_nodes(time, level, seen, kept)
     rank = np.full(nodes, -1, np.int32)
     for place in range(kept):
         rank[ordered[place]] = place

@@ -16,6 +16,11 @@ def compiled(function: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
+def inlined(function: F) -> F:
+    """Like `compiled`, and put into every kernel that calls it: for small parts of hot loops."""
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function))
+
+
 class _CompileListener(event.Listener):
     def __init__(self, tell: Callable[[], None]) -> None:
         self._tell: Callable[[], None] | None = tell

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from . import text as words_of_text
+from .assemble import Problems
 from .errors import InputError, OptionError
 from .formats.inputs import streams
+from .lattice import Lattices, concatenate
 from .reference_files import Row, rows
 
 EXAMPLES = 3  # names that a message lists
@@ -145,3 +147,19 @@ def _reference(row: Row, normalizer: words_of_text.Normalizer, words_of: dict[st
             words_of[token] = normalizer.words(token)
         words += words_of[token]
     return Reference(row.utt, row.text, tuple(words), row.speaker, row.split, row.duration, row.accent)
+
+
+def with_references(batch: Lattices, references: Mapping[str, Reference], problems: Problems) -> Lattices:
+    """The utterances of a batch that have a reference; the others go to `problems`."""
+    missing = [utt for utt in batch.utts if utt not in references]
+    for utt in missing:
+        error = InputError(
+            "there is no reference for this utterance",
+            file=batch.origin.file,
+            utt=utt,
+            remedy=f"{len(references):,} references were read; add it there, or go on without it (--skip-bad)",
+        )
+        problems.report(error)
+    if not missing:
+        return batch
+    return concatenate(lattice.batch() for lattice in batch if lattice.utt in references)

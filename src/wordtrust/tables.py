@@ -13,9 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from .counts import Counts, total
+from .metrics import Interval, intervals
 
 if TYPE_CHECKING:
+    from .evaluate import Evaluation
     from .formats.base import Format
+    from .tune import Tuned
 
 _MOST_ROWS = 25
 _WIDTH_OF_FILES = 140  # when the output is not a terminal
@@ -43,12 +46,25 @@ def print_counts(files: Mapping[str, Counts]) -> None:
 
 
 _NUMBERS = ("utterances", "nodes", "arcs", "arcs/s", "arcs/word", "hours", "1-best words")
+_TEXTS = (
+    "input",
+    "format",
+    "name",
+    "what it is",
+    "endings",
+    "read",
+    "written",
+    "for",
+    "words by",
+    "confidence of",
+    "score",
+)
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        numeric = column in _NUMBERS
+        numeric = column not in _TEXTS
         table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
     return table
 
@@ -95,6 +111,8 @@ def _remarks(counts: Counts) -> Iterable[str]:
             yield f"{name} scores: {share} utterances"
     if not counts.scores:
         yield "no scores: nothing tells the hypotheses apart"
+    if counts.one_best.wer is not None and counts.oracle.wer is not None:
+        yield f"word error rate: 1-best {counts.one_best.wer:.2%}, best path there is {counts.oracle.wer:.2%}"
     yield f"largest lattice: {counts.largest:,} arcs"
     if counts.trimmed_nodes or counts.trimmed_arcs:
         yield f"left out, on no path from start to end: {counts.trimmed_nodes:,} nodes, {counts.trimmed_arcs:,} arcs"
@@ -111,3 +129,68 @@ def print_formats(formats: Iterable[Format]) -> None:
         marks = ("yes" if each.read else "", "yes" if each.write else "")
         table.add_row(each.name, each.title, " ".join(each.suffixes), *marks)
     console().print(table)
+
+
+def print_tuned(tuned: Tuned) -> None:
+    """What `wordtrust tune` shows."""
+    table = _table("for", "acoustic", "transition", "word penalty", "length exponent")
+    for name in ("one_best", "posterior", "mbr"):
+        scales = getattr(tuned, name)
+        numbers = (scales.acoustic, scales.transition, scales.word_penalty, scales.length_exponent)
+        table.add_row(name, *(f"{number:.3g}" for number in numbers))
+    out = console()
+    out.print(table)
+    dev = tuned.dev
+    out.print(
+        f"word error rate: as given {dev['as_given']:.2%}, tuned 1-best {dev['one_best']:.2%}, MBR {dev['mbr']:.2%}; "
+        f"NCE of posteriors: {dev['nce_as_given']:.3f} as given, {dev['nce']:.3f} tuned"
+    )
+
+
+_WAYS = {
+    "one_best": "1-best as given",
+    "tuned_one_best": "1-best, tuned",
+    "tuned_mbr": "minimum Bayes risk, tuned",
+    "best_confidence": "best mean confidence",
+    "oracle": "best path there is",
+}
+_POPULATIONS = {
+    "arcs": "all words of the network",
+    "arcs_paper": "the same, the paper's labels",
+    "one_best": "words of the 1-best",
+    "output": "words of the output",
+}
+
+
+def print_evaluation(evaluation: Evaluation) -> None:
+    """What `wordtrust evaluate` shows."""
+    out = console()
+    errors = _table("words by", "WER %", "95%", "substituted", "deleted", "inserted")
+    for name, title in _WAYS.items():
+        if name in evaluation.errors:
+            found = evaluation.errors[name]
+            total, interval = found.total, intervals(found)["wer"]
+            counts = (total.substitutions, total.deletions, total.insertions)
+            errors.add_row(title, _percent(total.wer), _range(interval), *(f"{each:,}" for each in counts))
+    out.print(errors)
+    scores = _table("confidence of", "score", "number", "right %", "EER %", "NCE", "AUC", "ECE")
+    for (population, kind), found_scores in evaluation.scores.items():
+        m = found_scores.metrics()
+        right = float(found_scores.correct.mean()) if len(found_scores) else None
+        numbers = (_percent(right), _percent(m.eer), *(_number(value) for value in (m.nce, m.auc, m.ece)))
+        scores.add_row(_POPULATIONS[population], kind, f"{len(found_scores):,}", *numbers)
+    out.print(scores)
+
+
+def _percent(rate: float | None) -> str:
+    return "-" if rate is None else f"{100 * rate:.2f}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _range(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return "-"
+    return f"{100 * interval.low:.1f}-{100 * interval.high:.1f}"

@@ -31,6 +31,7 @@ JOINER = "\u2060"
 _BRACKETED = re.compile(r"<.*>|\[.*\]|\{.*\}|\+\+.*\+\+|\(\(.*\)\)", re.DOTALL)
 _APOSTROPHES = re.compile("[\u2018\u2019\u201b\u02bc\u02b9\uff07\u00b4`]")
 _GROUPED = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
+_PLAIN = re.compile("[A-Za-z]+(?:'[A-Za-z]+)*")
 _NUMBER = re.compile(r"[0-9]{1,3}(?:'[0-9]{3})+|[0-9]+")
 
 
@@ -81,6 +82,9 @@ class Normalizer:
 
     def pieces(self, token: str) -> list[tuple[str, str]]:
         """The (normalised word, surface) pairs of one token; the surfaces joined give the token again."""
+        # Most words of most vocabularies: nothing to work out.
+        if (token.isascii() and token.isalpha()) or _PLAIN.fullmatch(token):
+            return [(token.lower() if self.lower else token, token)]
         token = token.strip()
         if token.lower() in UNKNOWN_MARKS:
             return [(UNKNOWN, token)]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ..lattice import Lattices
 from .base import Format, WriteOptions, never
-from .outputs import atomic
+from .outputs import atomic_text
 
 
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer
     """One `digraph` for each lattice, one after another."""
-    with atomic(path) as file:
+    with atomic_text(path) as file:
         for batch in batches:
             for lattice in batch:
                 file.write(lattice.to_dot())

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import OptionError
 from ..lattice import Lattices
 from .base import Format, WriteOptions, never
-from .outputs import atomic
+from .outputs import atomic_text
 
 
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer
@@ -17,7 +17,7 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
     lattices = list(islice(chain.from_iterable(batches), 2))
     if len(lattices) != 1:
         raise OptionError(f"{path}: an SVG picture shows one lattice; choose it with --utt")
-    with atomic(path) as file:
+    with atomic_text(path) as file:
         file.write(lattices[0].to_svg())
 
 

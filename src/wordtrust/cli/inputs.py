@@ -1,0 +1,100 @@
+"""LATTICES and the options that say how to read them, the same for every verb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..formats.base import ReadOptions
+    from ..lattice import Lattices
+    from ..references import Reference, References
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """LATTICES and the options that say how to read them."""
+
+    paths: tuple[str, ...]
+    options: ReadOptions
+    skip_bad: bool
+
+    def batches(self, task: str, references: Mapping[str, Reference] | None = None) -> Iterator[Lattices]:
+        """All batches, with a progress bar on a terminal and a summary of what was left out.
+
+        With references, an utterance that has none counts as bad.
+        """
+        from ..assemble import Problems
+        from ..formats import stream
+        from ..progress import byte_progress
+        from ..references import with_references
+
+        problems = Problems(skip=self.skip_bad, tell=_tell_skipped)
+        with byte_progress(task, self.paths) as watch:
+            for batch in stream(self.paths, self.options, problems, watch=watch):
+                kept = batch if references is None else with_references(batch, references, problems)
+                if len(kept):
+                    yield kept
+        if problems.errors:
+            click.echo(f"wordtrust: left out {len(problems.errors)} bad utterances or files", err=True)
+
+
+def _tell_skipped(error: InputError) -> None:
+    click.echo(f"wordtrust: skipped: {error}", err=True)
+
+
+def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command LATTICES and the reading options, as one `inputs` argument."""
+
+    @click.argument("lattices", nargs=-1, required=True, metavar="LATTICES...")
+    @click.option("--words", type=click.Path(path_type=Path), help="Symbol table (words.txt) for word ids.")
+    @click.option("--frame-length", type=float, help="Seconds a frame, e.g. 0.03 for subsampled chain models [0.01].")
+    @click.option("--pick", type=click.Choice(["total", "average"]), help="Which N-best hypothesis counts as 1-best.")
+    @click.option("--format", "format_name", help="Read as this format instead of looking at the content.")
+    @click.option("--max-arcs", type=click.IntRange(min=1), help="Refuse lattices with more arcs [2000000].")
+    @click.option("--skip-bad", is_flag=True, help="Leave bad utterances out, say which and how many, and go on.")
+    @wraps(command)
+    def wrapped(
+        lattices: tuple[str, ...],
+        words: Path | None,
+        frame_length: float | None,
+        pick: str | None,
+        format_name: str | None,
+        max_arcs: int | None,
+        *,
+        skip_bad: bool,
+        **rest: Any,
+    ) -> None:
+        from ..formats.base import ReadOptions
+
+        announce_compilation()
+        options = ReadOptions(format_name, words, frame_length, pick, max_arcs=max_arcs or ReadOptions().max_arcs)
+        command(inputs=Inputs(lattices, options, skip_bad), **rest)
+
+    return wrapped
+
+
+reference_option = click.option(
+    "--ref", "ref", type=click.Path(path_type=Path), help="References: REF.tsv, Kaldi text or STM."
+)
+
+
+def load_references(ref: Path | None) -> References | None:
+    """The references of a --ref option, if it was given."""
+    from ..references import read_references
+
+    return None if ref is None else read_references(ref)
+
+
+def announce_compilation() -> None:
+    """Tell a person why the first command after an installation takes a while."""
+    from ..jit import tell_before_compiling
+
+    tell_before_compiling(lambda: click.echo("wordtrust: compiling for this machine, once (some 10 s) ...", err=True))

@@ -1,0 +1,95 @@
+"""Verbs about lattices: info, convert, formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import OptionError
+from .inputs import Inputs, lattice_inputs, load_references, reference_option
+
+if TYPE_CHECKING:
+    from ..lattice import Lattices
+
+
+@click.command()
+@lattice_inputs
+@reference_option
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+def info(inputs: Inputs, ref: Path | None, *, as_json: bool) -> None:
+    """Count what is in LATTICES: utterances, nodes, arcs, density, duration, words of the 1-best.
+
+    With references, also the error rate of the 1-best and of the best path there is (the oracle).
+
+    \b
+    Example: wordtrust info exp/decode/lat.*.gz --words graph/words.txt --frame-length 0.03
+    """
+    from ..counts import count_by_file, total
+    from ..tables import print_counts
+
+    references = load_references(ref)
+    files = count_by_file(inputs.batches("reading", references), references)
+    if as_json:
+        listed = {file: counts.to_dict() for file, counts in files.items()}
+        click.echo(json.dumps(total(files.values()).to_dict() | {"files": listed}, ensure_ascii=False))
+    elif files:
+        print_counts(files)
+    else:
+        raise OptionError("no utterances found")
+
+
+@click.command()
+@lattice_inputs
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--to", help="Write this format instead of the one that OUT's ending names.")
+@click.option("--utt", "utts", multiple=True, help="Only this utterance (may be given more than once).")
+def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:
+    """Convert LATTICES to the format that OUT's ending names; without an ending, to a store.
+
+    OUT is written whole or not at all.
+
+    \b
+    Examples: wordtrust convert lat.1.gz corpus.store
+              wordtrust convert lattices/ words.ctm
+              wordtrust convert lat.1.gz picture.svg --utt utt-17
+    """
+    from ..counts import Counts, count
+    from ..formats import writable, write
+    from ..formats.base import WriteOptions
+
+    chosen, done = writable(out, to), Counts()
+
+    def counted() -> Iterator[Lattices]:
+        nonlocal done
+        for batch in _only(inputs.batches("converting"), utts):
+            done += count(batch)
+            yield batch
+
+    write(counted(), out, format=chosen.name, options=WriteOptions(inputs.options.frame_length))
+    click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs as {chosen.title}")
+
+
+def _only(batches: Iterator[Lattices], utts: tuple[str, ...]) -> Iterator[Lattices]:
+    wanted, found = set(utts), set[str]()
+    for batch in batches:
+        if not wanted:
+            yield batch
+        for lattice in batch if wanted else ():
+            if lattice.utt in wanted:
+                found.add(lattice.utt)
+                yield lattice.batch()
+    if missing := wanted - found:
+        raise OptionError(f"no utterance {', '.join(sorted(missing))} in the input")
+
+
+@click.command()
+def formats() -> None:
+    """List the formats that can be read and written."""
+    from ..formats import formats as known
+    from ..tables import print_formats
+
+    print_formats(known().values())

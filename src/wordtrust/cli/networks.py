@@ -1,0 +1,101 @@
+"""Verbs about networks: tune, build, evaluate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ..errors import OptionError
+from .inputs import Inputs, lattice_inputs, load_references, reference_option
+
+
+@click.command()
+@lattice_inputs
+@click.option("--ref", type=click.Path(path_type=Path), required=True, help="References: REF.tsv, Kaldi text or STM.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Where the scales go (SCALES.json).")
+@click.option("--json", "as_json", is_flag=True, help="Print the scales as JSON.")
+def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
+    """Choose scales and word penalty (N-best: length exponent and word bonus) on a development set.
+
+    \b
+    Example: wordtrust tune dev.ark.gz --ref ref.tsv --out scales.json
+    """
+    from ..tables import print_tuned
+    from ..tune import tune as choose
+
+    references = load_references(ref)
+    assert references is not None
+    tuned = choose(list(inputs.batches("reading", references)), references, tell=_tell)
+    tuned.save(out)
+    if as_json:
+        click.echo(out.read_text("utf-8"), nl=False)
+    else:
+        print_tuned(tuned)
+
+
+def _tell(stage: str) -> None:
+    click.echo(f"wordtrust: tuning {stage} ...", err=True)
+
+
+@click.command()
+@lattice_inputs
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The store to write.")
+@reference_option
+@click.option("--labels", type=click.Choice(["oracle", "one-best"]), default="oracle", show_default=True)
+@click.option("--scales", type=click.Path(path_type=Path), help="What `wordtrust tune` wrote.")
+@click.option("--tolerance", type=float, default=0.1, show_default=True, help="Seconds within which nodes merge.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Batches worked on at once [as many as there are cores].")
+def build(
+    inputs: Inputs, out: Path, ref: Path | None, labels: str, scales: Path | None, tolerance: float, jobs: int | None
+) -> None:
+    """Turn LATTICES into word networks (HWCNs), labelled where references are given.
+
+    An interrupted build goes on where it was when it is started again.
+
+    \b
+    Example: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks
+    """
+    from ..networks import BuildOptions, build_store
+    from ..tune import Tuned
+
+    references = load_references(ref)
+    options = BuildOptions(
+        tolerance=tolerance,
+        tuned=None if scales is None else Tuned.load(scales),
+        references=references,
+        labels=labels,
+    )
+    done = build_store(inputs.batches("building", references), out, options, jobs=jobs, key=_key(inputs, ref, scales))
+    click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")
+
+
+def _key(inputs: Inputs, *files: Path | None) -> list[str]:
+    """What a build depends on besides its options: another input must not go on where this one was."""
+    named = [Path(path) for path in inputs.paths] + [file for file in files if file]
+    stats = [(file, file.stat()) for file in named if file.exists()]
+    return [f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in stats] + [repr(inputs)]
+
+
+@click.command()
+@click.argument("store", nargs=-1, required=True, metavar="STORE...")
+@click.option("--criterion", type=click.Choice(["mean", "mean-silence", "gain"]), default="mean", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+def evaluate(store: tuple[str, ...], criterion: str, *, as_json: bool) -> None:
+    """Measure the words and confidences of networks made with references, posteriors as confidence.
+
+    \b
+    Example: wordtrust evaluate eval.networks --json
+    """
+    from ..evaluate import evaluate as measure
+    from ..formats import stream
+    from ..tables import print_evaluation
+
+    found = measure(stream(store), criterion)
+    if not found.utterances:
+        raise OptionError("no utterances found")
+    if as_json:
+        click.echo(json.dumps(found.to_dict()))
+    else:
+        print_evaluation(found)

@@ -1,0 +1,117 @@
+"""How good the words of a corpus are, and the trust put in them: error rates and metrics that add up over batches.
+
+What is evaluated are networks with labels and references, as `wordtrust build --ref` makes them (see `networks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .align import align_all
+from .confidence import word_confidence
+from .decode import Paths, best_confidence, one_best
+from .errors import InputError
+from .labels import Spoken, oracle_paths, score_paths
+from .lattice import Lattices
+from .metrics import Scores, SpeakerErrors
+from .networks import LABEL, ONE_BEST_LABEL, REFERENCE, SPEAKER, TUNED_MBR, TUNED_ONE_BEST
+
+POPULATIONS = ("arcs", "arcs_paper", "one_best", "output")
+METRICS = ("eer", "nce", "auc", "ece")  # what --json shows; reports have more
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Errors of each way to choose words, and scores of each population; `+` joins shards."""
+
+    utterances: int = 0
+    errors: dict[str, SpeakerErrors] = field(default_factory=dict)  # one_best, best_confidence, oracle, ...
+    scores: dict[tuple[str, str], Scores] = field(default_factory=dict)  # (population, kind of score)
+
+    def __add__(self, other: Evaluation) -> Evaluation:
+        return Evaluation(
+            self.utterances + other.utterances,
+            _joined(self.errors, other.errors),
+            _joined(self.scores, other.scores),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: what DESIGN section 9 promises to scripts."""
+        words = self.errors["one_best"].total.reference_words if self.errors else 0
+        found: dict[str, Any] = {"utterances": self.utterances, "words": words}
+        found["wer"] = {name: errors.total.wer for name, errors in self.errors.items()}
+        for (population, kind), scores in self.scores.items():
+            measured = scores.metrics().to_dict()
+            found.setdefault(population, {})[kind] = {name: measured[name] for name in METRICS}
+        return found
+
+
+def _joined(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
+    """What both have, added; the sum must not mix corpora of which one lacks something."""
+    if not first or not second:
+        return first or second
+    return {name: first[name] + second[name] for name in first if name in second}
+
+
+def evaluate(batches: Iterable[Lattices], criterion: str = "mean") -> Evaluation:
+    """Evaluate networks, with their posteriors as confidence."""
+    return sum((evaluate_batch(batch, criterion) for batch in batches), Evaluation())
+
+
+def evaluate_batch(networks: Lattices, criterion: str = "mean") -> Evaluation:
+    """Evaluate one batch of networks."""
+    _require_references(networks)
+    assert networks.posterior is not None
+    references = [note.split() for note in networks.notes[REFERENCE]]
+    spoken, speakers = Spoken.of(references, networks), list(networks.notes[SPEAKER])
+    chosen = {
+        "one_best": one_best(networks),
+        "best_confidence": best_confidence(networks, networks.posterior, criterion),
+        "oracle": oracle_paths(networks, spoken),
+    }
+    scored = {name: score_paths(networks, path, spoken) for name, path in chosen.items()}
+    errors = {name: SpeakerErrors.of(each.alignments, speakers) for name, each in scored.items()}
+    for name, note in (("tuned_one_best", TUNED_ONE_BEST), ("tuned_mbr", TUNED_MBR)):
+        if note in networks.notes:
+            said = [text.split() for text in networks.notes[note]]
+            errors[name] = SpeakerErrors.of(align_all(references, said), speakers)
+    scores = dict(_arc_scores(networks, speakers))
+    for population, name in (("one_best", "one_best"), ("output", "best_confidence")):
+        found = scored[name].alignments
+        shown = _word_scores(networks, scored[name].paths)
+        scores[population, "posterior"] = Scores.of(shown, found.correct, speakers, found.offsets)
+    return Evaluation(len(networks), errors, scores)
+
+
+def _require_references(networks: Lattices) -> None:
+    missing = [name for name in (REFERENCE, SPEAKER) if name not in networks.notes]
+    if missing or LABEL not in networks.extra:
+        raise InputError(
+            "these are no networks with references",
+            file=networks.origin.file,
+            remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
+        )
+
+
+def _arc_scores(networks: Lattices, speakers: list[str]) -> Iterator[tuple[tuple[str, str], Scores]]:
+    words = networks.word > 0
+    offsets = np.concatenate([[0], np.cumsum(words)])[networks.arc_offsets]
+    assert networks.posterior is not None
+    posterior = np.minimum(networks.posterior[words], np.float32(1))
+    for population, name in (("arcs", LABEL), ("arcs_paper", ONE_BEST_LABEL)):
+        right = networks.extra[name][words] > 0
+        yield (population, "posterior"), Scores.of(posterior, right, speakers, offsets)
+
+
+def _word_scores(networks: Lattices, paths: Paths) -> NDArray[np.float64]:
+    """The shown confidence of the words of paths."""
+    assert networks.posterior is not None
+    shown = word_confidence(networks, networks.posterior, paths)
+    first = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets))
+    words: NDArray[np.float64] = shown[networks.word[first + paths.arcs] > 0]
+    return words

@@ -1,0 +1,121 @@
+"""From lattices to labelled networks: the job of `wordtrust build`.
+
+A built network is a lattice like any other, so it lives in the same store; what is known of it besides stands in
+named columns: labels on the arcs, the reference, the speaker and other decoders' outputs on the utterance.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from . import __version__
+from .counts import Counts, count
+from .decode import Paths, best_paths
+from .hwcn import TOLERANCE, build
+from .labels import Spoken, label
+from .lattice import Lattices
+from .references import Reference
+from .scores import log_scores
+from .tune import Tuned
+from .wcn import consensus
+
+LABEL, ONE_BEST_LABEL = "label", "label_one_best"  # on arcs: 1 right, 0 wrong, -1 silence
+REFERENCE, SPEAKER = "reference", "speaker"  # on utterances: normalised words; who spoke, or the utterance
+SHARD_BYTES = 1 << 24  # of arrays, about a thousand utterances: what an interrupt may cost
+TUNED_ONE_BEST, TUNED_MBR = "tuned_one_best", "tuned_mbr"  # words of decoding with tuned scales
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How networks are built."""
+
+    tolerance: float = TOLERANCE
+    push: bool = True
+    tuned: Tuned | None = None
+    references: Mapping[str, Reference] | None = None
+    labels: str = "oracle"  # the rule of the column `label`; the paper's are always there too
+
+
+def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
+    """The networks of a batch, labelled where references are given."""
+    scales = options.tuned.posterior if options.tuned else None
+    networks = build(lattices, tolerance=options.tolerance, scales=scales, push=options.push).lattices
+    notes, extra = dict(networks.notes), dict(networks.extra)
+    if options.tuned:
+        notes[TUNED_ONE_BEST] = _said(lattices, best_paths(lattices, log_scores(lattices, options.tuned.one_best)))
+        notes[TUNED_MBR] = _consensus_words(lattices, options.tuned)
+    if options.references is not None:
+        known = [options.references[utt] for utt in lattices.utts]
+        notes[REFERENCE] = tuple(" ".join(each.words) for each in known)
+        notes[SPEAKER] = tuple(each.speaker_or_utt for each in known)
+        spoken = Spoken.of([each.words for each in known], networks)
+        extra[LABEL] = label(networks, spoken, options.labels).astype(np.float32)
+        extra[ONE_BEST_LABEL] = label(networks, spoken, "one-best").astype(np.float32)
+    return replace(networks, notes=notes, extra=extra)
+
+
+def _said(lattices: Lattices, paths: Paths) -> tuple[str, ...]:
+    """The normalised words of paths, as text."""
+    first = np.repeat(lattices.arc_offsets[:-1], np.diff(paths.offsets))
+    words = lattices.vocabulary.lookup(lattices.word[first + paths.arcs].tolist())
+    bounds = zip(paths.offsets[:-1].tolist(), paths.offsets[1:].tolist(), strict=True)
+    return tuple(" ".join(word for word in words[start:stop] if word) for start, stop in bounds)
+
+
+def _consensus_words(lattices: Lattices, tuned: Tuned) -> tuple[str, ...]:
+    found = consensus(lattices, tuned.mbr)
+    words = found.vocabulary.lookup(found.word[found.best].tolist())
+    bounds = zip(found.best_offsets[:-1].tolist(), found.best_offsets[1:].tolist(), strict=True)
+    return tuple(" ".join(words[start:stop]) for start, stop in bounds)
+
+
+def build_store(
+    batches: Iterable[Lattices], out: Path, options: BuildOptions, *, jobs: int | None = None, key: Iterable[str] = ()
+) -> Counts:
+    """Build networks into a store, `jobs` batches at a time; gives what is in it.
+
+    Interrupted or killed, it goes on after the last finished shard when it is called with the same options and `key`
+    (which should name the input).
+    """
+    from .formats.store_write import StoreWriter
+
+    named = (options.tolerance, options.push, options.tuned, options.labels, options.references is not None)
+    resume = sha256(repr((__version__, named, list(key))).encode()).hexdigest()[:16]
+    with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES) as store:
+        done = Counts(utterances=store.resumed)
+        for networks in _parallel(_after(batches, store.resumed), options, jobs or os.cpu_count() or 1):
+            store.add(networks)
+            done += count(networks)
+    return done
+
+
+def _after(batches: Iterable[Lattices], utterances: int) -> Iterator[Lattices]:
+    """What comes after the first utterances."""
+    for batch in batches:
+        if utterances < len(batch):
+            yield batch[utterances:]
+        utterances = max(0, utterances - len(batch))
+
+
+def _parallel(batches: Iterable[Lattices], options: BuildOptions, jobs: int) -> Iterator[Lattices]:
+    """Networks in the order of their lattices. Kernels run without the interpreter lock, so threads are enough."""
+    waiting: deque[Future[Lattices]] = deque()
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for batch in batches:
+                waiting.append(pool.submit(build_networks, batch, options))
+                if len(waiting) > jobs:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for each in waiting:
+                each.cancel()

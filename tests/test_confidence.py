@@ -1,0 +1,50 @@
+"""The shown confidence against a plain sweep over instants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.strategies import assembled, lattices
+from wordtrust.confidence import word_confidence
+from wordtrust.decode import one_best
+from wordtrust.lattice import Lattice
+
+WORDS = ("i", "will", "<sil>")
+
+
+def plain(lattice: Lattice, confidence: list[float], arc: int) -> float:
+    start, end = lattice.time[lattice.source], lattice.time[lattice.target]
+    if not lattice.word[arc]:
+        return confidence[arc]
+    instants = [t for t in sorted({*start, *end}) if start[arc] <= t < end[arc]]
+    sums = [
+        sum(
+            confidence[k]
+            for k in range(lattice.arcs)
+            if lattice.word[k] == lattice.word[arc] and start[k] <= t < end[k]
+        )
+        for t in instants
+    ]
+    return min(1.0, max([confidence[arc], *sums]))
+
+
+@given(lattices(words=WORDS, score_sets=(("posterior",),)))
+def test_shown_confidence_is_the_largest_sum_over_instants(lattice: Lattice) -> None:
+    assert lattice.posterior is not None
+    confidence = lattice.posterior.astype(float) / 3
+    paths = one_best(lattice.batch())
+    shown = word_confidence(lattice.batch(), confidence, paths)
+    expected = [plain(lattice, confidence.tolist(), arc) for arc in paths.arcs.tolist()]
+    assert shown.tolist() == pytest.approx(expected)
+
+
+def test_segmentations_of_one_word_add_up() -> None:
+    lattice = assembled(
+        "u", time=[0, 0.2, 0.3, 1], ends=[(0, 1), (0, 2), (1, 3), (2, 3)], tokens=["<sil>"] * 2 + ["there"] * 2,
+        posterior=[0.6, 0.4, 0.6, 0.4],
+    )  # fmt: skip
+    batch = lattice.batch()
+    shown = word_confidence(batch, np.array([0.6, 0.4, 0.6, 0.3]), one_best(batch))
+    assert shown.tolist() == pytest.approx([0.6, 0.9])
