@@ -1,7 +1,7 @@
 """How fast HTK lattices are read: from text to checked lattices against a plain line-by-line parser of the same text.
 
 Run with `python -m benchmarks.htk`. Made-up lattices have words on links and two scores; the developers' real ones
-(PocketSphinx: words on nodes, half of each file exponents and eight-digit scores) are taken where they are.
+(PocketSphinx: words on nodes, scores of eight digits, posteriors with exponents) are taken where they are.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class MergedArc:
 
     members: list[int]
     posterior: float
-    surface: int
+    spellings: dict[int, float]  # posterior of each surface
     leader: int  # the most probable member
     acoustic: float | None = None
     transition: float | None = None
@@ -141,7 +141,7 @@ def build(
         network.arcs[key] = MergedArc(
             arcs,
             sum(posterior[arc] for arc in arcs),
-            best_surface(arcs, surface, posterior),
+            spellings(arcs, surface, posterior),
             max(arcs, key=lambda arc: posterior[arc]),
         )
     if lattice.acoustic is not None:
@@ -173,12 +173,12 @@ def one_best(lattice: Lattice) -> list[int]:
     return path[::-1]
 
 
-def best_surface(arcs: list[int], surface: list[int], posterior: list[float]) -> int:
-    """The surface with the largest posterior among merged arcs."""
+def spellings(arcs: list[int], surface: list[int], posterior: list[float]) -> dict[int, float]:
+    """The posterior of each surface among merged arcs, the most probable first."""
     weight: dict[int, float] = defaultdict(float)
     for arc in arcs:
         weight[surface[arc]] += posterior[arc]
-    return max(weight, key=lambda each: weight[each])
+    return dict(sorted(weight.items(), key=lambda item: -item[1]))
 
 
 def merge_times(lattice: Lattice, merged: list[int], posterior: list[float]) -> list[float]:

@@ -160,6 +160,12 @@ def test_scores_become_natural_logarithms(base: str, written: str, natural: floa
     assert lattice.scales.word_penalty == pytest.approx(natural, rel=1e-6)
 
 
+def test_a_rounded_e_is_e() -> None:
+    plain = scores(read_one(simple(links="a=-12345.678")), "acoustic")
+    assert scores(read_one(simple("base=2.71828", "a=-12345.678")), "acoustic") == plain
+    assert scores(read_one(simple("base=2.718", "a=-12345.678")), "acoustic") != plain
+
+
 def test_what_a_lattice_lacks_is_absent() -> None:
     lattice = read_one(simple(links=""))
     assert (lattice.acoustic, lattice.transition, lattice.posterior) == (None, None, None)

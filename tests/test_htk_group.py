@@ -130,6 +130,17 @@ def test_what_is_simple() -> None:
         assert group_of(SIMPLE, SIMPLE.replace(old, new), SIMPLE) == [True, False, True]
 
 
+def test_a_word_that_no_link_shares_is_not_simple() -> None:
+    nodes = b"VERSION=1.0\nI=0 t=0 W=!NULL\nI=1 t=1 W=two\nI=2 t=2 W=!NULL\n"
+    links = b"J=0 S=0 E=1\nJ=1 S=1 E=2\n"
+    for direction, simple, lost in (
+        (b"dir=f\n", b"t=2 W=!NULL", b"t=0 W=!NULL"),
+        (b"dir=b\n", b"t=0 W=!NULL", b"t=2 W=!NULL"),
+    ):
+        assert group_of(direction + nodes.replace(simple, simple[:6] + b"word") + links) == [True]
+        assert group_of(direction + nodes.replace(lost, lost[:6] + b"word") + links) == [False]
+
+
 def test_what_is_not_simple_at_all() -> None:
     for old, new in ((b" a=-40", b""), (b"W=no", b""), (b"t=0.3", b""), (b"N=2", b"N=x"), (b"a=-40", b"a=x")):
         assert old in SIMPLE

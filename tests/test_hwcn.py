@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import runpy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from wordtrust.errors import OptionError
 from wordtrust.formats import read
 from wordtrust.hwcn import Network, build
 from wordtrust.lattice import Lattice, Scales, concatenate
+from wordtrust.posterior import posteriors
 
 SCORED = (("acoustic",), ("transition",), ("acoustic", "transition"))
 EVERY = ((), *SCORED, ("posterior",))
@@ -163,6 +166,8 @@ def check_reference(network: Network, expected: reference.MergedNetwork) -> None
     keys = list(zip(merged.source.tolist(), merged.target.tolist(), merged.word.tolist(), strict=True))
     assert keys == list(expected.arcs)
     arcs = list(expected.arcs.values())
+    for surface, arc in zip(merged.surface.tolist(), arcs, strict=True):
+        assert arc.spellings[surface] == pytest.approx(max(arc.spellings.values()), rel=1e-9)
     assert [list(members) for members in network.members] == [arc.members for arc in arcs]
     np.testing.assert_allclose(merged.posterior, [arc.posterior for arc in arcs], rtol=1e-5, atol=1e-7)  # type: ignore[arg-type]
     for name in ("acoustic", "transition"):
@@ -172,6 +177,16 @@ def check_reference(network: Network, expected: reference.MergedNetwork) -> None
         else:
             np.testing.assert_allclose(found, values, rtol=1e-5, atol=1e-5)
     assert {keys[arc] for arc in np.flatnonzero(merged.picked)} == expected.picked  # type: ignore[arg-type]
+
+
+@given(lattices(words=SIMPLE, score_sets=EVERY), tolerances)
+def test_evidence_is_that_of_the_most_probable_member(lattice: Lattice, tolerance: float) -> None:
+    numbered = replace(lattice, extra={"number": np.arange(lattice.arcs, dtype=np.float32)})
+    network = build(numbered, tolerance=tolerance)[0]
+    posterior = posteriors(lattice.batch()).arc
+    for leader, members in zip(network.lattice.extra["number"].astype(int), network.members, strict=True):
+        assert leader in members
+        assert posterior[leader] == posterior[list(members)].max()
 
 
 @given(large, tolerances)
@@ -219,21 +234,17 @@ def test_any_finite_score_is_fine(size: float, push: bool) -> None:
 # The worked example
 
 
+FIGURE = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "figures" / "make_hwcn_example.py"))
+
+
 def worked_example() -> Lattice:
-    """The lattice of DESIGN section 4 (frames of 10 ms): five paths, here with probabilities made to be added up."""
-    arcs = [
-        (0, 1, "I", 0.4), (1, 3, "will", 1.0), (3, 7, "sit", 1.0), (7, 9, "there", 1.0),
-        (0, 2, "it", 0.2), (2, 4, "will", 1.0), (4, 9, "simmer", 1.0),
-        (0, 5, "I'll", 0.25), (5, 7, "sit", 0.6), (5, 9, "simmer", 0.4),
-        (0, 6, "aisle", 0.15), (6, 8, "seat", 1.0), (8, 9, "here", 1.0),
-    ]  # fmt: skip
-    return assembled(
-        "example",
-        time=np.array([0, 12, 12, 30, 30, 30, 30, 68, 68, 94]) / 100,
-        ends=[arc[:2] for arc in arcs],
-        tokens=[arc[2] for arc in arcs],
-        transition=np.log([arc[3] for arc in arcs]),
-    )
+    """The lattice of DESIGN section 4, as the docs draw it: five paths, with probabilities made to be added up."""
+    lattice: Lattice = FIGURE["example"]()
+    return lattice
+
+
+def test_the_picture_in_the_docs_is_up_to_date() -> None:
+    assert FIGURE["OUT"].read_text("utf-8") == FIGURE["picture"](), "run docs/figures/make_hwcn_example.py again"
 
 
 def arcs_of(lattice: Lattice) -> Iterator[tuple[int, int, str, float, float]]:
@@ -257,6 +268,7 @@ def test_the_worked_example() -> None:
     assert said(lattice) == Counter(
         ["I will sit there", "it will simmer", "I'll sit there", "I'll simmer", "aisle seat here"]
     )
+    assert [round(100 * time) for time in lattice.time] == [0, 12, 12, 30, 30, 30, 30, 68, 68, 94]
     merged = build(lattice)[0].lattice
     assert merged.time.tolist() == [0, 0.12, 0.3, 0.68, 0.94]
     frames = [round(100 * time) for time in merged.time]

@@ -93,6 +93,7 @@ BAD = {
     "no file": ("bad nowhere.ark:6", r"there is no file nowhere.ark nor .*nowhere.ark. Run it from"),
     "folder": ("bad ../", "there is no file"),
     "no path": ("bad", "'bad' has no file. A line is"),
+    "odd blanks": ("\x1c\x85\xa0", "has no file"),
     "past the end": ("bad text.ark:99999", r"text.ark has \d+ bytes, and no byte 99,999. Make the list again"),
     "wrong name": ("bad text.ark:6", "before byte 6 of .*text.ark the name .* should stand, not b'utt-1 '"),
     "wrong name in a file": ("bad one-other", "one-other has utterance 'utt-2' there"),

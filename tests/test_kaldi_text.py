@@ -179,6 +179,7 @@ def test_frames_that_were_never_words(words: Path) -> None:
 BAD = {
     "no number": ("u\n0 1 1 1,2,3\nx 2 1 1,2,3\n2\n", "line 3, utterance u: a line begins with 'x'"),
     "names run together": ("u\n0 1 1 1,2,3\n1\nv\n0 1 1 1,2,3\n1\n", "line 4, .*'v' .*empty line"),
+    "odd blanks": ("u\n0 1 1 1,2,3\n\x0b\x0c\n1\n", "line 3, utterance u: a line begins with '.x0b.x0c'"),
     "negative state": ("u\n0 -1 1 1,2,3\n1\n", "line 2, utterance u: cannot be read .*'0 -1 1 1,2,3'"),
     "a field too many": ("u\n0 1 2 3 1,2 9\n1\n", "line 2, utterance u: a line has 6 fields"),
     "one cost": ("u\n0 1 1 1,2,3\n1 5\n", "line 3, utterance u: cannot be read"),

@@ -298,7 +298,7 @@ DAMAGE: list[tuple[dict[str, Any], str]] = [
     ({"word": [[1, 2, 3]]}, "the column 'word' is list<.*int64>, not list of string"),
     (
         {"word": pa.array([[b"a", b"b", b"\xff"]]).cast(pa.list_(pa.string()), safe=False)},
-        "row 0: cannot be read on: .utf-8. codec",
+        "row 0: cannot be read on: Invalid UTF8",
     ),
     ({"surface": [["a"]]}, "the lists of 'surface' and of 'source' differ in length"),
     ({"silence": pa.array([None], pa.string())}, "the column 'silence' has nulls"),

@@ -11,6 +11,7 @@ from .scores import Reals
 
 ABSORBED = -1
 _MIX_1, _MIX_2 = 1_000_003, 0x9E3779B97F4A7C1  # odd numbers that spread the keys of a hash table
+_FREE = np.uint32(0xFFFFFFFF)  # a place in it that is not taken
 
 
 @compiled
@@ -72,36 +73,36 @@ def group_arcs(arc_offsets: Offsets, source: Numbers, target: Numbers, word: Int
     their ends, word, the surface of their first member, and their `size`; `mixed` (filled with 0) tells which have
     other surfaces too. `counts` is the number of groups of each utterance. Gives the number of all.
     """
-    groups = 0
+    groups = np.uint32(0)
     for u in range(len(counts)):
         before, room = groups, 4
         while room < 2 * (arc_offsets[u + 1] - arc_offsets[u]):
             room *= 2
-        table = np.full(room, -1, np.int32)  # a hash table
+        table, mask = np.full(room, _FREE, np.uint32), np.uint64(room - 1)  # a hash table
         for arc in range(arc_offsets[u], arc_offsets[u + 1]):
             begin, end, said = merged[source[arc]], merged[target[arc]], word[arc]
             if begin == end:
                 group[arc] = ABSORBED
                 continue
-            slot = (((begin * _MIX_1 + end) * _MIX_1 + said) * _MIX_2 >> 32) & (room - 1)
+            slot = np.uint64(((begin * _MIX_1 + end) * _MIX_1 + said) * _MIX_2 >> 32) & mask
             number = table[slot]
-            while number >= 0 and (
+            while number != _FREE and (
                 new_word[number] != said or new_target[number] != end or new_source[number] != begin
             ):
-                slot = (slot + 1) & (room - 1)
+                slot = (slot + np.uint64(1)) & mask
                 number = table[slot]
-            if number < 0:
+            if number == _FREE:
                 number = groups
                 table[slot] = number
                 new_source[number], new_target[number], new_word[number] = begin, end, said
                 new_surface[number], size[number] = surface[arc], 0
-                groups += 1
+                groups += np.uint32(1)
             group[arc] = number
             size[number] += 1
             if surface[arc] != new_surface[number]:
                 mixed[number] = True
         counts[u] = groups - before
-    return groups
+    return int(groups)
 
 
 @compiled

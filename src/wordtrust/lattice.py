@@ -14,7 +14,7 @@ This module knows no format.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -76,47 +76,55 @@ class Facts:
 
 
 class Vocabulary:
-    """Strings by number, shared by all lattices of a reader. Number 0 is the empty string: no word.
+    """Strings by number, shared by all lattices of a batch, mostly of a reader. Number 0 is the empty string, no word.
 
     It only grows, so a number once given keeps its meaning.
     """
 
-    __slots__ = ("_ids", "strings")
+    __slots__ = ("_ids", "_load", "_size", "_strings")
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
-        self.strings: list[str] = [""]
+        self._strings: list[str] = [""]
         self._ids: dict[str, int] = {"": 0}
+        self._load: Callable[[], list[str]] | None = None
+        self._size = 1
         for string in strings:
             self.id(string)
 
+    @classmethod
+    def later(cls, size: int, load: Callable[[], list[str]]) -> Vocabulary:
+        """One whose `size` strings, the first of them empty, are made when somebody first asks for any."""
+        made = cls()
+        made._size, made._load = size, load
+        return made
+
+    @property
+    def strings(self) -> list[str]:
+        """All strings by number."""
+        if self._load:
+            self._strings, self._load = self._load(), None
+            numbers = range(len(self._strings) - 1, -1, -1)
+            self._ids = dict(zip(reversed(self._strings), numbers, strict=True))  # the first of equal ones counts
+        return self._strings
+
     def id(self, string: str) -> int:
         """The number of `string`, a new one if it was not seen before."""
+        strings = self.strings
         number = self._ids.get(string)
         if number is None:
-            number = self._ids[string] = len(self.strings)
-            self.strings.append(string)
+            number = self._ids[string] = len(strings)
+            strings.append(string)
         return number
-
-    def ids(self, strings: Sequence[str]) -> Ints:
-        """The numbers of many strings; quicker than one by one, above all for the first ones."""
-        if len(self) == 1 and strings and strings[0] == "":
-            numbers = dict(zip(strings, range(len(strings)), strict=True))
-            if len(numbers) == len(strings):
-                self.strings, self._ids = list(strings), numbers
-                return np.arange(len(strings), dtype=np.int32)
-        known = map(self._ids.get, strings)
-        found = [self.id(string) if number is None else number for number, string in zip(known, strings, strict=True)]
-        return np.array(found, np.int32)
 
     def find(self, string: str) -> int:
         """The number of `string`, -1 if it is not there."""
-        return self._ids.get(string, -1)
+        return self._ids.get(string, -1) if self.strings else -1
 
     def __getitem__(self, number: int) -> str:
         return self.strings[number]
 
     def __len__(self) -> int:
-        return len(self.strings)
+        return self._size if self._load else len(self._strings)
 
     def lookup(self, numbers: Iterable[int]) -> tuple[str, ...]:
         """The strings of many numbers."""
@@ -389,9 +397,11 @@ def _renumber(part: Lattices, name: str, vocabulary: Vocabulary) -> Ints:
     numbers: Ints = getattr(part, name)
     if part.vocabulary is vocabulary or not len(numbers):
         return numbers
-    used, places = np.unique(numbers, return_inverse=True)
-    table = np.array([vocabulary.id(part.vocabulary[number]) for number in used.tolist()], np.int32)
-    return table[places]
+    table = np.full(len(part.vocabulary), -1, np.int32)
+    table[numbers] = 0
+    for number in np.flatnonzero(table == 0).tolist():
+        table[number] = vocabulary.id(part.vocabulary[number])
+    return table[numbers]
 
 
 def _joined_offsets(offsets: Sequence[Offsets]) -> Offsets:

@@ -13,8 +13,12 @@ LENGTH = "length"  # evidence: how many tokens the arc's hypothesis has, its end
 
 
 def only_posteriors(lattices: Lattice | Lattices) -> bool:
-    """Whether the recognizer gave posteriors and no other score."""
-    return lattices.acoustic is None and lattices.transition is None and lattices.posterior is not None
+    """Whether posteriors are what the recognizer says: it gave them, and no language score to go with acoustics.
+
+    PocketSphinx writes such lattices: their best acoustic path is not at all what it prints, their posteriors are
+    made with its language model.
+    """
+    return lattices.posterior is not None and lattices.transition is None
 
 
 def log_scores(lattices: Lattice | Lattices, scales: Scales | None = None) -> Reals:

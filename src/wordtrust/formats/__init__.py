@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from ..assemble import Problems
+from ..assemble import Problems, Tokens
 from ..errors import InputError, OptionError, UnknownFormat
 from ..lattice import Lattices, concatenate
 from ..text import DEFAULT, Normalizer
@@ -46,6 +47,7 @@ def stream(
     bytes after every read.
     """
     problems = problems or Problems()
+    options = replace(options, tokens=Tokens(options.normalizer))
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     for source in streams(given, problems, watch):
         try:
@@ -123,13 +125,18 @@ def recognise(source: Stream, family: str | None = None) -> Format:
     if not head and not source.path.is_dir():
         raise source.error("the file is empty", remedy="Was the recognizer interrupted?")
     name = source.name.lower().removesuffix(".gz")
-    sure = [
-        each.sniff(head, name) + 0.01 * any(name.endswith(suffix) for suffix in each.suffixes) for each in candidates
-    ]
-    best = max(range(len(sure)), key=lambda place: sure[place])
-    if sure[best] < 0.5:
-        raise _unknown(source, head, candidates[best] if sure[best] > 0 else None)
-    return candidates[best]
+    # Those whose ending fits first: they are nearly always right, and a sure one ends the search.
+    candidates.sort(key=lambda each: not any(name.endswith(suffix) for suffix in each.suffixes))
+    best, surest = candidates[0], 0.0
+    for each in candidates:
+        sure = each.sniff(head, name)
+        if sure > surest:
+            best, surest = each, sure
+        if surest >= 1:
+            break
+    if surest < 0.5:
+        raise _unknown(source, head, best if surest > 0 else None)
+    return best
 
 
 def _candidates(family: str | None) -> list[Format]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..assemble import Problems
+from ..assemble import Problems, Tokens
 from ..errors import InputError, OptionError
 from ..lattice import Lattices
 from ..text import DEFAULT, Normalizer
@@ -27,6 +27,7 @@ class ReadOptions:
     pick: str | None = None  # which N-best hypothesis the recognizer would print: total or average
     normalizer: Normalizer = DEFAULT
     max_arcs: int = 2_000_000  # of one utterance; more is taken for damage, or for something that needs pruning
+    tokens: Tokens | None = field(default=None, repr=False, compare=False)  # shared by the files of one run
 
     def __post_init__(self) -> None:
         if self.frame_length is not None and not 0 < self.frame_length < 10:
@@ -35,6 +36,10 @@ class ReadOptions:
             )
         if self.pick is not None and self.pick not in PICKS:
             raise OptionError(f"pick is one of {', '.join(PICKS)}, not {self.pick!r}")
+
+    def shared_tokens(self) -> Tokens:
+        """What tokens mean: the same table for all files of a run, so that each is worked out once."""
+        return self.tokens or Tokens(self.normalizer)
 
     def beside(self, file: Path) -> ReadOptions:
         """These options, with what recognizer.json and a words.txt in the file's folder say where they are silent."""

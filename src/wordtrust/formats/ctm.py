@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..assemble import Builder, Problems, Tokens
+from ..assemble import Builder, Problems
 from ..decode import one_best
 from ..errors import InputError, OptionError
 from ..lattice import Lattice, Lattices, Origin, Times
@@ -65,7 +65,7 @@ def _is_row(row: list[bytes]) -> bool:
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """One lattice for each file and channel."""
-    tokens = Tokens(options.normalizer)
+    tokens = options.shared_tokens()
     found = utterances(stream, tokens, problems)
     channels = Counter(file for file, _ in found)
     has_picked = any(each.alternations for each in found.values())

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ..assemble import Builder, Problems, Tokens, assemble
+from ..assemble import Builder, Problems, assemble
 from ..errors import InputError
 from ..lattice import Lattices, Origin
 from .ahead import pieces
@@ -46,7 +46,7 @@ class _Reading:
 
     def __init__(self, stream: Stream, options: ReadOptions, problems: Problems) -> None:
         self._file, self._stem, self._options, self._problems = stream.name, stream.stem, options, problems
-        self._tokens, self._scanner, self._origin = Tokens(options.normalizer), Scanner(), Origin(stream.name, "htk")
+        self._tokens, self._scanner, self._origin = options.shared_tokens(), Scanner(), Origin(stream.name, "htk")
         self._count = 0  # lattices so far
 
     def together(self, texts: list[Text]) -> Iterator[Lattices]:
@@ -131,6 +131,8 @@ def _starts(data: bytes) -> list[int]:
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the name says less than the content
     """Fields with these names in lines of NAME=VALUE are nothing else."""
+    if b"VERSION=" not in head and b"I=" not in head and b"J=" not in head:
+        return 0.0  # much quicker than the patterns
     version, size = _VERSION.search(head) is not None, _SIZE.search(head) is not None
     items = _NODE_OR_LINK.search(head) is not None
     if items and (version or size):

@@ -29,7 +29,7 @@ MAX_DOCUMENT = 1 << 30
 STORE_FILE = "store.json"  # marks a folder as a store
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 _SIDE_FILES = ("recognizer.json", "words.txt", "words.txt.gz", "symbols.txt")
-_BYTE_ERRORS = (
+_BYTE_ERRORS: tuple[type[Exception], ...] = (
     OSError,
     EOFError,
     zlib.error,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -16,6 +16,7 @@ from .kaldi import Found, Reading, offsets
 
 _CUT_OFF = "The file is cut off or damaged: copy or make it again"
 _MARK = b"\0B"  # before binary objects of other kinds; lattices have none, but copies of them may
+_SHORT = 256  # bytes that nearly all names and headers fit into
 _ROOM = 32  # readable bytes behind the data, for the kernels
 
 
@@ -28,17 +29,23 @@ class Entry:
     at: int  # place of its states in the buffer
     header: fst.Header
     end: int  # how far it was followed
-    progress: Offsets = field(default_factory=lambda: np.zeros(5, np.int64))  # see `kaldi_fst.walk`
+    progress: Offsets  # see `kaldi_fst.walk`
+    states: int = 0  # passed so far
+    arcs: int = 0
+    finals: int = 0
 
-    @property
-    def states(self) -> int:
-        """How many states there are, so far."""
-        return int(self.progress[2])
+    def follow(self, data: Bytes, size: int, *, last: bool) -> int:
+        """Go on to its end or that of the first `size` bytes; gives MORE, DONE or BAD."""
+        header = self.header
+        status, self.end = fst.walk(data, size, self.end, self.progress, header.cost_size, header.compact)
+        _, arcs_left, self.states, self.arcs, self.finals = self.progress.tolist()
+        if status == fst.MORE and last and header.states < 0 and self.end == size and not arcs_left:
+            return fst.DONE
+        return status
 
-    @property
-    def arcs(self) -> int:
-        """How many arcs there are, so far; at least as many as it takes to join the states."""
-        return int(max(self.progress[3], self.progress[2] - 1))
+    def larger_than(self, arcs: int) -> bool:
+        """Whether it has more arcs than this, or so many states that it must have."""
+        return self.arcs > arcs or self.states > arcs + 1
 
 
 @dataclass(slots=True)
@@ -54,9 +61,9 @@ class Batch:
     @classmethod
     def parse(cls, data: Bytes, entries: list[Entry]) -> Batch:
         """Read lattices that were followed to their ends."""
-        count = np.array([entry.progress for entry in entries]).sum(axis=0)
-        arcs, costs = np.empty((4, count[3]), np.int32), np.empty((2, count[3]), np.float32)
-        finals, final_costs = np.empty((2, count[4]), np.int32), np.empty((2, count[4]), np.float32)
+        n_arcs, n_finals = sum(entry.arcs for entry in entries), sum(entry.finals for entry in entries)
+        arcs, costs = np.empty((4, n_arcs), np.int32), np.empty((2, n_arcs), np.float32)
+        finals, final_costs = np.empty((2, n_finals), np.int32), np.empty((2, n_finals), np.float32)
         places = [(each.at, each.states, each.header.cost_size, each.header.compact) for each in entries]
         fst.parse(data, np.array(places, np.int64), arcs, costs, finals, final_costs)
         return cls(entries, arcs, costs, finals, final_costs)
@@ -71,8 +78,8 @@ class Batch:
             framed=np.array([not entry.header.compact for entry in self.entries]),
             start=np.where((starts >= 0) & (starts < states), starts, states).astype(np.int32),
             states=states.astype(np.int32),
-            arc_offsets=offsets(np.array([entry.progress[3] for entry in self.entries])),
-            final_offsets=offsets(np.array([entry.progress[4] for entry in self.entries])),
+            arc_offsets=offsets(np.array([entry.arcs for entry in self.entries])),
+            final_offsets=offsets(np.array([entry.finals for entry in self.entries])),
             source=self.arcs[0],
             target=self.arcs[1],
             label=self.arcs[2],
@@ -130,9 +137,10 @@ class Archive:
         failed: InputError | None = None
         try:
             while (entry := self._next(last=last)) is not None:
-                if entry.arcs > self._reading.options.max_arcs:
+                if entry.larger_than(self._reading.options.max_arcs):
                     where = {"file": self._reading.file, "utt": entry.utt, "place": f"byte {entry.place}"}
-                    too_large.append(self._reading.options.too_many_arcs(entry.arcs, **where))
+                    arcs = max(entry.arcs, entry.states - 1)
+                    too_large.append(self._reading.options.too_many_arcs(arcs, **where))
                 else:
                     entries.append(entry)
                 if self._single:
@@ -150,61 +158,59 @@ class Archive:
         entry = self._entry or self._begin(last=last)
         if entry is None:
             return None
-        self._entry = entry
-        header = entry.header
-        status, entry.end = fst.walk(
-            self._data, self._filled, entry.end, entry.progress, header.cost_size, header.compact
-        )
-        if status == fst.MORE and last and header.states < 0 and entry.end == self._filled and not entry.progress[1]:
-            status = fst.DONE
-        if entry.arcs > self._reading.options.max_arcs:
-            self._at = entry.end  # its bytes are of no use any more
+        status = entry.follow(self._data, self._filled, last=last)
+        self._entry = None if status == fst.DONE else entry
+        if status == fst.DONE or entry.larger_than(self._reading.options.max_arcs):
+            self._at = entry.end  # if it is too large, its bytes are of no use
         if status == fst.DONE:
-            self._at, self._entry = entry.end, None
             return entry
         if status == fst.BAD or last:
-            found = "the bytes of a lattice make no sense" if status == fst.BAD else self._cut(entry)
+            found = "the bytes of a lattice make no sense" if status == fst.BAD else _cut(entry)
             raise self._reading.error(found, utt=entry.utt, place=self._base + entry.end, remedy=_CUT_OFF)
         return None
 
-    def _cut(self, entry: Entry) -> str:
-        announced = f" of {entry.header.states:,}" if entry.header.states >= 0 else ""
-        return f"the file ends inside a lattice, in state {entry.states:,}{announced}"
-
     def _begin(self, *, last: bool) -> Entry | None:
         """Read a name and a header; None at the end, and where more bytes are needed."""
-        head = self._data[self._at : min(self._filled, self._at + fst.MAX_KEY + fst.HEADER_SIZE)].tobytes()
-        if last and not head.strip():
-            return None
-        name, at = b"", 0
-        if not head.startswith(fst.MAGIC):
-            name, space, _ = head.partition(b" ")
-            at = len(name) + len(space)
-            at += len(_MARK) if head.startswith(_MARK, at) else 0
-        header = fst.read_header(head[at:]) if at or not name else None
+        for size in (_SHORT, fst.MAX_KEY + fst.HEADER_SIZE):
+            head = self._data[self._at : min(self._filled, self._at + size)].tobytes()
+            name, at = _name(head)
+            header = fst.read_header(head[at:])
+            if header is not None:
+                break
         place = self._base + self._at
-        if header is None and (last or len(head) > fst.MAX_KEY):
-            header = "the file ends inside a header" if last else "no name of an utterance"
+        if header is None and last and head.strip():
+            header = "the end of the file inside a header"
+        elif header is None and len(head) > fst.MAX_KEY:
+            header = "no name of an utterance"
         if header is None:
             return None
         utt = self._utt(name, place)
         if isinstance(header, str):
-            raise self._reading.error(
-                f"found {header}" if not header.startswith("the file") else header,
-                utt=utt, place=place + at, remedy=_CUT_OFF,
-            )  # fmt: skip
+            raise self._reading.error(f"found {header}", utt=utt, place=place + at, remedy=_CUT_OFF)
+        states = header.states if header.states >= 0 else np.iinfo(np.int64).max
         begin = self._at + at + header.size
-        entry = Entry(utt, place, begin, header, begin)
-        entry.progress[0] = header.states if header.states >= 0 else np.iinfo(np.int64).max
-        return entry
+        return Entry(utt, place, begin, header, begin, np.array([states, 0, 0, 0, 0]))
 
     def _utt(self, name: bytes, place: int) -> str:
-        utt, self._unnamed = name.decode(errors="replace") or self._unnamed, ""
         try:
-            name.decode()
+            utt, self._unnamed = name.decode() or self._unnamed, ""
         except UnicodeDecodeError:
-            remedy = "Names of utterances are text in UTF-8; the file may be damaged before this place"
-            raise self._reading.error(
-                f"the name of an utterance is not UTF-8: {name[:40]!r}", place=place, remedy=remedy
-            ) from None
+            utt = ""
+        if not utt:
+            found = f"found no name of an utterance in UTF-8, but {name[:40]!r}"
+            raise self._reading.error(found, place=place, remedy=_CUT_OFF)
         return utt
+
+
+def _name(head: bytes) -> tuple[bytes, int]:
+    """The name of an utterance, and where its lattice begins; there may be none in front of a first lattice."""
+    if head.startswith(fst.MAGIC):
+        return b"", 0
+    name, space, _ = head.partition(b" ")
+    at = len(name) + len(space)
+    return name, at + len(_MARK) if head.startswith(_MARK, at) else at
+
+
+def _cut(entry: Entry) -> str:
+    announced = f" of {entry.header.states:,}" if entry.header.states >= 0 else ""
+    return f"the file ends inside a lattice, in state {entry.states:,}{announced}"

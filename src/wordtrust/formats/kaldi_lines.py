@@ -14,7 +14,7 @@ from . import kaldi_parse as kernel
 from .digits import Bytes, single
 from .kaldi import Found, Reading, select
 
-_FIELD_END, _LINE_END = re.compile(rb"[ \t\r\n]"), re.compile(rb"\n")
+_FIELD, _FIELD_END, _LINE_END = re.compile(rb"[^ \t\r\n]+"), re.compile(rb"[ \t\r\n]"), re.compile(rb"\n")
 _LINES = (
     "A line is `source target word graph,acoustic,ids` or `source target ilabel olabel graph,acoustic`; for a final "
     "state, `state graph,acoustic,ids`"
@@ -192,7 +192,7 @@ def _shown(text: bytes) -> str:
 
 def explain(line: bytes) -> tuple[str, str]:
     """Why a line cannot be read, and what to do."""
-    fields = line.split()
+    fields = _FIELD.findall(line)
     if not fields[0].isdigit():
         found = f"a line begins with {_shown(fields[0])} where the number of a state belongs"
         ending = "; a lattice ends with an empty line, and the next line names the next utterance"

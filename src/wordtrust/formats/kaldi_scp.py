@@ -67,10 +67,10 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
 def _entry(line: bytes) -> tuple[str, str, int]:
     """Name, path and offset (-1: none) of a line."""
     try:
-        utt, *rest = line.decode().split(None, 1)
+        utt, _, place = line.decode().replace("\t", " ").strip(" \r").partition(" ")
     except UnicodeDecodeError:
         raise InputError("the line is not UTF-8", remedy="Convert the list to UTF-8") from None
-    place = rest[0].strip() if rest else ""
+    place = place.strip()
     if not place:
         raise InputError(f"{utt[:60]!r} has no file", remedy="A line is `utt path` or `utt path:offset`")
     if place.endswith("|"):

@@ -148,7 +148,7 @@ def lattices(
     transcripts: Iterable[Transcript], stream: Stream, options: ReadOptions, problems: Problems, format_name: str
 ) -> Iterator[Lattices]:
     """The linear lattice of every transcript; a bad one goes to `problems`."""
-    tokens = Tokens(options.normalizer)
+    tokens = options.shared_tokens()
     builder = Builder(tokens, problems, origin=Origin(stream.name, format_name))
     for transcript in transcripts:
         try:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..assemble import Builder, Problems, Tokens
+from ..assemble import Builder, Problems
 from ..errors import InputError
 from ..lattice import Lattices, Origin
 from ..text import is_mark
@@ -27,16 +27,7 @@ _SETTING = re.compile(rb"#\s*-(logbase|frate)\s+(\S+)")
 _NUMBER = re.compile(r"[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?")
 _SENSIBLE = {"logbase": (1, 10), "frate": (1, 100_000)}
 _CUT = "Was the decoder interrupted, or the file cut?"
-_SIGNS = [
-    re.compile(sign, re.MULTILINE)
-    for sign in (
-        rb"^# getcwd:",
-        rb"^# -logbase\s",
-        rb"^Frames\s+[0-9]",
-        rb"^Nodes\b.*\(NODEID",
-        rb"^Edges\b.*\(FROM-NODE",
-    )
-]
+_SIGNS = (b"\n# getcwd:", b"\n# -logbase ", b"(NODEID WORD", b"(FROM-NODEID TO-NODEID")
 
 
 @dataclass(slots=True)
@@ -62,7 +53,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
         problems.report(error.at(file=stream.name, utt=stream.stem))
         return
     origin = Origin(stream.name, "sphinx", frame_length=options.frame_length or 1 / draft.settings["frate"])
-    builder = Builder(Tokens(options.normalizer), problems, origin=origin)
+    builder = Builder(options.shared_tokens(), problems, origin=origin)
     yield from builder.add(stream.stem, place=1, **_arcs(draft, options.frame_length))
     yield from builder.flush()
 
@@ -186,9 +177,9 @@ def _arcs(draft: _Draft, frame_length: float | None) -> dict[str, Any]:
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the name says less than the content
-    """The decoders' section lines are unmistakable."""
-    found = sum(sign.search(head) is not None for sign in _SIGNS)
-    return (0.0, 0.3, 0.8, 1.0, 1.0, 1.0)[found]
+    """How the decoders begin a file, and what they write above nodes and edges."""
+    text = b"\n" + head
+    return (0.0, 0.3, 0.8, 1.0, 1.0)[sum(sign in text for sign in _SIGNS)]
 
 
 FORMAT = Format(

@@ -11,9 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..jit import compiled
 from ..lattice import Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
 from . import store_layout as layout
+from .store_words import NO_TEXT, VocabularyReader, check_strings, default_surfaces, encoded, numbers
 
 LARGEST_SCALE = 1e6  # scaled scores stay numbers
 DAMAGED = "The store is damaged: copy or make it again"
@@ -147,11 +147,10 @@ class Group:
 
 
 class Decoder:
-    """Decodes the rows of a store; their words are numbers of one vocabulary."""
+    """Decodes the rows of a store."""
 
     def __init__(self) -> None:
-        self.vocabulary = Vocabulary()
-        self._dictionaries: dict[str, tuple[Any, Ints]] = {}  # by column: the last one, and its numbers
+        self._texts = VocabularyReader()
 
     def decode(self, rows: Any) -> Group:
         """An arrow record batch as arrays; columns that do not fit together are an error."""
@@ -162,13 +161,13 @@ class Decoder:
         for name, each in lists.items():
             if not np.array_equal(np.diff(each.offsets), np.diff(arcs) * each.present):
                 raise InputError(f"the lists of {name!r} and of 'source' differ in length", remedy=DAMAGED)
-        word, surface = self._words(rows, lists)
+        word, surface, vocabulary = self._words(rows, lists)
         origin = [_texts(rows, name) for name in layout.ORIGIN]
         return Group(
             utts=tuple(_not_null(rows, "utt").to_pylist()),
             facts=Facts(*(_numbers(rows, name, 0) for name in ("place", *layout.COUNTS))),
             scales=_scales(rows),
-            origin=np.stack([numbers for _, numbers in origin], axis=1),
+            origin=np.stack([places for _, places in origin], axis=1),
             texts=tuple(strings for strings, _ in origin),
             frame_length=_frame_length(rows),
             node_offsets=time.offsets,
@@ -181,47 +180,26 @@ class Decoder:
                 if name not in (*layout.REQUIRED, "surface") and each.present.any()
             },
             notes={name.removeprefix(layout.NOTE): rows.column(name).to_pylist() for name in notes},
-            vocabulary=self.vocabulary,
+            vocabulary=vocabulary,
         )
 
-    def _words(self, rows: Any, lists: Mapping[str, _Lists]) -> tuple[Ints, Ints]:
-        """Words and surfaces of all arcs as numbers of the vocabulary."""
-        word = self._numbers(lists["word"].values, "word")
-        strings, marks = _texts(rows, "silence")
-        offsets = lists["word"].offsets
-        surface = _default_surfaces(offsets, word, self.vocabulary.ids(strings)[marks])
-        if "surface" in lists and len(lists["surface"].values):
-            values, own = lists["surface"].values, lists["surface"].offsets
-            arcs = np.arange(len(values)) + np.repeat(offsets[:-1] - own[:-1], np.diff(own))
-            surface[arcs[_present(values)]] = self._numbers(values.drop_null(), "surface")
-        return word, surface
-
-    def _numbers(self, array: Any, name: str) -> Ints:
-        """Strings as numbers of the vocabulary. All parts of a row group have the same dictionary."""
-        array = _encoded(array)
-        last, table = self._dictionaries.get(name, (None, None))
-        if table is None or not array.dictionary.equals(last):
-            table = self.vocabulary.ids(_strings(array.dictionary, name))
-            self._dictionaries[name] = array.dictionary, table
-        return _looked_up(array, table, name)
-
-
-def _encoded(array: Any) -> Any:
-    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-
-
-def _strings(array: Any, name: str) -> list[str]:
-    if array.null_count:
-        raise InputError(f"the column {name!r} has nulls", remedy=DAMAGED)
-    found: list[str] = array.to_pylist()
-    return found
-
-
-def _looked_up(array: Any, table: Ints, name: str) -> Ints:
-    numbers = np.empty(len(array), np.int32)
-    if not _look_up(array.indices.to_numpy(), table, numbers):
-        raise InputError(f"the column {name!r} refers to strings that are not there", remedy=DAMAGED)
-    return numbers
+    def _words(self, rows: Any, lists: Mapping[str, _Lists]) -> tuple[Ints, Ints, Vocabulary]:
+        """Words and surfaces of all arcs as numbers, and the vocabulary that they are numbers of."""
+        spoken, none = lists["word"], np.zeros(len(rows), np.int32)
+        unlike = lists.get("surface", _Lists(NO_TEXT, np.append(none, 0), none != 0))
+        marked = "silence" in rows.schema.names
+        vocabulary, (word, shown, silence) = self._texts.read(
+            {
+                "word": spoken.values,
+                "surface": unlike.values.drop_null(),
+                "silence": _not_null(rows, "silence") if marked else NO_TEXT,
+            }
+        )
+        surface = default_surfaces(spoken.offsets, word, silence if marked else none)
+        arcs = np.arange(unlike.offsets[-1])
+        arcs += np.repeat(spoken.offsets[:-1] - unlike.offsets[:-1], np.diff(unlike.offsets))
+        surface[arcs[_present(unlike.values)]] = shown
+        return word, surface, vocabulary
 
 
 def _not_null(rows: Any, name: str) -> Any:
@@ -242,9 +220,9 @@ def _texts(rows: Any, name: str) -> tuple[list[str], Ints]:
     """The different strings of a column, and which of them each row has; a missing column has empty ones."""
     if name not in rows.schema.names:
         return [""], np.zeros(len(rows), np.int32)
-    array = _encoded(_not_null(rows, name))
-    strings = _strings(array.dictionary, name)
-    return strings, _looked_up(array, np.arange(len(strings), dtype=np.int32), name)
+    array = encoded(_not_null(rows, name))
+    check_strings(array.dictionary, name)
+    return ["", *array.dictionary.to_pylist()], numbers(array, name, 1)
 
 
 def _scales(rows: Any) -> NDArray[np.float64]:
@@ -264,26 +242,3 @@ def _frame_length(rows: Any) -> NDArray[np.float64]:
     if not ((given > 0) & (given < 10)).all():
         raise InputError("a frame length is not between 0 and 10 seconds", remedy=DAMAGED)
     return found
-
-
-@compiled
-def _default_surfaces(arc_offsets: Offsets, word: Ints, silence: Ints) -> Ints:
-    """Surfaces that are the words themselves, and each lattice's own mark where there is none."""
-    surface = np.empty(len(word), np.int32)
-    for u in range(len(silence)):
-        own, filled = word[arc_offsets[u] : arc_offsets[u + 1]], surface[arc_offsets[u] : arc_offsets[u + 1]]
-        for arc in range(len(own)):
-            filled[arc] = own[arc] + silence[u] * (own[arc] == 0)  # no branch, so that it runs in vector registers
-    return surface
-
-
-@compiled
-def _look_up(indices: Ints, table: Ints, found: Ints) -> bool:
-    """Write table[indices] to `found`; false if an index is not in the table."""
-    size = len(table)
-    for place in range(len(indices)):
-        index = indices[place]
-        if index < 0 or index >= size:
-            return False
-        found[place] = table[index]
-    return True

@@ -7,7 +7,6 @@ groups that break it go through `assemble`, which repairs what it may and names 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -23,6 +22,7 @@ from ..errors import InputError
 from ..jit import compiled
 from ..lattice import ARC_SCORES, Facts, Ints, Lattices, Offsets, Origin, Times
 from . import store_layout as layout
+from .ahead import ahead
 from .base import ReadOptions
 from .store_decode import DAMAGED, Decoder, Group, arc_counts, known_columns
 
@@ -60,7 +60,7 @@ class ShardReader:
                 if utterances not in (None, announced):
                     raise InputError(f"{announced} utterances, but store.json says {utterances}", remedy=DAMAGED)
             first = 0
-            for rows in self._parts(file, columns, name):
+            for rows in ahead(_parts(file, columns, name)):
                 with _damage(name, f"row {first}"):
                     numbers, kept = self._without_huge(first + np.arange(len(rows)), rows, name)
                     group = self._decoder.decode(kept)
@@ -68,17 +68,6 @@ class ShardReader:
                 yield from self._lattices(group, numbers, name)
             if first != announced:
                 raise InputError(f"{first} utterances, but {announced} are announced", file=name, remedy=DAMAGED)
-
-    def _parts(self, file: Any, columns: list[str], name: str) -> Iterator[Any]:
-        """The rows of a file, some at a time; while they are being used, the next ones are being read."""
-        with ThreadPoolExecutor(1) as pool:
-            for number in range(file.num_row_groups):
-                with _damage(name, f"row group {number}"):
-                    parts = file.iter_batches(_rows_at_once(file, number), row_groups=[number], columns=columns)
-                    following = pool.submit(next, parts, None)
-                    while (rows := following.result()) is not None:
-                        following = pool.submit(next, parts, None)
-                        yield rows
 
     def _without_huge(self, numbers: Offsets, rows: Any, name: str) -> tuple[Offsets, Any]:
         """The rows with no more arcs than allowed, and their numbers in the file."""
@@ -99,8 +88,8 @@ class ShardReader:
 
     def _assembled(self, batch: Lattices, row: Offsets, name: str) -> Lattices:
         """The same lattices through `assemble`, which reports the bad ones and puts the others in order."""
-        tokens = Tokens(vocabulary=self._decoder.vocabulary)
-        strings = self._decoder.vocabulary.strings
+        tokens = Tokens(vocabulary=batch.vocabulary)
+        strings = batch.vocabulary.strings
         pairs = zip(batch.word.tolist(), batch.surface.tolist(), strict=True)
         raw = RawLattices(
             utts=batch.utts, place=row, node_offsets=batch.node_offsets, arc_offsets=batch.arc_offsets,
@@ -117,6 +106,13 @@ class ShardReader:
         trimmed_nodes, trimmed_arcs = before.trimmed_nodes + now.trimmed_nodes, before.trimmed_arcs + now.trimmed_arcs
         facts = Facts(before.place, trimmed_nodes, trimmed_arcs, before.spread_words)
         return replace(made, origin=batch.origin, facts=facts)
+
+
+def _parts(file: Any, columns: list[str], name: str) -> Iterator[Any]:
+    """The rows of a file, some at a time."""
+    for number in range(file.num_row_groups):
+        with _damage(name, f"row group {number}"):
+            yield from file.iter_batches(_rows_at_once(file, number), row_groups=[number], columns=columns)
 
 
 def _rows_at_once(file: Any, group: int) -> int:

@@ -108,7 +108,7 @@ def _alternatives(
     if not pieces:
         yield from lattices([Transcript(stream.stem, ())], stream, options, problems, "vosk")
         return
-    tokens = Tokens(options.normalizer)
+    tokens = options.shared_tokens()
     builder = Builder(tokens, problems, origin=Origin(stream.name, "vosk"))
     yield from _add(builder, tokens, stream.stem, pieces, options)
     yield from builder.flush()

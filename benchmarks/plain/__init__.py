@@ -1,0 +1,1 @@
+"""Plain Python readers that the fast ones are measured against."""

@@ -1,0 +1,125 @@
+"""Draws hwcn.svg: the worked example of the docs as a lattice and as the network it becomes, one above the other.
+
+Run it from anywhere: `python docs/figures/make_hwcn_example.py`. A further panel is one more entry in `panels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from wordtrust import draw
+from wordtrust.assemble import Builder, Problems, Tokens
+from wordtrust.hwcn import build
+from wordtrust.lattice import Lattice, Origin, Vocabulary
+from wordtrust.posterior import posteriors
+
+OUT = Path(__file__).with_name("hwcn.svg")
+SECOND, LANE, MARGIN, HEAD = 780, 34, 34, 40  # pixels
+
+# Ends, word, probability given the start node, and the lane to draw it in (0 is the middle).
+ARCS = (
+    (0, 1, "I", 0.4, 0), (0, 2, "it", 0.2, -1), (0, 3, "I'll", 0.25, 1), (0, 4, "aisle", 0.15, 3),
+    (1, 5, "will", 1.0, 0), (2, 6, "will", 1.0, -1), (3, 8, "sit", 0.6, 1), (3, 9, "simmer", 0.4, 2),
+    (4, 7, "seat", 1.0, 3), (5, 8, "sit", 1.0, 0), (6, 9, "simmer", 1.0, -1), (7, 9, "here", 1.0, 3),
+    (8, 9, "there", 1.0, 0),
+)  # fmt: skip
+FRAMES = (0, 12, 12, 30, 30, 30, 30, 68, 68, 94)  # of 10 ms, one for each node
+LANES = (0, 0, -1, 1, 3, 0, -1, 3, 0, 0)  # of each node
+NETWORK_LANES = {"it": -1, "aisle": -2, "i'll": 1, "seat": -1, "simmer": 1, "here": -1}
+
+
+def example() -> Lattice:
+    """Five ways to hear a sentence: "I will sit there" is the recognizer's own."""
+    builder = Builder(Tokens(), Problems(), origin=Origin("worked example", "example"))
+    made = builder.add(
+        "example",
+        time=np.array(FRAMES) / 100,
+        source=[arc[0] for arc in ARCS],
+        target=[arc[1] for arc in ARCS],
+        token=[arc[2] for arc in ARCS],
+        start=0,
+        end=len(FRAMES) - 1,
+        transition=np.log([arc[3] for arc in ARCS]),
+    )
+    [batch] = [*made, *builder.flush()]
+    return batch[0]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture: what it shows, and in which lane each arc and node goes."""
+
+    title: str
+    lattice: Lattice
+    arc_lanes: Sequence[int]
+    node_lanes: Sequence[float]
+
+
+def panels() -> list[Panel]:
+    """All panels, from top to bottom."""
+    lattice = example()
+    lattice = replace(lattice, posterior=posteriors(lattice.batch()).arc.astype(np.float32))
+    network = build(lattice)[0].lattice
+    return [
+        Panel(
+            "The lattice: 10 nodes, 13 arcs, 5 paths; beside each word its posterior",
+            lattice,
+            [arc[4] for arc in ARCS],
+            LANES,
+        ),
+        Panel(
+            "The HWCN: nodes of one time are merged, then equal words; 4 segmentations, 20 paths",
+            network,
+            [NETWORK_LANES.get(word, 0) for word in network.words],
+            [0] * network.nodes,
+        ),
+    ]
+
+
+def with_posteriors(lattice: Lattice) -> Lattice:
+    """The lattice with posteriors written beside the words."""
+    assert lattice.posterior is not None
+    named = [f"{word} {value:.2f}" for word, value in zip(lattice.surfaces, lattice.posterior, strict=True)]
+    vocabulary = Vocabulary([*lattice.words, *named])
+    word, surface = (np.array([vocabulary.id(each) for each in row], np.int32) for row in (lattice.words, named))
+    return replace(lattice, vocabulary=vocabulary, word=word, surface=surface)
+
+
+def body(panel: Panel) -> tuple[str, int]:
+    """A panel as SVG, and its height."""
+    lattice = with_posteriors(panel.lattice)
+    layout = draw._Layout(
+        arcs=list(range(lattice.arcs)),
+        x={node: SECOND * float(time) for node, time in enumerate(lattice.time)},
+        lane=dict(enumerate(panel.arc_lanes)),
+        y=dict(enumerate(panel.node_lanes)),
+    )
+    low, high = layout.lanes
+    parts = [*draw._draw_arcs(lattice, layout, set(lattice.one_best())), *draw._draw_nodes(lattice, layout)]
+    head = f'<text x="0" y="0" style="text-anchor:start;font-weight:600">{panel.title}</text>'
+    return f'{head}<g transform="translate(0,{HEAD - low * LANE})">{"".join(parts)}</g>', (
+        high - low
+    ) * LANE + 2 * HEAD
+
+
+def picture() -> str:
+    """All panels as one SVG file."""
+    drawn, top = [], MARGIN
+    for panel in panels():
+        part, height = body(panel)
+        drawn.append(f'<g transform="translate({MARGIN},{top})">{part}</g>')
+        top += height
+    width = SECOND * FRAMES[-1] // 100 + 2 * MARGIN
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}" width="{width}" height="{top}" '
+        f'role="img"><title>A lattice and its heterogeneous word confusion network</title>'
+        f'<style>{draw._STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{"".join(drawn)}</svg>\n'
+    )
+
+
+if __name__ == "__main__":
+    OUT.write_text(picture(), "utf-8")
