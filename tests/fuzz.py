@@ -13,17 +13,19 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
 from types import FrameType
+from typing import Any
 
 from tests.mutate import mutated
 from tests.shared import SAMPLES
@@ -34,7 +36,8 @@ from wordtrust.formats.base import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE, unpacked
 
 SECONDS = 10  # a case that takes longer has hung
-BLOCK = 2_000  # cases between two savings of the state
+BLOCK = 10_000  # cases between two savings of the state
+MEMORY = 6 << 30  # bytes that a case may ask for
 _SIDE = ("words.txt", "recognizer.json")
 
 
@@ -108,13 +111,15 @@ def _alarm(signum: int, frame: FrameType | None) -> None:
     raise TimeoutError(f"a case took longer than {SECONDS} s")
 
 
-def run_block(first: int, failures: Path) -> tuple[Counter[str], list[int], float]:
-    """Run `BLOCK` cases from `first` on; gives counts, the numbers of failed cases, and the slowest time."""
+def run_block(first: int, last: int, state: Path) -> tuple[dict[str, int], list[int], float]:
+    """Run cases `first` to `last`; gives counts, the numbers of failed cases, and the slowest time."""
     signal.signal(signal.SIGALRM, _alarm)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     counts: Counter[str] = Counter()
     failed: list[int] = []
     slowest = 0.0
-    for number in range(first, first + BLOCK):
+    for number in range(first, last):
+        (state / f"running-{first}").write_text(str(number))  # so that a crash can be named
         signal.alarm(SECONDS)
         started = time.perf_counter()
         try:
@@ -123,14 +128,26 @@ def run_block(first: int, failures: Path) -> tuple[Counter[str], list[int], floa
         except BaseException:  # whatever escapes is what we look for
             signal.alarm(0)
             failed.append(number)
-            (failures / f"{number}.txt").write_text(traceback.format_exc())
+            (state / "failures" / f"{number}.txt").write_text(traceback.format_exc())
         signal.alarm(0)
         slowest = max(slowest, time.perf_counter() - started)
-    return counts, failed, slowest
+    return dict(counts), failed, slowest
 
 
-def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+def _in_process(first: int, state: Path) -> tuple[dict[str, int], list[int], float]:
+    """A block in a process of its own; where that crashes, the case is noted and the rest goes on after it."""
+    last, crashed, counts, failed, slowest = first + BLOCK, list[int](), Counter[str](), list[int](), 0.0
+    while first < last:
+        command = [sys.executable, "-m", "tests.fuzz", "--block", str(first), str(last), "--state", str(state)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        running = state / f"running-{first}"
+        if done.returncode == 0:
+            found, bad, slow = json.loads(done.stdout.splitlines()[-1])
+            return dict(counts + Counter(found)), [*crashed, *failed, *bad], max(slowest, slow)
+        crashed.append(int(running.read_text()))
+        (state / "failures" / f"{crashed[-1]}.txt").write_text(f"crashed: {done.returncode}\n{done.stderr[-4000:]}")
+        first = crashed[-1] + 1
+    return dict(counts), crashed, slowest
 
 
 def main() -> int:
@@ -138,36 +155,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1_000_000)
     parser.add_argument("--case", type=int, help="run this one alone and show what escapes")
+    parser.add_argument("--block", type=int, nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, default=Path(".fuzz"))
     arguments = parser.parse_args()
     if arguments.case is not None:
         print(*run_case(arguments.case))  # noqa: T201
         return 0
-    failures = arguments.state / "failures"
-    failures.mkdir(parents=True, exist_ok=True)
-    state_file = arguments.state / "state.json"
-    state = json.loads(state_file.read_text()) if state_file.exists() else {}
-    done, counts = state.get("done", 0), Counter(state.get("counts", {}))
-    failed, slowest = state.get("failed", []), state.get("slowest", 0.0)
-    started, first = time.time(), done
-    workers = os.cpu_count() or 1
-    with ProcessPoolExecutor(workers, initializer=_limit_memory) as pool:
-        while done < arguments.cases:
-            blocks = [pool.submit(run_block, done + k * BLOCK, failures) for k in range(workers)]
+    (arguments.state / "failures").mkdir(parents=True, exist_ok=True)
+    if arguments.block:
+        print(json.dumps(run_block(*arguments.block, arguments.state)))  # noqa: T201
+        return 0
+    return _run_all(arguments.cases, arguments.state)
+
+
+def _run_all(cases: int, folder: Path) -> int:
+    file = folder / "state.json"
+    state: dict[str, Any] = {"done": 0, "failed": [], "slowest": 0.0, "counts": {}}
+    state |= json.loads(file.read_text()) if file.exists() else {}
+    started, before, workers = time.time(), state["done"], os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as pool:
+        while state["done"] < cases:
+            blocks = [pool.submit(_in_process, state["done"] + k * BLOCK, folder) for k in range(workers)]
             for block in blocks:
-                found, bad, slow = block.result()
-                counts.update(found)
-                failed += bad
-                slowest = max(slowest, slow)
-            done += workers * BLOCK
-            state = {"done": done, "counts": dict(counts), "failed": failed, "slowest": slowest}
-            temporary = state_file.with_suffix(".tmp")
+                counts, failed, slowest = block.result()
+                state["counts"] = dict(Counter(state["counts"]) + Counter(counts))
+                state["failed"] += failed
+                state["slowest"] = max(state["slowest"], slowest)
+            state["done"] += workers * BLOCK
+            temporary = file.with_suffix(".tmp")
             temporary.write_text(json.dumps(state, indent=1))
-            temporary.replace(state_file)
-            rate = (done - first) / (time.time() - started)
-            print(f"{done:,} cases, {len(failed)} failed, {rate:.0f} a second", file=sys.stderr)  # noqa: T201
+            temporary.replace(file)
+            rate = (state["done"] - before) / (time.time() - started)
+            print(f"{state['done']:,} cases, {len(state['failed'])} failed, {rate:.0f} a second", file=sys.stderr)  # noqa: T201
     print(json.dumps(state, indent=1))  # noqa: T201
-    return 1 if failed else 0
+    return 1 if state["failed"] else 0
 
 
 if __name__ == "__main__":

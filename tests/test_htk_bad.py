@@ -60,7 +60,7 @@ def read(data: str | bytes, max_arcs: int = 2000) -> list[Lattices]:
         ("lmscale=inf\n" + NODES + LINKS, "lmscale is inf"),
         ("acscale=1_0\n" + NODES + LINKS, "acscale is '1_0', not a number"),
         ("base=0\n" + NODES + LINKS, "acoustic score nan"),
-        ("base=0\nwdpenalty=0\n" + NODES + LINKS, "wdpenalty is 0.0, which has no logarithm"),
+        ("base=0\nwdpenalty=0\n" + NODES + LINKS, "the scale word_penalty is nan"),
         ("tscale=1e300\n" + NODES.replace("t=1", "t=1e300") + LINKS, r"has the time 5e\+299"),
         ("lmscale=1e-320\nprscale=1e300\n" + NODES + LINKS.replace("a=", "l=0 r="), "transition score -inf"),
         (b"UTTERANCE=caf\xe9\n" + (NODES + LINKS).encode(), r"line 1, .*the name .*caf.xe9' is not in UTF-8"),

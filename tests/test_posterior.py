@@ -121,11 +121,18 @@ def test_given_posteriors_are_kept() -> None:
     assert found.log_total is None
 
 
-def test_posteriors_given_beside_scores_are_made_anew() -> None:
+@pytest.mark.parametrize(
+    ("scores", "expected"), [(("acoustic",), [1.0, 0.0]), (("acoustic", "transition"), [0.5, 0.5])]
+)
+def test_posteriors_given_beside_a_language_score_are_made_anew(
+    scores: tuple[str, ...], expected: list[float]
+) -> None:
+    """Without it acoustic scores alone would decide, and the recognizer's posteriors know better."""
     lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "b"], acoustic=[0.0, 0.0], posterior=[1.0, 0.0]
-    )
-    assert posteriors(lattice.batch()).arc.tolist() == [0.5, 0.5]
+        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "b"], posterior=[1.0, 0.0],
+        **{name: [-3.0, -3.0] for name in scores},
+    )  # fmt: skip
+    assert posteriors(lattice.batch()).arc.tolist() == expected
 
 
 @given(st.lists(lattices(score_sets=SCORED[2:]), min_size=1, max_size=3))

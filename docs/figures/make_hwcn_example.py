@@ -1,6 +1,6 @@
-"""Draws hwcn.svg: the worked example of the docs as a lattice and as the network it becomes, one above the other.
+"""Draws hwcn.svg: the worked example of the docs as a lattice, as a classic confusion network, and as an HWCN.
 
-Run it from anywhere: `python docs/figures/make_hwcn_example.py`. A further panel is one more entry in `panels`.
+Run it from anywhere: `python docs/figures/make_hwcn_example.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from wordtrust.assemble import Builder, Problems, Tokens
 from wordtrust.hwcn import build
 from wordtrust.lattice import Lattice, Origin, Vocabulary
 from wordtrust.posterior import posteriors
+from wordtrust.wcn import consensus
 
 OUT = Path(__file__).with_name("hwcn.svg")
 SECOND, LANE, MARGIN, HEAD = 780, 34, 34, 40  # pixels
@@ -63,13 +64,19 @@ def panels() -> list[Panel]:
     """All panels, from top to bottom."""
     lattice = example()
     lattice = replace(lattice, posterior=posteriors(lattice.batch()).arc.astype(np.float32))
-    network = build(lattice)[0].lattice
+    network, sausage = build(lattice)[0].lattice, classic(lattice)
     return [
         Panel(
             "The lattice: 10 nodes, 13 arcs, 5 paths; beside each word its posterior",
             lattice,
             [arc[4] for arc in ARCS],
             LANES,
+        ),
+        Panel(
+            "The classic confusion network: one segmentation; words in slots they do not fit, and nothing said (-)",
+            sausage,
+            _stacked(sausage),
+            [0] * sausage.nodes,
         ),
         Panel(
             "The HWCN: nodes of one time are merged, then equal words; 4 segmentations, 20 paths",
@@ -80,10 +87,39 @@ def panels() -> list[Panel]:
     ]
 
 
+def classic(lattice: Lattice) -> Lattice:
+    """The confusion network of a lattice, its slots as wide as each other."""
+    slots = consensus(lattice.batch())[0].slots
+    entries = [(number, entry) for number, slot in enumerate(slots) for entry in slot.entries]
+    builder = Builder(Tokens(), Problems(), origin=Origin("worked example", "example"))
+    made = builder.add(
+        "example",
+        time=np.arange(len(slots) + 1) * FRAMES[-1] / 100 / len(slots),
+        source=[number for number, _ in entries],
+        target=[number + 1 for number, _ in entries],
+        token=[entry.surface or "<eps>" for _, entry in entries],
+        start=0,
+        end=len(slots),
+        posterior=[entry.posterior for _, entry in entries],
+    )
+    [batch] = [*made, *builder.flush()]
+    return batch[0]
+
+
+def _stacked(lattice: Lattice) -> list[int]:
+    """The lane of each arc of a confusion network: what it says in the middle, the others below it."""
+    best, lanes = set(lattice.one_best()), []
+    for arc in range(lattice.arcs):
+        beside = [k for k in range(lattice.arcs) if lattice.source[k] == lattice.source[arc] and k not in best]
+        lanes.append(0 if arc in best else 1 + beside.index(arc))
+    return lanes
+
+
 def with_posteriors(lattice: Lattice) -> Lattice:
     """The lattice with posteriors written beside the words."""
     assert lattice.posterior is not None
-    named = [f"{word} {value:.2f}" for word, value in zip(lattice.surfaces, lattice.posterior, strict=True)]
+    said = [word if word and word != "<eps>" else "-" for word in lattice.surfaces]
+    named = [f"{word} {value:.2f}" for word, value in zip(said, lattice.posterior, strict=True)]
     vocabulary = Vocabulary([*lattice.words, *named])
     word, surface = (np.array([vocabulary.id(each) for each in row], np.int32) for row in (lattice.words, named))
     return replace(lattice, vocabulary=vocabulary, word=word, surface=surface)

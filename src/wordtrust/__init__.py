@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import metrics
     from .errors import InputError, OptionError, UnknownFormat, WordtrustError
-    from .formats import formats, read, stream, write
+    from .formats import read, stream, write
+    from .hwcn import Network, Networks, build
     from .lattice import Lattice, Lattices
     from .text import Normalizer
 
@@ -24,19 +26,22 @@ _HOMES = {
     "InputError": "errors",
     "Lattice": "lattice",
     "Lattices": "lattice",
+    "Network": "hwcn",
+    "Networks": "hwcn",
     "Normalizer": "text",
     "OptionError": "errors",
     "UnknownFormat": "errors",
     "WordtrustError": "errors",
-    "formats": "formats",
+    "build": "hwcn",
+    "metrics": "metrics",
     "read": "formats",
     "stream": "formats",
     "write": "formats",
 }
 
 __all__ = [
-    "InputError", "Lattice", "Lattices", "Normalizer", "OptionError", "UnknownFormat", "WordtrustError",
-    "formats", "read", "stream", "write",
+    "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "UnknownFormat",
+    "WordtrustError", "build", "metrics", "read", "stream", "write",
 ]  # fmt: skip
 
 
@@ -44,7 +49,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'wordtrust' has no attribute {name!r}")
-    return getattr(import_module(f".{home}", __name__), name)
+    module = import_module(f".{home}", __name__)
+    return module if name == home and not hasattr(module, name) else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -46,7 +46,7 @@ def _best_paths(node_offsets: Offsets, arc_offsets: Offsets, source: Ints, targe
         best[0] = 0.0
         for arc in range(first, arc_offsets[u + 1]):  # sorted by source, so best[source] is final
             total = best[source[arc]] + score[arc]
-            if total > best[target[arc]]:
+            if total > best[target[arc]] or back[target[arc]] < 0:  # there is always a way back
                 best[target[arc]] = total
                 back[target[arc]] = arc - first
         node, length = nodes - 1, 0
@@ -82,6 +82,8 @@ def best_confidence(
         raise OptionError(f"the criterion is one of {', '.join(CRITERIA)}, not {criterion!r}")
     if lattices.posterior is None:
         raise OptionError("a best-confidence path needs arc posteriors; build networks first")
+    if not np.isfinite(confidence).all():
+        raise OptionError("a confidence is not a finite number")
     silent = lattices.word == 0
     value = np.where(silent, lattices.posterior, confidence).astype(np.float64)
     if criterion == "mean-silence":

@@ -11,7 +11,7 @@ from html import escape
 
 import numpy as np
 
-from .lattice import Flags, Ints, Lattice
+from .lattice import Flags, Lattice
 from .text import JOINER
 
 MOST_ARCS = 60
@@ -105,33 +105,37 @@ def _layout(lattice: Lattice, best: set[int]) -> _Layout:
         length = float(lattice.time[target] - lattice.time[source])
         room = max(len(label(lattice, arc)) * _LETTER + 2.4 * _BEND, min(length, 3.0) * 60)
         x[target] = max(x.get(target, 0.0), x[source] + room)
-    lane = _lanes(lattice, arcs, x, best)
-    return _Layout(arcs, x, lane, _heights(lattice.source, lattice.target, lane, best))
+    return _Layout(arcs, x, *_lanes(lattice, arcs, x, best))
 
 
-def _lanes(lattice: Lattice, arcs: list[int], x: dict[int, float], best: set[int]) -> dict[int, int]:
-    """Arcs that overlap go to different lanes, short ones nearest to the best path in the middle."""
-    span = {arc: (x[int(lattice.source[arc])], x[int(lattice.target[arc])]) for arc in arcs}
+def _lanes(
+    lattice: Lattice, arcs: list[int], x: dict[int, float], best: set[int]
+) -> tuple[dict[int, int], dict[int, float]]:
+    """The lane of every arc and node: the best path in the middle, others near it and as straight as there is room.
+
+    Arcs that overlap go to different lanes; a node lies in the lane of the first arc that enters it.
+    """
+    ends = {arc: (int(lattice.source[arc]), int(lattice.target[arc])) for arc in arcs}
+    span = {arc: (x[source], x[target]) for arc, (source, target) in ends.items()}
     lane = {arc: 0 for arc in arcs if arc in best}
-    taken: dict[int, list[tuple[float, float]]] = {}
-    for arc in sorted(set(arcs) - best, key=lambda arc: (span[arc][1] - span[arc][0], arc)):
-        for number in (sign * step for step in range(1, len(arcs) + 1) for sign in (-1, 1)):
-            if all(span[arc][1] <= left or right <= span[arc][0] for left, right in taken.get(number, [])):
-                taken.setdefault(number, []).append(span[arc])
-                lane[arc] = number
-                break
-    return lane
+    height = {node: 0 for arc in lane for node in ends[arc]}
+    taken = {0: [span[arc] for arc in lane]}
+    for arc in sorted(set(arcs) - best, key=lambda arc: (*span[arc], arc)):
+        source, target = ends[arc]
+        free = (n for n in _nearest(height[source], len(arcs)) if _is_free(taken.get(n, []), span[arc]))
+        lane[arc] = next(free)
+        taken.setdefault(lane[arc], []).append(span[arc])
+        height.setdefault(target, lane[arc])
+    return lane, {node: float(number) for node, number in height.items()}
 
 
-def _heights(source: Ints, target: Ints, lane: dict[int, int], best: set[int]) -> dict[int, float]:
-    """A node of the best path lies on it, others amid the lanes of their arcs."""
-    near: dict[int, list[int]] = {}
-    on_best: set[int] = set()
-    for arc, number in lane.items():
-        for node in (int(source[arc]), int(target[arc])):
-            near.setdefault(node, []).append(number)
-            on_best |= {node} if arc in best else set()
-    return {node: 0.0 if node in on_best else sum(lanes) / len(lanes) for node, lanes in near.items()}
+def _nearest(lane: int, most: int) -> list[int]:
+    """Lanes to try: those near `lane` first, and of these the one nearer to the middle."""
+    return sorted(range(-most, most + 1), key=lambda number: (abs(number - lane), abs(number), number))
+
+
+def _is_free(taken: list[tuple[float, float]], span: tuple[float, float]) -> bool:
+    return all(span[1] <= left or right <= span[0] for left, right in taken)
 
 
 def to_svg(lattice: Lattice) -> str:

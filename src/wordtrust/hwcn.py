@@ -144,7 +144,7 @@ class _Layout:
     word: Ints
     surface: Ints  # of the first member
     size: Ints  # number of members
-    mixed: Flags  # whether members have different surfaces; one entry more, for absorbed arcs to find at -1
+    mixed: Flags  # whether members have different surfaces
 
     @classmethod
     def of(cls, batch: Lattices, tolerance: float) -> _Layout:
@@ -154,7 +154,7 @@ class _Layout:
             batch.node_offsets, flat.source, flat.target, batch.time, batch.word, tolerance + _ROUNDING,
             node, node_counts,
         )  # fmt: skip
-        counts, mixed = np.empty(len(batch), np.int64), np.zeros(len(batch.source) + 1, bool)
+        counts, mixed = np.empty(len(batch), np.int64), np.zeros(len(batch.source), bool)
         group, source, target, word, surface, size = (np.empty(len(batch.source), np.int32) for _ in range(6))
         groups = kernels.group_arcs(
             batch.arc_offsets, flat.source, flat.target, batch.word, batch.surface, node,
@@ -162,7 +162,7 @@ class _Layout:
         )  # fmt: skip
         return cls(
             flat, node, group, _offsets(node_counts), _offsets(counts), source[:groups], target[:groups],
-            word[:groups], surface[:groups], size[:groups], mixed[: groups + 1],
+            word[:groups], surface[:groups], size[:groups], mixed[:groups],
         )  # fmt: skip
 
     def sums(self, values: Reals) -> Reals:
@@ -206,10 +206,10 @@ def _merged(batch: Lattices, layout: _Layout, scales: Scales, push: bool) -> Lat
 
 def _merge_surfaces(batch: Lattices, layout: _Layout, posterior: Reals) -> Ints:
     """The surface with the largest posterior among all members; ties go to the one that comes first."""
-    arcs = np.flatnonzero(layout.mixed[layout.group])
-    if not len(arcs):
+    if not layout.mixed.any():
         return layout.surface
-    known = len(batch.vocabulary)
+    arcs, known = np.empty(len(batch.source), np.int64), len(batch.vocabulary)
+    arcs = arcs[: kernels.list_marked(layout.group, layout.mixed, arcs)]
     pairs, first, pair = np.unique(
         layout.group[arcs].astype(np.int64) * known + batch.surface[arcs], return_index=True, return_inverse=True
     )

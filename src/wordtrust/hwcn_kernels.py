@@ -134,7 +134,18 @@ def sums(group: Ints, values: Reals, total: Reals) -> None:
     """The sum of the values of each group's members, added to `total`."""
     for arc in range(len(group)):
         if group[arc] != ABSORBED:
-            total[group[arc]] += values[arc]
+            total[np.uint32(group[arc])] += values[arc]
+
+
+@compiled
+def list_marked(group: Ints, marked: Flags, arcs: Offsets) -> int:
+    """The arcs of the groups that are marked, in their order; gives their number."""
+    found = 0
+    for arc in range(len(group)):
+        if group[arc] != ABSORBED and marked[np.uint32(group[arc])]:
+            arcs[found] = arc
+            found += 1
+    return found
 
 
 @compiled

@@ -23,12 +23,15 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import OptionError
+
 Ints = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Times = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+LARGEST_SCALE = 1e6  # scaled scores and their sums stay numbers
 ARC_SCORES = ("acoustic", "transition", "posterior")
 
 
@@ -44,6 +47,11 @@ class Scales:
     transition: float = 1.0
     word_penalty: float = 0.0
     length_exponent: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not abs(getattr(self, name)) <= LARGEST_SCALE:
+                raise OptionError(f"the scale {name} is {getattr(self, name)}, not a number up to {LARGEST_SCALE:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ class Facts:
 
 
 class Vocabulary:
-    """Strings by number, shared by all lattices of a batch, mostly of a reader. Number 0 is the empty string, no word.
+    """Strings by number, shared by all lattices of a batch, mostly of a reader. Number 0 is the empty one: no word.
 
     It only grows, so a number once given keeps its meaning.
     """

@@ -65,7 +65,7 @@ class Flat(NamedTuple):
 def posteriors(lattices: Lattices, scales: Scales | None = None, *, flat: Flat | None = None) -> Posteriors:
     """Arc posteriors with the given scales, or those of the lattices.
 
-    Posteriors that a recognizer gave without any other score (1-best with confidences) are kept as they are.
+    Posteriors that a recognizer gave without a language score beside them (1-best with confidences) are kept.
     """
     if only_posteriors(lattices):
         return _given(lattices)
@@ -205,23 +205,37 @@ def _flatten(node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: 
 
 @compiled
 def _shares(first: Numbers, target: Numbers, score: Reals, share: Reals, after: Reals) -> None:
-    """Backward pass: one log-sum-exp for each node."""
+    """Backward pass: one log-sum-exp for each node, taken relative to its first arc unless that overflows."""
     for node in range(len(first) - 2, -1, -1):
         begin, end = first[node], first[node + 1]
-        if end - begin == 1:  # as for three nodes in four of real lattices
-            share[begin], after[node] = 1.0, score[begin] + after[target[begin]]
-        elif end > begin:
-            top, total = -np.inf, 0.0
-            for arc in range(begin, end):
-                share[arc] = score[arc] + after[target[arc]]
-                top = max(top, share[arc])
-            for arc in range(begin, end):
-                share[arc] = np.exp(share[arc] - top)
-                total += share[arc]
+        if begin == end:
+            continue
+        top = score[begin] + after[target[begin]]
+        share[begin], total = 1.0, 1.0
+        for arc in range(begin + np.uint32(1), end):
+            share[arc] = np.exp(score[arc] + after[target[arc]] - top)
+            total += share[arc]
+        if total == np.inf:
+            top, total = _relative_to_largest(begin, end, target, score, after, share)
+        if total > 1.0:  # more than one arc, as for one node in four of real lattices
             part = 1.0 / total
             for arc in range(begin, end):
                 share[arc] *= part
-            after[node] = top + np.log(total)
+            top += np.log(total)
+        after[node] = top
+
+
+@compiled
+def _relative_to_largest(begin: int, end: int, target: Numbers, score: Reals, after: Reals,
+                         share: Reals) -> tuple[float, float]:  # fmt: skip
+    """The weights of a node's arcs relative to the largest; gives its logarithm and their sum."""
+    top, total = -np.inf, 0.0
+    for arc in range(begin, end):
+        top = max(top, score[arc] + after[target[arc]])
+    for arc in range(begin, end):
+        share[arc] = np.exp(score[arc] + after[target[arc]] - top)
+        total += share[arc]
+    return top, total
 
 
 @compiled

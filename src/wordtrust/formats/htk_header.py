@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import OptionError
 from ..lattice import Offsets, Scales, Times
 from .htk_scan import Text, sublattice, unescaped
 
@@ -109,8 +110,11 @@ def read_header(text: Text, fields: Offsets, author: Author) -> Header:
         elif name in _OTHER:
             _take(text, name, unescaped(value, quotes=author.quotes), name_start, author, known)
     header = Header(**known)  # type: ignore[arg-type]
-    if not math.isfinite(header.scales().word_penalty):
-        raise text.error(f"wdpenalty is {header.wdpenalty}, which has no logarithm (base={header.base})", text.start)
+    try:
+        header.scales()
+    except OptionError as error:
+        given = f"acscale={header.acscale} lmscale={header.lmscale} wdpenalty={header.wdpenalty} base={header.base}"
+        raise text.error(f"{error} ({given})", text.start) from None
     return header
 
 

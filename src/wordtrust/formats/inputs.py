@@ -33,7 +33,7 @@ _BYTE_ERRORS: tuple[type[Exception], ...] = (
     OSError,
     EOFError,
     zlib.error,
-    IsalError,
+    cast("type[Exception]", IsalError),  # its stub has the type wrong
     lzma.LZMAError,
     tarfile.TarError,
     zipfile.BadZipFile,

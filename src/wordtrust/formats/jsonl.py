@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 
 from ..assemble import Builder, Problems, Tokens
 from ..errors import InputError
-from ..lattice import ARC_SCORES, Floats, Ints, Lattice, Lattices, Origin, Scales
+from ..lattice import ARC_SCORES, LARGEST_SCALE, Floats, Ints, Lattice, Lattices, Origin, Scales
 from . import json_checks as check
 from .base import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 from .outputs import atomic_text
 
 VERSION = 1
-_LARGEST_SCALE = 1e6  # scaled scores stay numbers
 # Evidence of such a name would take the place of what a lattice and `Builder.add` have anyway.
 _RESERVED = frozenset({
     "self", "utt", "time", "source", "target", "token", "word", "surface", "start", "end", "place", "spread_words",
@@ -161,8 +160,8 @@ def _extra(record: dict[str, Any]) -> dict[str, Any]:
 def _scales(record: dict[str, Any]) -> Scales:
     found = check.object_of(record, "scales") if "scales" in record else {}
     scales = {name: check.number(found, name, "scales") for name in Scales.__slots__ if name in found}
-    if any(abs(scale) > _LARGEST_SCALE for scale in scales.values()):
-        raise InputError(f"a scale is larger than {_LARGEST_SCALE:g}")
+    if any(abs(scale) > LARGEST_SCALE for scale in scales.values()):
+        raise InputError(f"a scale is larger than {LARGEST_SCALE:g}")
     return Scales(**scales)
 
 

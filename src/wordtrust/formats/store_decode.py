@@ -11,11 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..lattice import Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
+from ..lattice import LARGEST_SCALE, Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
 from . import store_layout as layout
-from .store_words import NO_TEXT, VocabularyReader, check_strings, default_surfaces, encoded, numbers
+from .store_words import NO_TEXT, VocabularyReader, check_strings, default_surfaces, encoded, numbers, present
 
-LARGEST_SCALE = 1e6  # scaled scores stay numbers
 DAMAGED = "The store is damaged: copy or make it again"
 FOREIGN = "Make stores with `wordtrust convert` or `wordtrust.write`"
 
@@ -76,14 +75,7 @@ def _lists(rows: Any, name: str) -> _Lists:
     values = array.values[offsets[0] : offsets[-1]]
     if (values.null_count and name != "surface") or (array.null_count and name in layout.REQUIRED):
         raise InputError(f"the column {name!r} has nulls", remedy=DAMAGED)
-    return _Lists(values, offsets - offsets[0], _present(array))
-
-
-def _present(array: Any) -> Flags:
-    """False where an array has nulls."""
-    if array.null_count == 0:
-        return np.ones(len(array), np.bool_)
-    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    return _Lists(values, offsets - offsets[0], present(array))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +183,14 @@ class Decoder:
         vocabulary, (word, shown, silence) = self._texts.read(
             {
                 "word": spoken.values,
-                "surface": unlike.values.drop_null(),
+                "surface": unlike.values,
                 "silence": _not_null(rows, "silence") if marked else NO_TEXT,
             }
         )
         surface = default_surfaces(spoken.offsets, word, silence if marked else none)
         arcs = np.arange(unlike.offsets[-1])
         arcs += np.repeat(spoken.offsets[:-1] - unlike.offsets[:-1], np.diff(unlike.offsets))
-        surface[arcs[_present(unlike.values)]] = shown
+        surface[arcs[present(unlike.values)]] = shown
         return word, surface, vocabulary
 
 
@@ -238,7 +230,7 @@ def _frame_length(rows: Any) -> NDArray[np.float64]:
         return np.full(len(rows), np.nan)
     array = rows.column("frame_length")
     found = np.array(array.to_numpy(zero_copy_only=False), np.float64)
-    given = found[_present(array)]
+    given = found[present(array)]
     if not ((given > 0) & (given < 10)).all():
         raise InputError("a frame length is not between 0 and 10 seconds", remedy=DAMAGED)
     return found

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from ..jit import compiled
-from ..lattice import Ints, Offsets, Vocabulary
+from ..lattice import Flags, Ints, Offsets, Vocabulary
 
 NO_TEXT = pa.array([], pa.string())
 
@@ -62,21 +62,33 @@ def check_strings(dictionary: Any, name: str) -> None:
 
 
 def numbers(array: Any, name: str, first: int) -> Ints:
-    """Places in the dictionary, counted from `first`, and 0 for the empty string."""
-    found = np.empty(len(array), np.int32)
-    empty = array.dictionary.index("").as_py()
-    if not _shift(array.indices.to_numpy(), len(array.dictionary), first, empty, found):
+    """Places in the dictionary, counted from `first`, and 0 for the empty string. Nulls are left out."""
+    dictionary = array.dictionary
+    empty = 0 if len(dictionary) and dictionary[0].as_py() == "" else dictionary.index("").as_py()
+    indices = np.frombuffer(array.indices.buffers()[1] or b"", np.int32)[array.offset : array.offset + len(array)]
+    indices = indices if array.null_count == 0 else indices[present(array)]
+    found = np.empty(len(indices), np.int32)
+    if not _shift(indices, len(dictionary), np.int32(first), np.int32(empty), found):
         raise InputError(f"the column {name!r} refers to strings that are not there")
     return found
 
 
+def present(array: Any) -> Flags:
+    """False where an array has nulls; from the bits themselves, as arrow's own functions take long to load."""
+    if array.null_count == 0:
+        return np.ones(len(array), np.bool_)
+    bits = np.frombuffer(array.buffers()[0], np.uint8)
+    flags = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")
+    return flags[array.offset :].view(np.bool_)
+
+
 @compiled
-def _shift(indices: Ints, size: int, first: int, empty: int, found: Ints) -> bool:
-    fits = True
+def _shift(indices: Ints, size: int, first: np.int32, empty: np.int32, found: Ints) -> bool:
+    fits, last = True, np.int32(size - 1)
     for place in range(len(indices)):  # without a branch, so that it runs in vector registers
         index = indices[place]
-        fits &= (index >= 0) & (index < size)
-        found[place] = (index + np.int32(first)) * (index != empty)
+        fits &= (index >= 0) & (index <= last)
+        found[place] = index + first if index != empty else 0
     return fits
 
 
@@ -86,6 +98,7 @@ def default_surfaces(arc_offsets: Offsets, word: Ints, silence: Ints) -> Ints:
     surface = np.empty(len(word), np.int32)
     for u in range(len(silence)):
         own, filled = word[arc_offsets[u] : arc_offsets[u + 1]], surface[arc_offsets[u] : arc_offsets[u + 1]]
+        mark = silence[u]
         for arc in range(len(own)):
-            filled[arc] = own[arc] + silence[u] * (own[arc] == 0)  # without a branch, as above
+            filled[arc] = own[arc] + mark * (own[arc] == 0)  # without a branch, as above
     return surface
