@@ -56,7 +56,7 @@ class Tokens:
 
     def table(self) -> Ints:
         """[tokens, 3]: first word, first surface, number of pieces."""
-        return np.array(self._rows, np.int32).reshape(-1, 3)
+        return np.frombuffer(self._rows.tobytes(), np.int32).reshape(-1, 3)
 
     def _enter(self, named: list[tuple[str, str]]) -> int:
         vocabulary = self.vocabulary

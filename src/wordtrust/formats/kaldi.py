@@ -38,6 +38,7 @@ class Found:
     """A batch of lattices as a Kaldi file has them: arrays end to end, state numbers and costs as they were."""
 
     utts: list[str]
+    tokens: Tokens  # what the numbers in `token` mean
     place: Offsets  # line or byte of each utterance
     framed: Flags  # whether its arcs are single frames (Lattice) and not words (CompactLattice)
     start: Ints
@@ -68,6 +69,7 @@ def select(found: Found, rows: Iterable[int]) -> Found:
     arcs, finals = _ranges(found.arc_offsets, chosen), _ranges(found.final_offsets, chosen)
     return Found(
         utts=[found.utts[row] for row in chosen.tolist()],
+        tokens=found.tokens,
         arc_offsets=offsets(np.diff(found.arc_offsets)[chosen]),
         final_offsets=offsets(np.diff(found.final_offsets)[chosen]),
         **{name: getattr(found, name)[chosen] for name in _UTT_ARRAYS},
@@ -77,9 +79,10 @@ def select(found: Found, rows: Iterable[int]) -> Found:
 
 
 def join(parts: list[Found]) -> Found:
-    """Several batches as one."""
+    """Several batches as one; their tokens must have the same numbers."""
     return Found(
         utts=[utt for part in parts for utt in part.utts],
+        tokens=parts[0].tokens,
         arc_offsets=offsets(np.concatenate([np.diff(part.arc_offsets) for part in parts])),
         final_offsets=offsets(np.concatenate([np.diff(part.final_offsets) for part in parts])),
         **{
@@ -105,7 +108,7 @@ class Reading:
 
     def __init__(self, file: str, options: ReadOptions, problems: Problems, *, form: str, place: str) -> None:
         self.file, self.options, self.problems = file, options, problems
-        self.tokens = Tokens(options.normalizer)
+        self.spelled = Tokens(options.normalizer)  # of files that have words instead of numbers
         self.place_name = place
         self._frame_length = options.frame_length or FRAME_LENGTH
         self._origin = Origin(file, form, frame_length=self._frame_length)
@@ -116,14 +119,13 @@ class Reading:
         where = f"{self.place_name} {place}" if place >= 0 else ""
         return InputError(found, file=self.file, utt=utt, place=where, remedy=remedy)
 
-    def tokens_of(self, labels: Ints) -> Ints:
+    def look_up(self, labels: Ints) -> tuple[Tokens, Ints]:
         """Word numbers to tokens, -1 where the symbol table has no such number."""
         if self._symbol_tokens is None:
             if not labels.any():  # nothing but epsilon
-                return labels
+                return self.spelled, labels
             self._symbol_tokens = SymbolTokens.shared(self._symbols(), self.options.normalizer)
-            self.tokens = self._symbol_tokens.tokens
-        return self._symbol_tokens(labels)
+        return self._symbol_tokens.tokens, self._symbol_tokens(labels)
 
     def _symbols(self) -> Symbols:
         if self.options.words is None:
@@ -141,16 +143,16 @@ class Reading:
         raw, status, about = _closed(found, self._frame_length)
         for row in np.flatnonzero(status).tolist():
             # Where times disagree, the graph may have a cycle: that is then what is wrong with it.
-            if status[row] != closing.TWO_TIMES or len(self._assembled(_rows(raw, np.array([row])))):
+            if status[row] != closing.TWO_TIMES or len(self._assembled(_rows(raw, np.array([row])), found.tokens)):
                 self._report(found, row, int(status[row]), about[row].tolist())
         good = np.flatnonzero(status == closing.OK)
         if len(good):
-            batch = self._assembled(raw if len(good) == len(status) else _rows(raw, good))
+            batch = self._assembled(raw if len(good) == len(status) else _rows(raw, good), found.tokens)
             if len(batch):
                 yield batch
 
-    def _assembled(self, raw: RawLattices) -> Lattices:
-        return assemble(raw, self.tokens, origin=self._origin, problems=self.problems, place_name=self.place_name)
+    def _assembled(self, raw: RawLattices, tokens: Tokens) -> Lattices:
+        return assemble(raw, tokens, origin=self._origin, problems=self.problems, place_name=self.place_name)
 
     def _of_fair_size(self, found: Found) -> Found:
         arcs = np.diff(found.arc_offsets)

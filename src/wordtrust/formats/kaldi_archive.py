@@ -72,8 +72,10 @@ class Batch:
         """The same with words looked up."""
         starts = np.array([entry.header.start for entry in self.entries])
         states = np.array([entry.states for entry in self.entries])
+        tokens, token = reading.look_up(self.arcs[2])
         return Found(
             utts=[entry.utt for entry in self.entries],
+            tokens=tokens,
             place=np.array([entry.place for entry in self.entries], np.int64),
             framed=np.array([not entry.header.compact for entry in self.entries]),
             start=np.where((starts >= 0) & (starts < states), starts, states).astype(np.int32),
@@ -83,7 +85,7 @@ class Batch:
             source=self.arcs[0],
             target=self.arcs[1],
             label=self.arcs[2],
-            token=reading.tokens_of(self.arcs[2]),
+            token=token,
             frames=self.arcs[3],
             graph=self.costs[0],
             acoustic=self.costs[1],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..assemble import Tokens
 from ..errors import InputError
 from ..lattice import Flags, Floats, Ints, Offsets
 from . import kaldi_parse as kernel
@@ -86,8 +87,10 @@ class TextLattices:
         self._explain_bad_lines(chunk)
         self._read_odd_numbers(chunk)
         utts = chunk.utts
+        tokens, token = self._tokens(chunk)
         found = Found(
             utts=chunk.names,
+            tokens=tokens,
             place=utts[:, kernel.LINE] + (chunk.line - 1),
             framed=utts[:, kernel.KIND] == kernel.FRAMED,
             start=utts[:, kernel.START].astype(np.int32),
@@ -97,7 +100,7 @@ class TextLattices:
             source=chunk.arcs[kernel.SOURCE],
             target=chunk.arcs[kernel.TARGET],
             label=chunk.arcs[kernel.LABEL],
-            token=self._tokens(chunk),
+            token=token,
             frames=chunk.arcs[kernel.FRAMES],
             graph=chunk.costs[0],
             acoustic=chunk.costs[1],
@@ -143,18 +146,18 @@ class TextLattices:
                         owner = chunk.owner(row, kernel.ARCS if what == kernel.ARC else kernel.FINALS)
                         self._blame(chunk, owner, at, f"{_shown(text)} is no number where a cost belongs", _LINES)
 
-    def _tokens(self, chunk: Chunk) -> Ints:
+    def _tokens(self, chunk: Chunk) -> tuple[Tokens, Ints]:
         label = chunk.arcs[kernel.LABEL]
         spelled = label < 0
         if self._spelled is None and label.any():
             self._spelled = int(spelled.sum()) > int((label > 0).sum())  # a damaged word or two decide nothing
         if self._spelled:
-            return self._spelled_tokens(chunk)
+            return self._reading.spelled, self._spelled_tokens(chunk)
         for arc in _first_of_each(chunk, spelled):
             at = int(chunk.arcs[kernel.LABEL_AT, arc])
             found = f"the word {_shown(chunk.text(at, _FIELD_END))} is not a number, but others in this file are"
             self._blame(chunk, chunk.owner(arc), at, found, _LINES)
-        return self._reading.tokens_of(label)
+        return self._reading.look_up(label)
 
     def _spelled_tokens(self, chunk: Chunk) -> Ints:
         at = chunk.arcs[kernel.LABEL_AT]
@@ -170,7 +173,7 @@ class TextLattices:
         if text in (b"<eps>", b"0"):
             return 0
         try:
-            return self._reading.tokens.id(text.decode())
+            return self._reading.spelled.id(text.decode())
         except UnicodeDecodeError:
             return -1
 

@@ -30,7 +30,7 @@ _OFFSET = re.compile(r"(.+):(\d{1,18})")
 _LISTED = re.compile(rb"\S+[ \t]+(\S+:\d+|\S.*\||\S*[/.]\S*)[ \t\r]*")
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _FIRST_READ = 1 << 16
-_MOST_WAITING = 10_000  # lattices, before they are checked
+_MOST_WAITING = 1_000  # lattices, before they are checked
 _AGAIN = "Make the list again: lattice-copy ark:OLD.ark ark,scp:NEW.ark,NEW.scp"
 
 
@@ -55,13 +55,18 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
             except InputError as error:
                 problems.report(error.at(file=stream.name, place=f"line {number}"))
                 continue
-            if found is not None:
-                waiting.append(found)
-            if sum(len(each.source) for each in waiting) >= BATCH_ARCS or len(waiting) >= _MOST_WAITING:
+            if found is None:
+                continue
+            if waiting and (_is_full(waiting) or found.tokens is not waiting[0].tokens):
                 yield from reading.lattices(join(waiting))
                 waiting = []
+            waiting.append(found)
         if waiting:
             yield from reading.lattices(join(waiting))
+
+
+def _is_full(waiting: list[Found]) -> bool:
+    return len(waiting) >= _MOST_WAITING or sum(len(found.source) for found in waiting) >= BATCH_ARCS
 
 
 def _entry(line: bytes) -> tuple[str, str, int]:
@@ -128,6 +133,7 @@ class _Files:
             raise InputError(f"{named[:200]!r} cannot be opened: {error}", utt=utt) from None
         self._raw.close()
         self._raw, self._path, self._named = cast(BinaryIO, raw), path, named
+        self._text = TextLattices(self._reading)
 
     def _stream(self, utt: str, offset: int) -> Stream:
         """The bytes of a lattice and what follows; before an offset stands the utterance's name."""
