@@ -100,4 +100,7 @@ def test_formats_are_listed() -> None:
 def test_demo(tmp_path: Path) -> None:
     done = wordtrust("demo", "--out", tmp_path / "demo")
     assert "SYNTHETIC" in done.stdout
-    assert {path.name for path in (tmp_path / "demo").iterdir()} >= {"sample.store", "sample.ctm", "lattice.svg"}
+    assert {path.name for path in (tmp_path / "demo").iterdir()} >= {
+        "sample.store", "sample.ctm", "sample.networks", "lattice.svg"
+    }  # fmt: skip
+    assert "best mean confidence" in done.stdout

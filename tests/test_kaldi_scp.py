@@ -10,8 +10,8 @@ from typing import IO, Any
 import pytest
 
 import wordtrust.formats as formats
-from tests.kaldi_files import EXAMPLE, Compact, binary, compact_text, expanded, framed_text, options, words_txt
-from tests.reading import read_bytes
+from tests.kaldi_files import EXAMPLE, WORDS, Compact, binary, compact_text, expanded, framed_text, options, words_txt
+from tests.reading import read_bytes, stream_of
 from wordtrust.assemble import Problems
 from wordtrust.errors import InputError
 from wordtrust.formats import kaldi_scp
@@ -50,6 +50,15 @@ def test_places_in_archives(folder: Path, form: str) -> None:
     assert found[1].equals(EXAMPLE.expected())
     assert found.facts.place.tolist() == [1, 2]
     assert found.origin.format == "kaldi-scp"
+
+
+def test_words_and_numbers_in_one_list(folder: Path) -> None:
+    (folder / "spelled").write_text(compact_text(replace(OTHER, utt="utt-3"), words=WORDS))
+    lines = "utt-1 binary.ark:6\nutt-3 spelled\nutt-1 text.ark:6\nutt-3 spelled\n"
+    stream = kaldi_scp.read(stream_of(lines, str(folder / "l.scp")), options(folder / "words.txt"), Problems())
+    found = [lattice for batch in stream for lattice in batch]
+    expected = [EXAMPLE.expected(), replace(OTHER, utt="utt-3").expected()]
+    assert [lattice.equals(expected[place % 2]) for place, lattice in enumerate(found)] == [True] * 4
 
 
 @pytest.mark.parametrize("packed", [False, True])

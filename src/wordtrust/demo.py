@@ -16,17 +16,18 @@ PICTURE = "flite-slt-05"  # a lattice small enough to read
 
 
 def run(out: Path) -> None:
-    """Show `info`, `convert` and a picture on lattices of synthetic speech."""
+    """Show `info`, `convert`, `build`, `evaluate` and a picture on lattices of synthetic speech."""
     out.mkdir(parents=True, exist_ok=True)
-    with as_file(files("wordtrust") / "sample" / "lattices") as lattices:
-        click.echo("The sample: PocketSphinx lattices of SYNTHETIC speech (see sample/README.md in the package).\n")
-        _command("info", str(lattices))
-        store = out / "sample.store"
-        _command("convert", str(lattices), str(store))
-        _command("convert", str(store), str(out / "sample.ctm"))
-        _command("convert", str(store), str(out / "sample.ark.gz"))
-        _command("convert", str(lattices / f"{PICTURE}.slf.gz"), str(out / "lattice.svg"))
-        _show_lattice(lattices / f"{PICTURE}.slf.gz")
+    with as_file(files("wordtrust") / "sample") as sample:
+        lattices, references = f"{sample / 'lattices'}/*.slf.gz", str(sample / "ref.tsv")
+        click.echo("The sample: PocketSphinx lattices of SYNTHETIC speech (see README.md in the sample folder).\n")
+        _command("info", lattices, "--ref", references)
+        _command("convert", lattices, str(out / "sample.store"))
+        _command("convert", str(out / "sample.store"), str(out / "sample.ctm"))
+        _command("build", str(out / "sample.store"), "--ref", references, "--out", str(out / "sample.networks"))
+        _command("evaluate", str(out / "sample.networks"))
+        _command("convert", lattices, "--utt", PICTURE, str(out / "lattice.svg"))
+        _show_lattice(sample / "lattices" / f"{PICTURE}.slf.gz")
     click.echo(f"\nOpen {out / 'lattice.svg'} in a browser to see it. Everything written is in {out}.")
 
 

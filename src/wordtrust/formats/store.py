@@ -15,39 +15,24 @@ _PARQUET = b"PAR1"
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
-    """A folder with a store.json has no bytes of its own; a single file of a store can be read as well."""
+    """A folder with a store.json has no bytes of its own. Parquet files are claimed to say where they belong."""
     return 1.0 if not head or head.startswith(_PARQUET) else 0.0
 
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """The lattices of a store, or of one of its files."""
+    """The lattices of a store. A bad shard is reported, and reading goes on with the next."""
+    if not stream.path.is_dir():
+        raise stream.error("a parquet file alone is no store", remedy="Name the folder that has a store.json in it")
     # Here and not above: arrow takes a while to load, and other formats do not need it.
-    import pyarrow as pa
-
     from .store_layout import read_shard_list
     from .store_read import ShardReader
 
     reader = ShardReader(options, problems)
-    if not stream.path.is_dir():
-        yield from reader.read(pa.BufferReader(stream.document()), stream.name)
-        return
     for shard in read_shard_list(stream.path):
-        path = stream.path / shard.file
         try:
-            _check_size(path, shard.bytes)
-            yield from reader.read(path, str(path), shard.utterances)
+            yield from reader.read(stream.path, shard)
         except InputError as error:
             problems.report(error)
-
-
-def _check_size(path: Path, size: int) -> None:
-    remedy = "The store was copied in part: copy or make it again"
-    try:
-        found = path.stat().st_size
-    except OSError as error:
-        raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
-    if found != size:
-        raise InputError(f"the file has {found:,} bytes, store.json says {size:,}", file=str(path), remedy=remedy)
 
 
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer

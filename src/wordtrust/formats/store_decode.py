@@ -1,4 +1,4 @@
-"""Rows of a store as arrays: arrow buffers are used as they are, and nothing in them is trusted."""
+"""A row group of a store as arrays: arrow buffers are used as they are, and nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -11,76 +11,52 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..lattice import LARGEST_SCALE, Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
+from ..lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
 from . import store_layout as layout
 from .store_words import NO_TEXT, VocabularyReader, check_strings, default_surfaces, encoded, numbers, present
 
+LARGEST_SCALE = 1e6  # scaled scores stay numbers
 DAMAGED = "The store is damaged: copy or make it again"
 FOREIGN = "Make stores with `wordtrust convert` or `wordtrust.write`"
 
 
-def known_columns(schema: Any) -> list[str]:
-    """The columns of a shard that are ours, with their types checked; others are left alone."""
-    names = [name for name in schema.names if _value_type(name) is not None]
-    for name in (*layout.REQUIRED, *names):
+def known_row_columns(schema: Any) -> list[str]:
+    """The columns of utterances that are ours, with their types checked; others are left alone."""
+    notes = [name for name in schema.names if name.startswith(layout.NOTE)]
+    return _known(schema, {**layout.ROWS, **dict.fromkeys(notes, pa.string())}, layout.NEEDED_OF_ROWS)
+
+
+def known_arc_columns(schema: Any) -> list[str]:
+    """The same for arcs. The name of the utterance is not read: it is there for people."""
+    extra = [name for name in schema.names if name.startswith(layout.EXTRA)]
+    for name in extra:
+        if name.removeprefix(layout.EXTRA) in ("", *layout.RESERVED_NAMES):
+            raise InputError(f"the column {name!r} has a name that means something else", remedy="Rename it")
+    known = {name: kind for name, kind in layout.ARCS.items() if name != "utt"}
+    return _known(schema, {**known, **dict.fromkeys(extra, pa.float32())}, layout.NEEDED_OF_ARCS)
+
+
+def _known(schema: Any, kinds: Mapping[str, Any], needed: tuple[str, ...]) -> list[str]:
+    names = [name for name in schema.names if name in kinds]
+    for name in (*needed, *names):
         if names.count(name) != 1:
             raise InputError(f"there are {names.count(name)} columns {name!r}, not 1", remedy=FOREIGN)
-        _check_type(schema.field(name).type, name)
-        if name.startswith(layout.EXTRA) and name.removeprefix(layout.EXTRA) in ("", *layout.RESERVED_NAMES):
-            raise InputError(f"the column {name!r} has a name that means something else", remedy="Rename it")
+        found, wanted = _plain(schema.field(name).type), _plain(kinds[name])
+        if found != wanted:
+            raise InputError(f"the column {name!r} is {found}, not {wanted}", remedy=FOREIGN)
     return names
 
 
-def _value_type(name: str) -> Any:
-    kinds = {**layout.ROW_TYPES, **layout.LIST_TYPES}
-    if name.startswith(layout.NOTE):
-        return pa.string()
-    return pa.float32() if name.startswith(layout.EXTRA) else kinds.get(name)
-
-
-def _one_a_row(name: str) -> bool:
-    return name in layout.ROW_TYPES or name.startswith(layout.NOTE)
-
-
-def _check_type(found: Any, name: str) -> None:
-    """Text may be dictionary-encoded or not; otherwise the type has to be the one that we write."""
-    listed = not _one_a_row(name)
-    wanted = pa.string() if _value_type(name) == layout.TEXT else _value_type(name)
-    own = found
-    if listed:
-        own = found.value_type if pa.types.is_list(found) else None
-    if own is not None and pa.types.is_dictionary(own):
-        own = own.value_type
-    if own != wanted:
-        raise InputError(f"the column {name!r} is {found}, not {'list of ' * listed}{wanted}", remedy=FOREIGN)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """A list column: the rows' values end to end."""
-
-    values: Any  # an arrow array
-    offsets: Offsets  # [rows + 1]
-    present: Flags  # [rows] false where the list is null
-
-
-def arc_counts(rows: Any) -> Offsets:
-    """How many arcs each row has."""
-    return np.diff(_lists(rows, "source").offsets)
-
-
-def _lists(rows: Any, name: str) -> _Lists:
-    array = rows.column(name)
-    offsets = array.offsets.to_numpy().astype(np.int64)
-    values = array.values[offsets[0] : offsets[-1]]
-    if (values.null_count and name != "surface") or (array.null_count and name in layout.REQUIRED):
-        raise InputError(f"the column {name!r} has nulls", remedy=DAMAGED)
-    return _Lists(values, offsets - offsets[0], present(array))
+def _plain(kind: Any) -> Any:
+    """A type, whether its values have a dictionary or not and whatever the elements of lists are called."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return pa.list_(kind.value_type) if pa.types.is_list(kind) else kind
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Some rows. Those in a run without changes share scores, scales and origin: they can be one batch."""
+    """A row group. Rows in a run without changes share scores, scales and origin: they can be one batch."""
 
     utts: tuple[str, ...]
     facts: Facts
@@ -88,18 +64,18 @@ class Group:
     origin: Ints  # [rows, 3] as in layout.ORIGIN: numbers of `texts`
     texts: tuple[list[str], ...]
     frame_length: NDArray[np.float64]  # NaN where there is none
+    notes: Mapping[str, list[str | None]]
     node_offsets: Offsets
     arc_offsets: Offsets
     time: Times
     arcs: Mapping[str, Ints]  # source, target, word, surface
-    optional: Mapping[str, tuple[NDArray[Any], _Lists]]  # scores, picked and evidence
-    notes: Mapping[str, list[str | None]]
+    optional: Mapping[str, tuple[NDArray[Any], Flags]]  # scores, picked and evidence, and which rows have them
     vocabulary: Vocabulary
 
     def changes(self) -> Flags:
         """[rows - 1] where a row differs from the one before it in what a batch has one of."""
         parts: list[NDArray[Any]] = [self.scales, self.origin, np.nan_to_num(self.frame_length)[:, None]]
-        parts += [lists.present[:, None] for _, lists in self.optional.values()]
+        parts += [rows[:, None] for _, rows in self.optional.values()]
         parts += [np.array([text is None for text in texts])[:, None] for texts in self.notes.values()]
         found = np.zeros(max(0, len(self.utts) - 1), np.bool_)
         for part in parts:
@@ -110,13 +86,11 @@ class Group:
         """The rows from `start` to `stop` as a batch, as they are: the graph is not checked here."""
         nodes, arcs = self.node_offsets[start : stop + 1], self.arc_offsets[start : stop + 1]
         own = slice(arcs[0], arcs[-1])
-        found: dict[str, Any] = {name: values[own] for name, values in self.arcs.items()}
-        extra: dict[str, Any] = {}
-        for name, (values, lists) in self.optional.items():
-            if lists.present[start]:
-                part = values[lists.offsets[start] : lists.offsets[stop]]
-                place = extra if name.startswith(layout.EXTRA) else found
-                place[name.removeprefix(layout.EXTRA)] = part
+        there = {name: values[own] for name, (values, rows) in self.optional.items() if rows[start]}
+        extra = {
+            name.removeprefix(layout.EXTRA): there.pop(name) for name in list(there) if name.startswith(layout.EXTRA)
+        }
+        found: dict[str, Any] = {**{name: values[own] for name, values in self.arcs.items()}, **there}
         frame_length = float(self.frame_length[start])
         file, kind, times = (strings[number] for strings, number in zip(self.texts, self.origin[start], strict=True))
         return Lattices(
@@ -139,98 +113,142 @@ class Group:
 
 
 class Decoder:
-    """Decodes the rows of a store."""
+    """Decodes the row groups of a store."""
 
     def __init__(self) -> None:
-        self._texts = VocabularyReader()
+        self._words = VocabularyReader()
 
-    def decode(self, rows: Any) -> Group:
-        """An arrow record batch as arrays; columns that do not fit together are an error."""
-        names = [name for name in rows.schema.names if not _one_a_row(name)]
-        notes = [name for name in rows.schema.names if name.startswith(layout.NOTE)]
-        lists = {name: _lists(rows, name) for name in names}
-        time, arcs = lists.pop("time"), lists["source"].offsets
-        for name, each in lists.items():
-            if not np.array_equal(np.diff(each.offsets), np.diff(arcs) * each.present):
-                raise InputError(f"the lists of {name!r} and of 'source' differ in length", remedy=DAMAGED)
-        word, surface, vocabulary = self._words(rows, lists)
+    def decode(self, row_table: Any, arc_table: Any) -> Group:
+        """Two arrow tables as arrays; what does not fit together is an error."""
+        rows, arcs = _Columns(row_table), _Columns(arc_table)
+        arc_offsets, (node_offsets, time) = _arc_offsets(rows, arcs), _times(rows)
+        words = {
+            "word": arcs.filled("word"),
+            "surface": arcs.column("surface", NO_TEXT),
+            "silence": rows.filled("silence", NO_TEXT),
+        }
+        vocabulary, (word, shown, silence) = self._words.read(words)
+        marks = silence if len(silence) else np.zeros(len(rows), np.int32)
+        surface = default_surfaces(arc_offsets, word, marks)
+        surface[np.flatnonzero(present(words["surface"]))] = shown
         origin = [_texts(rows, name) for name in layout.ORIGIN]
+        ends = {name: arcs.numbers(name) for name in ("source", "target")}
+        optional = [name for name in arcs.names if name in (*ARC_SCORES, "picked") or name.startswith(layout.EXTRA)]
         return Group(
-            utts=tuple(_not_null(rows, "utt").to_pylist()),
-            facts=Facts(*(_numbers(rows, name, 0) for name in ("place", *layout.COUNTS))),
+            utts=tuple(rows.filled("utt").to_pylist()),
+            facts=Facts(*(rows.numbers(name) for name in ("place", *layout.COUNTS))),
             scales=_scales(rows),
             origin=np.stack([places for _, places in origin], axis=1),
             texts=tuple(strings for strings, _ in origin),
             frame_length=_frame_length(rows),
-            node_offsets=time.offsets,
-            arc_offsets=arcs,
-            time=time.values.to_numpy(),
-            arcs={"word": word, "surface": surface, **{n: lists[n].values.to_numpy() for n in ("source", "target")}},
-            optional={
-                name: (each.values.to_numpy(zero_copy_only=name != "picked"), each)
-                for name, each in lists.items()
-                if name not in (*layout.REQUIRED, "surface") and each.present.any()
+            notes={
+                name.removeprefix(layout.NOTE): rows.column(name).to_pylist()
+                for name in rows.names
+                if name.startswith(layout.NOTE)
             },
-            notes={name.removeprefix(layout.NOTE): rows.column(name).to_pylist() for name in notes},
+            node_offsets=node_offsets,
+            arc_offsets=arc_offsets,
+            time=time,
+            arcs={**ends, "word": word, "surface": surface},
+            optional={
+                name: _score(arcs.column(name), name, arc_offsets)
+                for name in optional
+                if arcs.column(name).null_count < len(arcs)
+            },
             vocabulary=vocabulary,
         )
 
-    def _words(self, rows: Any, lists: Mapping[str, _Lists]) -> tuple[Ints, Ints, Vocabulary]:
-        """Words and surfaces of all arcs as numbers, and the vocabulary that they are numbers of."""
-        spoken, none = lists["word"], np.zeros(len(rows), np.int32)
-        unlike = lists.get("surface", _Lists(NO_TEXT, np.append(none, 0), none != 0))
-        marked = "silence" in rows.schema.names
-        vocabulary, (word, shown, silence) = self._texts.read(
-            {
-                "word": spoken.values,
-                "surface": unlike.values,
-                "silence": _not_null(rows, "silence") if marked else NO_TEXT,
-            }
-        )
-        surface = default_surfaces(spoken.offsets, word, silence if marked else none)
-        arcs = np.arange(unlike.offsets[-1])
-        arcs += np.repeat(spoken.offsets[:-1] - unlike.offsets[:-1], np.diff(unlike.offsets))
-        surface[arcs[present(unlike.values)]] = shown
-        return word, surface, vocabulary
+
+class _Columns:
+    """The columns of an arrow table, each one array."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.names: list[str] = table.column_names
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def column(self, name: str, default: Any = None) -> Any:
+        """A column, with nulls or not."""
+        if name not in self.names:
+            return default
+        column = self._table.column(name)
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    def filled(self, name: str, default: Any = None) -> Any:
+        """A column in which nulls are an error."""
+        array = self.column(name, default)
+        if array.null_count:
+            raise InputError(f"the column {name!r} has nulls", remedy=DAMAGED)
+        return array
+
+    def numbers(self, name: str, default: float = 0) -> NDArray[Any]:
+        """A column of numbers without nulls; the default everywhere if there is none."""
+        if name not in self.names:
+            return np.full(len(self), default, layout.ROWS[name].to_pandas_dtype())
+        return _values(self.filled(name))
 
 
-def _not_null(rows: Any, name: str) -> Any:
-    array = rows.column(name)
-    if array.null_count:
-        raise InputError(f"the column {name!r} has nulls", remedy=DAMAGED)
-    return array
+def _values(array: Any) -> NDArray[Any]:
+    """The numbers or truth values of an array, whatever stands where it is null."""
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(array.buffers()[1], np.uint8)
+        return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].view(np.bool_)
+    found = np.frombuffer(array.buffers()[1] or b"", array.type.to_pandas_dtype())
+    return found[array.offset : array.offset + len(array)]
 
 
-def _numbers(rows: Any, name: str, default: float) -> NDArray[Any]:
-    kind = layout.ROW_TYPES[name].to_pandas_dtype()
-    if name not in rows.schema.names:
-        return np.full(len(rows), default, kind)
-    return np.array(_not_null(rows, name), kind)
+def _arc_offsets(rows: _Columns, arcs: _Columns) -> Offsets:
+    counts = rows.numbers("arcs")
+    found = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    if len(counts) and (counts.min() < 0 or found[-1] != len(arcs)):
+        raise InputError(f"there are {len(arcs)} arcs, but {found[-1]} are announced", remedy=DAMAGED)
+    return found
 
 
-def _texts(rows: Any, name: str) -> tuple[list[str], Ints]:
+def _times(rows: _Columns) -> tuple[Offsets, Times]:
+    array = rows.filled("time")
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    values = array.values[offsets[0] : offsets[-1]]
+    if values.null_count:
+        raise InputError("the column 'time' has nulls", remedy=DAMAGED)
+    return offsets - offsets[0], _values(values)
+
+
+def _score(array: Any, name: str, arc_offsets: Offsets) -> tuple[NDArray[Any], Flags]:
+    """A score, 0 where it is null, and which utterances have it: on all their arcs, or on none."""
+    if array.null_count == 0:
+        return _values(array), np.ones(len(arc_offsets) - 1, np.bool_)
+    there = present(array)
+    rows = there[np.minimum(arc_offsets[:-1], len(there) - 1)]
+    if not np.array_equal(np.repeat(rows, np.diff(arc_offsets)), there):
+        raise InputError(f"the column {name!r} is null on some arcs of an utterance", remedy=DAMAGED)
+    return np.where(there, _values(array), 0).astype(array.type.to_pandas_dtype()), rows
+
+
+def _texts(rows: _Columns, name: str) -> tuple[list[str], Ints]:
     """The different strings of a column, and which of them each row has; a missing column has empty ones."""
-    if name not in rows.schema.names:
+    if name not in rows.names:
         return [""], np.zeros(len(rows), np.int32)
-    array = encoded(_not_null(rows, name))
+    array = encoded(rows.filled(name))
     check_strings(array.dictionary, name)
     return ["", *array.dictionary.to_pylist()], numbers(array, name, 1)
 
 
-def _scales(rows: Any) -> NDArray[np.float64]:
+def _scales(rows: _Columns) -> NDArray[np.float64]:
     defaults = {name: getattr(Scales(), name.removeprefix(layout.SCALE)) for name in layout.SCALES}
-    found = np.stack([_numbers(rows, name, default) for name, default in defaults.items()], axis=1)
+    found = np.stack([rows.numbers(name, default) for name, default in defaults.items()], axis=1)
     if not (np.abs(found) <= LARGEST_SCALE).all():
         raise InputError(f"a scale is no number below {LARGEST_SCALE:g}", remedy=DAMAGED)
     return found
 
 
-def _frame_length(rows: Any) -> NDArray[np.float64]:
-    if "frame_length" not in rows.schema.names:
+def _frame_length(rows: _Columns) -> NDArray[np.float64]:
+    if "frame_length" not in rows.names:
         return np.full(len(rows), np.nan)
     array = rows.column("frame_length")
-    found = np.array(array.to_numpy(zero_copy_only=False), np.float64)
-    given = found[present(array)]
-    if not ((given > 0) & (given < 10)).all():
+    found = np.where(present(array), _values(array), np.nan)
+    if not (np.isnan(found) | ((found > 0) & (found < 10))).all():
         raise InputError("a frame length is not between 0 and 10 seconds", remedy=DAMAGED)
     return found

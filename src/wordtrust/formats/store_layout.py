@@ -1,14 +1,17 @@
 """How a store is laid out: the columns of its parquet files, and its store.json.
 
-One row is one utterance. What an utterance has one of is a plain column; what it has one of for each node (`time`)
-or arc (all other lists) is a list column. A score that an utterance lacks is a null list. Words are strings to every
-reader of parquet; on disk they are numbers in a dictionary, one for each row group. `surface` is null, as a list or
-for single arcs, where it is the word itself, or for arcs without a word what the utterance has as `silence`.
+A store comes in shards of two files. In `utterances-00000.parquet` one row is an utterance, in `arcs-00000.parquet`
+one row is an arc: those of the first utterance, then those of the second, `arcs` of each; row groups go together.
+(Lists of arcs in one file were tried: they took a third longer to read, and twice the memory.) A score that an
+utterance lacks is null on its arcs. Words are strings to every reader of parquet; on disk they are numbers in a
+dictionary, one for each row group. `surface` is null where it is the word itself, or for an arc without a word what
+its utterance has as `silence`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,25 +35,30 @@ SCALE: Final = "scale."  # begins the names of the columns with `Scales`
 SCALES = tuple(SCALE + name for name in Scales.__slots__)
 COUNTS = ("trimmed_nodes", "trimmed_arcs", "spread_words")
 ORIGIN = ("file", "format", "times")
-ROW_TYPES: Mapping[str, pa.DataType] = {
+# The columns of both files by name, with the types that we write.
+ROWS: Mapping[str, pa.DataType] = {
     "utt": pa.string(),
+    "arcs": pa.int32(),
+    "time": pa.list_(pa.field("element", pa.float64(), nullable=False)),
+    **dict.fromkeys((*ORIGIN, "silence"), TEXT),
+    "frame_length": pa.float64(),
     "place": pa.int64(),
     **dict.fromkeys(COUNTS, pa.int32()),
     **dict.fromkeys(SCALES, pa.float64()),
-    **dict.fromkeys((*ORIGIN, "silence"), TEXT),
-    "frame_length": pa.float64(),
 }
-LIST_TYPES: Mapping[str, pa.DataType] = {
-    "time": pa.float64(),
+ARCS: Mapping[str, pa.DataType] = {
+    "utt": TEXT,
     **dict.fromkeys(("source", "target"), pa.int32()),
     **dict.fromkeys(("word", "surface"), TEXT),
     **dict.fromkeys(ARC_SCORES, pa.float32()),
     "picked": pa.bool_(),
 }
-REQUIRED = ("utt", "time", "source", "target", "word")
+NEEDED_OF_ROWS = ("utt", "arcs", "time")
+NEEDED_OF_ARCS = ("source", "target", "word")
 # Names of arrays that mean something already; evidence of such a name would take their place.
-RESERVED_NAMES = frozenset({*LIST_TYPES, "token"})
+RESERVED_NAMES = frozenset({*ARCS, "time", "token"})
 
+_NAME = re.compile("[0-9A-Za-z_-]{1,80}")  # nothing that leads out of the folder
 _NAMED_FILES = 100  # store.json names so many of the files that a store came from; each row has its own
 
 
@@ -69,31 +77,33 @@ def frugal_arrow() -> Iterator[None]:
         pa.set_memory_pool(before)
 
 
-def list_type(name: str) -> pa.DataType:
-    """The type of a list column."""
-    values = LIST_TYPES.get(name, pa.float32())
-    return pa.list_(pa.field("element", values, nullable=name == "surface"))
+def row_schema(notes: Iterable[str] = ()) -> pa.Schema:
+    """The columns of utterances, with notes by these names."""
+    own = [pa.field(name, kind, nullable=name == "frame_length") for name, kind in ROWS.items()]
+    return pa.schema(own + [pa.field(NOTE + name, pa.string()) for name in notes])
 
 
-def schema(extra: Iterable[str] = (), notes: Iterable[str] = ()) -> pa.Schema:
-    """The columns of a shard, with further evidence and notes by these names."""
-    lists = (*LIST_TYPES, *(EXTRA + name for name in extra))
-    return pa.schema(
-        [pa.field(name, kind, nullable=name == "frame_length") for name, kind in ROW_TYPES.items()]
-        + [pa.field(NOTE + name, pa.string()) for name in notes]
-        + [pa.field(name, list_type(name), nullable=name not in REQUIRED) for name in lists]
-    )
+def arc_schema(extra: Iterable[str] = ()) -> pa.Schema:
+    """The columns of arcs, with further evidence by these names."""
+    own = [pa.field(name, kind, nullable=name not in ("utt", *NEEDED_OF_ARCS)) for name, kind in ARCS.items()]
+    return pa.schema(own + [pa.field(EXTRA + name, pa.float32()) for name in extra])
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One parquet file of a store."""
+    """Two parquet files of a store, and what is in them."""
 
-    file: str
+    name: str
     utterances: int
     nodes: int
     arcs: int
-    bytes: int
+    utterances_bytes: int
+    arcs_bytes: int
+
+    @property
+    def files(self) -> tuple[str, str]:
+        """The names of the files of utterances and of arcs."""
+        return f"utterances-{self.name}.parquet", f"arcs-{self.name}.parquet"
 
 
 @dataclass(slots=True)
@@ -140,7 +150,7 @@ class StoreInfo:
 
 
 def read_shard_list(folder: Path) -> list[Shard]:
-    """The shards of a store, as its store.json lists them; their names never lead out of the folder."""
+    """The shards of a store, as its store.json lists them; their files are in the folder."""
     return _shards(_read_json(folder / STORE_FILE), folder / STORE_FILE)
 
 
@@ -193,12 +203,12 @@ def _check_kind(found: dict[str, Any]) -> None:
 
 
 def _shard(found: dict[str, Any], where: str) -> Shard:
-    name = json_checks.string(found, "file", where)
-    if name in ("", ".", "..") or any(sign in name for sign in "/\\:\0"):
+    name = json_checks.string(found, "name", where)
+    if not _NAME.fullmatch(name):
         raise InputError(
-            f"{where}.file is {name[:80]!r}, not the name of a file in the folder", remedy="The store is damaged"
+            f"{where}.name is {name[:80]!r}, which is no part of a file name", remedy="The store is damaged"
         )
-    return Shard(name, *(_count(found, each, where) for each in ("utterances", "nodes", "arcs", "bytes")))
+    return Shard(name, *(_count(found, each, where) for each in Shard.__slots__[1:]))
 
 
 def _count(found: dict[str, Any], name: str, where: str) -> int:

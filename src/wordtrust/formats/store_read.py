@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,11 @@ from numpy.typing import NDArray
 from ..assemble import BATCH_ARCS, Problems, RawLattices, Tokens, assemble
 from ..errors import InputError
 from ..jit import compiled
-from ..lattice import ARC_SCORES, Facts, Ints, Lattices, Offsets, Origin, Times
+from ..lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Times
 from . import store_layout as layout
 from .ahead import ahead
 from .base import ReadOptions
-from .store_decode import DAMAGED, Decoder, Group, arc_counts, known_columns
-
-_BYTES_AT_ONCE = 1 << 22  # as they are encoded; arrays take twice as many
-_ROWS_AT_ONCE = 1 << 16
+from .store_decode import DAMAGED, Decoder, Group, known_arc_columns, known_row_columns
 
 
 @contextmanager
@@ -43,46 +41,40 @@ def _damage(file: str, place: str = "") -> Iterator[None]:
 
 
 class ShardReader:
-    """Reads the parquet files of a store; they share a vocabulary."""
+    """Reads the shards of a store."""
 
     def __init__(self, options: ReadOptions, problems: Problems) -> None:
         self._options, self._problems = options, problems
         self._decoder = Decoder()
 
-    def read(self, source: Any, name: str, utterances: int | None = None) -> Iterator[Lattices]:
-        """The lattices of one parquet file, a path or a buffer. `utterances` is what store.json promises."""
-        with _damage(name), layout.frugal_arrow():
-            file = pq.ParquetFile(source)
-        with file:
-            with _damage(name):
-                columns = known_columns(file.schema_arrow)
-                announced = file.metadata.num_rows
-                if utterances not in (None, announced):
-                    raise InputError(f"{announced} utterances, but store.json says {utterances}", remedy=DAMAGED)
-            first = 0
-            for rows in ahead(_parts(file, columns, name)):
-                with _damage(name, f"row {first}"):
-                    numbers, kept = self._without_huge(first + np.arange(len(rows)), rows, name)
-                    group = self._decoder.decode(kept)
-                first += len(rows)
-                yield from self._lattices(group, numbers, name)
-            if first != announced:
-                raise InputError(f"{first} utterances, but {announced} are announced", file=name, remedy=DAMAGED)
+    def read(self, folder: Path, shard: layout.Shard) -> Iterator[Lattices]:
+        """The lattices of a shard; errors about a row name the file of utterances."""
+        rows, arcs = (folder / name for name in shard.files)
+        _check_size(rows, shard.utterances_bytes)
+        _check_size(arcs, shard.arcs_bytes)
+        first = 0
+        with _opened(rows) as row_file, _opened(arcs) as arc_file:
+            for row_table, arc_table in ahead(_groups(row_file, arc_file, str(rows), str(arcs))):
+                with _damage(str(rows), f"row {first} and after"):
+                    group = self._decoder.decode(row_table, arc_table)
+                yield from self._lattices(group, first, str(rows))
+                first += len(group.utts)
+        if first != shard.utterances:
+            found = f"{first} utterances, but store.json says {shard.utterances}"
+            raise InputError(found, file=str(rows), remedy=DAMAGED)
 
-    def _without_huge(self, numbers: Offsets, rows: Any, name: str) -> tuple[Offsets, Any]:
-        """The rows with no more arcs than allowed, and their numbers in the file."""
-        arcs = arc_counts(rows)
+    def _lattices(self, group: Group, first: int, name: str) -> Iterator[Lattices]:
+        """The lattices of a row group; its first row has the number `first`."""
+        arcs = np.diff(group.arc_offsets)
         huge = arcs > self._options.max_arcs
-        for place in np.flatnonzero(huge).tolist():
-            where = {"file": name, "utt": str(rows["utt"][place]), "place": f"row {numbers[place]}"}
-            self._problems.report(self._options.too_many_arcs(int(arcs[place]), **where))
-        return (numbers[~huge], rows.filter(pa.array(~huge))) if huge.any() else (numbers, rows)
-
-    def _lattices(self, group: Group, row: Offsets, name: str) -> Iterator[Lattices]:
-        is_finished = len(group.utts) == 0 or _is_finished(group)
-        for start, stop in _runs(group):
+        is_finished = len(group.utts) > 0 and _is_finished(group)
+        for start, stop in _runs(group, huge):
+            if huge[start]:
+                where = {"file": name, "utt": group.utts[start], "place": f"row {first + start}"}
+                self._problems.report(self._options.too_many_arcs(int(arcs[start]), **where))
+                continue
             batch = group.lattices(start, stop)
-            batch = batch if is_finished else self._assembled(batch, row[start:stop], name)
+            batch = batch if is_finished else self._assembled(batch, first + np.arange(start, stop), name)
             if len(batch):
                 yield batch
 
@@ -108,26 +100,45 @@ class ShardReader:
         return replace(made, origin=batch.origin, facts=facts)
 
 
-def _parts(file: Any, columns: list[str], name: str) -> Iterator[Any]:
-    """The rows of a file, some at a time."""
-    for number in range(file.num_row_groups):
-        with _damage(name, f"row group {number}"):
-            yield from file.iter_batches(_rows_at_once(file, number), row_groups=[number], columns=columns)
+def _check_size(path: Path, size: int) -> None:
+    try:
+        found = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=DAMAGED) from None
+    if found != size:
+        raise InputError(f"the file has {found:,} bytes, store.json says {size:,}", file=str(path), remedy=DAMAGED)
 
 
-def _rows_at_once(file: Any, group: int) -> int:
-    # Only facts about the whole row group: pyarrow ends the process where those about a column are damaged.
-    about = file.metadata.row_group(group)
-    rows = about.num_rows * _BYTES_AT_ONCE // max(1, about.total_byte_size)
-    return int(min(max(rows, 1), _ROWS_AT_ONCE))
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    with _damage(str(path)), layout.frugal_arrow():
+        file = pq.ParquetFile(path)
+    with file:
+        yield file
 
 
-def _runs(group: Group) -> Iterator[tuple[int, int]]:
+def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str) -> Iterator[tuple[Any, Any]]:
+    """The row groups of both files. What they say of columns is not asked: pyarrow aborts where that is damaged."""
+    with _damage(row_name):
+        row_columns = known_row_columns(row_file.schema_arrow)
+    with _damage(arc_name):
+        arc_columns = known_arc_columns(arc_file.schema_arrow)
+        if row_file.num_row_groups != arc_file.num_row_groups:
+            found = f"{arc_file.num_row_groups} row groups, but {row_file.num_row_groups} of utterances"
+            raise InputError(found, remedy=DAMAGED)
+    for number in range(row_file.num_row_groups):
+        with _damage(row_name, f"row group {number}"):
+            row_table = row_file.read_row_group(number, columns=row_columns)
+        with _damage(arc_name, f"row group {number}"):
+            arc_table = arc_file.read_row_group(number, columns=arc_columns)
+        yield row_table, arc_table
+
+
+def _runs(group: Group, huge: Flags) -> Iterator[tuple[int, int]]:
     """Rows that can be one batch: of the same kind, and about as many arcs as batches of other formats have."""
-    rows = len(group.utts)
     crossed = np.diff(group.arc_offsets[:-1] // BATCH_ARCS) > 0
-    starts = np.flatnonzero(group.changes() | crossed) + 1
-    cuts = [0, *starts.tolist(), rows]
+    starts = np.flatnonzero(group.changes() | crossed | huge[1:] | huge[:-1]) + 1
+    cuts = [0, *starts.tolist(), len(huge)]
     return ((start, stop) for start, stop in pairwise(cuts) if stop > start)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,24 +15,24 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from .. import __version__
 from ..errors import OptionError
-from ..jit import compiled
-from ..lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Vocabulary
+from ..lattice import ARC_SCORES, Lattices
 from . import store_layout as layout
 from .inputs import STORE_FILE
 from .outputs import atomic_text
+from .store_encode import arc_table, row_table
 
 # A row group is written at once: large enough that its dictionary of words costs little, small enough for memory.
 GROUP_ARCS = 1 << 19
 SHARD_BYTES = 1 << 26  # of arrays, before they are packed
 # Level -1 of zstd: against level 1, a quarter less time to unpack for a tenth more bytes.
 _ZSTD_LEVEL = -1
-_WORDS = ("word.list.element", "surface.list.element")
-_SMALL_STEPS = {"source.list.element": "DELTA_BINARY_PACKED", "target.list.element": "DELTA_BINARY_PACKED"}
+_SMALL_STEPS = {"source": "DELTA_BINARY_PACKED", "target": "DELTA_BINARY_PACKED"}
 _DICTIONARY_BYTES = 1 << 28  # words never fall back to plain strings
+# Newer versions of arrow make pages of 20,000 rows, for those who look for single rows; we read them all.
+_LARGE_PAGES = {"max_rows_per_page": 1 << 30} if "max_rows_per_page" in signature(pq.write_table).parameters else {}
 _FINISHED = "finished.json"  # what store.json will be, as far as there are finished shards
 
 
@@ -116,8 +118,8 @@ class StoreWriter:
             self._info.notes |= notes
             self._note(parts)
             if self._shard is None:
-                file = f"lattices-{len(self._info.shards):05d}.parquet"
-                self._shard = _ShardWriter(self._draft / file, sorted(self._info.extra), sorted(self._info.notes))
+                name = f"{len(self._info.shards):05d}"
+                self._shard = _ShardWriter(self._draft, name, sorted(self._info.extra), sorted(self._info.notes))
             self._shard.write(parts)
             if self._shard.array_bytes >= self._shard_bytes:
                 self._close_shard()
@@ -185,159 +187,56 @@ def _pieces(batch: Lattices, arcs: int) -> Iterator[Lattices]:
 
 
 class _ShardWriter:
-    """One parquet file being written."""
+    """The two parquet files of a shard being written."""
 
-    def __init__(self, path: Path, extra: list[str], notes: list[str]) -> None:
-        self._path, self._extra, self._notes = path, extra, notes
-        self._schema = layout.schema(extra, notes)
-        self._utterances, self._nodes, self._arcs = 0, 0, 0
+    def __init__(self, folder: Path, name: str, extra: list[str], notes: list[str]) -> None:
+        self._shard = layout.Shard(name, 0, 0, 0, 0, 0)
+        self._extra, self._notes = extra, notes
+        self._paths = [folder / file for file in self._shard.files]
         self.array_bytes = 0
-        texts = [name for name, kind in layout.ROW_TYPES.items() if kind == layout.TEXT]
         with layout.frugal_arrow():
-            self._writer: Any = pq.ParquetWriter(
-                path,
-                self._schema,
-                compression="zstd",
-                compression_level=_ZSTD_LEVEL,
-                use_dictionary=[*_WORDS, *texts, *layout.SCALES, *layout.COUNTS],
-                column_encoding=_SMALL_STEPS,
-                dictionary_pagesize_limit=_DICTIONARY_BYTES,
-                write_statistics=False,
-            )
+            self._rows = _parquet_writer(self._paths[0], layout.row_schema(notes), {})
+            self._arcs = _parquet_writer(self._paths[1], layout.arc_schema(extra), _SMALL_STEPS)
 
     def write(self, parts: list[Lattices]) -> None:
         """Write lattices as one row group."""
-        table = group_table(parts, self._extra, self._notes, self._schema)
-        self._writer.write_table(table, row_group_size=len(table))
-        self._utterances += len(table)
-        self._nodes += sum(len(part.time) for part in parts)
-        self._arcs += sum(len(part.source) for part in parts)
-        self.array_bytes += table.nbytes
+        rows, arcs = row_table(parts, self._notes), arc_table(parts, self._extra)
+        self._rows.write_table(rows, row_group_size=len(rows))
+        self._arcs.write_table(arcs, row_group_size=len(arcs))
+        self._shard = replace(
+            self._shard,
+            utterances=self._shard.utterances + len(rows),
+            nodes=self._shard.nodes + sum(len(part.time) for part in parts),
+            arcs=self._shard.arcs + len(arcs),
+        )
+        self.array_bytes += rows.nbytes + arcs.nbytes
 
     def close(self) -> layout.Shard:
-        """Finish the file."""
-        self._writer.close()
-        return layout.Shard(self._path.name, self._utterances, self._nodes, self._arcs, self._path.stat().st_size)
+        """Finish the files."""
+        self.abandon()
+        utterances, arcs = (path.stat().st_size for path in self._paths)
+        return replace(self._shard, utterances_bytes=utterances, arcs_bytes=arcs)
 
     def abandon(self) -> None:
-        """Let go of a file that is not going to be finished."""
-        self._writer.close()
+        """Let go of the files, finished or not."""
+        self._rows.close()
+        self._arcs.close()
 
 
-def group_table(parts: list[Lattices], extra: Iterable[str], notes: Iterable[str], schema: pa.Schema) -> pa.Table:
-    """Lattices as an arrow table with one row for each of them."""
-    nodes = np.concatenate([np.diff(part.node_offsets) for part in parts])
-    arcs = np.concatenate([np.diff(part.arc_offsets) for part in parts])
-    columns = _rows(parts)
-    columns["time"] = _lists("time", nodes, [part.time for part in parts], parts)
-    for name in ("source", "target", *ARC_SCORES, "picked"):
-        columns[name] = _lists(name, arcs, [getattr(part, name) for part in parts], parts)
-    for name in notes:
-        said = (part.notes.get(name, (None,) * len(part)) for part in parts)
-        columns[layout.NOTE + name] = pa.array(
-            [None if text is None else _clean(text) for texts in said for text in texts], pa.string()
-        )
-    for name in extra:
-        columns[layout.EXTRA + name] = _lists(name, arcs, [part.extra.get(name) for part in parts], parts)
-    columns |= _words(parts, arcs)
-    return pa.table([columns[name] for name in schema.names], schema=schema)
+def _parquet_writer(path: Path, schema: pa.Schema, encoding: dict[str, str]) -> Any:
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        compression_level=_ZSTD_LEVEL,
+        use_dictionary=[field.name for field in schema if _repeats(field)],
+        column_encoding=encoding,
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
+        write_statistics=False,
+        **_LARGE_PAGES,
+    )
 
 
-def _rows(parts: list[Lattices]) -> dict[str, Any]:
-    """What an utterance has one of."""
-    sizes = [len(part) for part in parts]
-
-    def spread(values: Iterable[Any], kind: pa.DataType) -> Any:
-        numbers = pa.array(np.repeat(np.arange(len(sizes)), sizes))
-        return pa.array(list(values), kind).take(numbers)
-
-    columns: dict[str, Any] = {
-        "utt": pa.array([_clean(utt) for part in parts for utt in part.utts], pa.string()),
-        "frame_length": spread((part.origin.frame_length for part in parts), pa.float64()),
-    }
-    for name in ("place", *layout.COUNTS):
-        columns[name] = pa.array(np.concatenate([getattr(part.facts, name) for part in parts]))
-    for name in layout.SCALES:
-        own = name.removeprefix(layout.SCALE)
-        columns[name] = spread((getattr(part.scales, own) for part in parts), pa.float64())
-    for name in layout.ORIGIN:
-        columns[name] = spread(
-            (_clean(getattr(part.origin, name)) for part in parts), pa.string()
-        ).dictionary_encode()
-    return columns
-
-
-def _lists(name: str, counts: Offsets, arrays: list[NDArray[Any] | None], parts: list[Lattices]) -> Any:
-    """A list column; null for the lattices of parts that have no such array."""
-    there = [array for array in arrays if array is not None]
-    kind = layout.list_type(name).value_type
-    values = pa.array(np.concatenate(there), kind) if there else pa.array([], kind)
-    present = np.repeat([array is not None for array in arrays], [len(part) for part in parts])
-    return _list_array(name, counts * present, values, present)
-
-
-def _list_array(name: str, counts: Offsets, values: Any, present: Flags) -> Any:
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), values, layout.list_type(name), mask=pa.array(~present))
-
-
-def _words(parts: list[Lattices], arcs: Offsets) -> dict[str, Any]:
-    """The columns `word`, `surface` and `silence`."""
-    words, surfaces = _Dictionary(), _Dictionary()
-    silence: list[str] = []
-    unlike: list[Flags] = []
-    for part in parts:
-        marks, differs = np.zeros(len(part), np.int32), np.zeros(len(part.word), np.bool_)
-        _compare(part.arc_offsets, part.word, part.surface, marks, differs)
-        words.add(part.word, part.vocabulary)
-        surfaces.add(np.where(differs, part.surface, 0), part.vocabulary)
-        silence += [_clean(part.vocabulary[mark]) for mark in marks.tolist()]
-        unlike.append(differs)
-    differs = np.concatenate(unlike)
-    shown = np.logical_or.reduceat(differs, np.cumsum(arcs) - arcs)  # every lattice has an arc
-    inside = np.repeat(shown, arcs)
-    everywhere = np.ones(len(arcs), np.bool_)
-    return {
-        "word": _list_array("word", arcs, words.array(), everywhere),
-        "surface": _list_array("surface", arcs * shown, surfaces.array(inside, null=~differs[inside]), shown),
-        "silence": pa.array(silence, pa.string()).dictionary_encode(),
-    }
-
-
-@compiled
-def _compare(arc_offsets: Offsets, word: Ints, surface: Ints, silence: Ints, differs: Flags) -> None:
-    """What each lattice writes where there is no word, and which surfaces are neither that nor the word."""
-    for u in range(len(silence)):
-        mark = -1
-        for arc in range(arc_offsets[u], arc_offsets[u + 1]):
-            if word[arc] == 0 and mark < 0:
-                mark = surface[arc]
-            differs[arc] = surface[arc] != (mark if word[arc] == 0 else word[arc])
-        silence[u] = max(mark, 0)
-
-
-class _Dictionary:
-    """The strings of a column in a row group, and the column as numbers of them; the empty string is number 0."""
-
-    def __init__(self) -> None:
-        self._place: dict[str, int] = {"": 0}
-        self._numbers: list[Ints] = []
-
-    def add(self, numbers: Ints, vocabulary: Vocabulary) -> None:
-        """Add arcs, given as numbers of a vocabulary."""
-        used = np.zeros(len(vocabulary), np.bool_)
-        used[numbers] = True
-        table = np.zeros(len(vocabulary), np.int32)
-        for number in np.flatnonzero(used).tolist():
-            table[number] = self._place.setdefault(_clean(vocabulary[number]), len(self._place))
-        self._numbers.append(table[numbers])
-
-    def array(self, arcs: Flags | slice = slice(None), null: Flags | None = None) -> Any:
-        """The column, or some arcs of it."""
-        numbers = pa.array(np.concatenate(self._numbers)[arcs], mask=null)
-        return pa.DictionaryArray.from_arrays(numbers, pa.array(list(self._place), pa.string()))
-
-
-def _clean(text: str) -> str:
-    """What UTF-8 cannot hold (half characters) becomes `?`."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+def _repeats(field: pa.Field) -> bool:
+    """Whether the values of a column are mostly the same few."""
+    return field.type == layout.TEXT or field.name in (*layout.SCALES, *layout.COUNTS, "frame_length")
