@@ -1,6 +1,16 @@
 """Files of any recognizer to `Lattices` and back: one module a format, all through the lattice, never to each other.
 
-`read` and `stream` recognise the format by the content; `write` by the name of the output.
+`read` and `stream` recognise the format by the content; `write` by the name of the output. How to find one's way:
+
+    base                         what a format is; the options of readers and writers
+    inputs, outputs, ahead       bytes in, bytes out, bytes read ahead
+    one module for each format   as listed in _MODULES; `kaldi_*`, `htk_*`, `store_*`, `ctm_*`, `openfst_*` are parts
+    timing, onebest, series,     shared by the formats of N-best lists and single hypotheses
+    hypotheses, hypothesis_arrays
+    json_checks, json_outline    hostile JSON
+    symbols, frames, digits      words.txt; frames to words; numbers in text
+
+A new format is one new module with a `FORMAT`, its name in _MODULES, and a sample file in tests/samples.
 """
 
 from __future__ import annotations
@@ -28,9 +38,7 @@ _MODULES = (
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name."""
-    from importlib.util import find_spec  # TEMPORARY while formats are being written
-
-    found = [import_module(f".{name}", __name__).FORMAT for name in _MODULES if find_spec(f"{__name__}.{name}")]
+    found = [import_module(f".{name}", __name__).FORMAT for name in _MODULES]
     return {each.name: each for each in found}
 
 
