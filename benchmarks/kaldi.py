@@ -8,8 +8,6 @@ and gives them times. The first round, which compiles and meets all words for th
 from __future__ import annotations
 
 import gzip
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -111,34 +109,12 @@ def results() -> Iterator[Result]:
         yield _measure("binary", binary.stat().st_size, lambda: _ours(binary, words), plain_binary)
 
 
-# What getrusage says of a new process counts the one that started it, too.
-_STREAM = """
-import re, sys
-from pathlib import Path
-from wordtrust.formats import stream
-lattices = sum(len(batch) for batch in stream(sys.argv[1:]))
-print(lattices, int(re.search("VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024)
-"""
-
-
-def memory() -> tuple[int, float]:
-    """How many lattices a new process streams (real ones: all there are), and its peak in megabytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        packed, _ = _files(Path(folder))
-        paths = sorted(packed.parent.glob("*.ark.gz"))
-        done = subprocess.run([sys.executable, "-c", _STREAM, *paths], capture_output=True, text=True, check=True)
-    lattices, peak = done.stdout.split()
-    return int(lattices), float(peak)
-
-
 def run() -> list[Result]:
     """Print each result as it comes."""
     found = []
     for result in results():
         print(result, flush=True)
         found.append(result)
-    lattices, peak = memory()
-    print(f"Kaldi text.gz: streaming {lattices:,} lattices takes {peak:.0f} MB of memory, all in all")
     return found
 
 

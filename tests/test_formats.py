@@ -107,7 +107,7 @@ def test_recognizer_json_beside_a_file(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("<eps> 0\n")
     (tmp_path / "recognizer.json").write_text('{"format": "kaldi", "frame_length": 0.03, "pick": "average"}')
     options = ReadOptions(pick="total").beside(tmp_path / "x.ark")
-    assert (options.format, options.frame_length, options.pick) == ("kaldi", 0.03, "total")
+    assert (options.format, options.frame_length, options.pick) == (None, 0.03, "total")
     assert options.words == tmp_path / "words.txt"
 
 

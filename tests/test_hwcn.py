@@ -488,6 +488,16 @@ def test_hours_of_speech_and_very_dense_lattices() -> None:
     assert merged.posterior == pytest.approx(np.full(10_000, 1e-4))
 
 
+def test_one_word_to_very_many_places() -> None:
+    """Arcs that differ in one end or the word alone are never taken for each other."""
+    places = 2_000
+    ends = [(0, k + 1) for k in range(places)] + [(k + 1, places + 1) for k in range(places)]
+    fan = assembled("fan", time=np.arange(places + 2) * 0.5, ends=ends, tokens=["w"] * len(ends))
+    merged = build(fan)[0].lattice
+    assert {*zip(merged.source.tolist(), merged.target.tolist(), strict=True)} == set(ends)
+    assert merged.arcs == len(ends)
+
+
 # Real lattices
 
 

@@ -214,6 +214,15 @@ def test_the_recognizers_pick_is_never_pruned() -> None:
     assert prune(lattice.batch(), beam=1.0)[0].words == ("best", "picked")
 
 
+def test_the_best_path_by_other_scales_stays_beside_the_recognizers_own() -> None:
+    lattice = assembled(
+        "u", time=[0, 1], ends=[(0, 1), (0, 1), (0, 1)], tokens=["best", "own", "other"],
+        acoustic=[0.0, -5.0, -9.0], transition=[-10.0, 0.0, -9.0],
+    )  # fmt: skip
+    assert lattice.text == "own"
+    assert prune(lattice.batch(), posterior=1.0, scales=Scales(transition=0.1))[0].words == ("best", "own")
+
+
 def test_every_utterance_of_a_batch_is_pruned_alone() -> None:
     one, two = (
         assembled(

@@ -42,12 +42,14 @@ class ReadOptions:
         return self.tokens or Tokens(self.normalizer)
 
     def beside(self, file: Path) -> ReadOptions:
-        """These options, with what recognizer.json and a words.txt in the file's folder say where they are silent."""
+        """These options, with what recognizer.json and a words.txt in the file's folder say where they are silent.
+
+        What format a file has is seen in it: other files may lie there as well.
+        """
         found = _recognizer_json(file.parent)
         words = file.parent / str(found["words"]) if "words" in found else _words_file(file.parent)
         return replace(
             self,
-            format=self.format or found.get("format"),
             words=self.words or words,
             frame_length=self.frame_length or found.get("frame_length"),
             pick=self.pick or found.get("pick"),

@@ -1,0 +1,65 @@
+"""How fast a store is read, against plain Python over the Kaldi text that it came from, in one run."""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from wordtrust import stream, write
+
+from . import synthetic
+from .kaldi import REAL
+from .plain import kaldi as plain
+
+ROUNDS = 5
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def _read(path: Path) -> int:
+    return sum(len(batch.source) for batch in stream(path))
+
+
+def run() -> None:
+    """Print megabytes and arcs a second, the ratio to plain Python, and the size against packed text."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if REAL.is_dir():
+            packed = REAL / "train.ark.gz"
+        else:
+            packed = folder / "made.ark.gz"
+            write(synthetic.lattices(), packed)
+        text, store = folder / "text.ark", folder / "corpus.store"
+        text.write_bytes(gzip.decompress(packed.read_bytes()))
+        words = _words(packed.parent)
+        write(stream(packed), store)
+        size, arcs = sum(file.stat().st_size for file in store.iterdir()), _read(store)
+        taken = [(_seconds(lambda: _read(store)), _seconds(lambda: _plain(text, words))) for _ in range(ROUNDS)]
+        ours, theirs = min(each for each, _ in taken), min(each for _, each in taken)
+        print(
+            f"store: {ours:.3f} s, {size / ours / 1e6:.0f} MB/s, {arcs / ours:,.0f} arcs/s; plain Python, from text, "
+            f"{theirs:.3f} s, {text.stat().st_size / theirs / 1e6:.0f} MB/s: {theirs / ours:.0f} times as fast; "
+            f"{size / 1e6:.1f} MB on disk, .ark.gz {packed.stat().st_size / 1e6:.1f} MB"
+        )
+
+
+def _words(folder: Path) -> dict[str, str]:
+    packed = folder / "words.txt.gz"
+    with gzip.open(packed, "rt") if packed.is_file() else (folder / "words.txt").open() as file:
+        return plain.read_words(file)
+
+
+def _plain(text: Path, words: dict[str, str]) -> int:
+    with text.open() as file:
+        return len(plain.read_text(file, words))
+
+
+if __name__ == "__main__":
+    run()
