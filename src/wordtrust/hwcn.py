@@ -160,10 +160,10 @@ class _Layout:
             batch.arc_offsets, flat.source, flat.target, batch.word, batch.surface, node,
             source, target, word, surface, size, mixed, group, counts,
         )  # fmt: skip
-        return cls(
-            flat, node, group, _offsets(node_counts), _offsets(counts), source[:groups], target[:groups],
-            word[:groups], surface[:groups], size[:groups], mixed[:groups],
-        )  # fmt: skip
+        # Copies, so that nothing as large as the lattices stays behind the networks.
+        source, target, word, surface, size = (each[:groups].copy() for each in (source, target, word, surface, size))
+        ends = _offsets(node_counts), _offsets(counts)
+        return cls(flat, node, group, *ends, source, target, word, surface, size, mixed[:groups])
 
     def sums(self, values: Reals) -> Reals:
         """The sum over the members of each network arc."""

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -60,21 +59,6 @@ RESERVED_NAMES = frozenset({*ARCS, "time", "token"})
 
 _NAME = re.compile("[0-9A-Za-z_-]{1,80}")  # nothing that leads out of the folder
 _NAMED_FILES = 100  # store.json names so many of the files that a store came from; each row has its own
-
-
-@contextmanager
-def frugal_arrow() -> Iterator[None]:
-    """What arrow opens in this block takes its memory from an allocator that gives it back.
-
-    The default one, mimalloc, keeps some 80 MB that nobody uses any more. Not every arrow comes with another.
-    """
-    before = pa.default_memory_pool()
-    if "jemalloc" in pa.supported_memory_backends():
-        pa.set_memory_pool(pa.jemalloc_memory_pool())
-    try:
-        yield
-    finally:
-        pa.set_memory_pool(before)
 
 
 def row_schema(notes: Iterable[str] = ()) -> pa.Schema:

@@ -111,7 +111,7 @@ def _check_size(path: Path, size: int) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    with _damage(str(path)), layout.frugal_arrow():
+    with _damage(str(path)):
         file = pq.ParquetFile(path)
     with file:
         yield file

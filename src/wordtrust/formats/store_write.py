@@ -24,10 +24,11 @@ from .inputs import STORE_FILE
 from .outputs import atomic_text
 from .store_encode import arc_table, row_table
 
-# A row group is written at once: large enough that its dictionary of words costs little, small enough for memory.
-GROUP_ARCS = 1 << 19
+# A row group is read at once: large enough that its dictionary of words costs little, small enough for memory.
+GROUP_ARCS = 1 << 18
 SHARD_BYTES = 1 << 26  # of arrays, before they are packed
-# Level -1 of zstd: against level 1, a quarter less time to unpack for a tenth more bytes.
+# Level -1 of zstd: against level 1, a quarter less time to unpack for a tenth more bytes. Words and node numbers are
+# small by their encoding; to pack them again would save an eighth of the bytes and cost a tenth of the time.
 _ZSTD_LEVEL = -1
 _SMALL_STEPS = {"source": "DELTA_BINARY_PACKED", "target": "DELTA_BINARY_PACKED"}
 _DICTIONARY_BYTES = 1 << 28  # words never fall back to plain strings
@@ -194,9 +195,8 @@ class _ShardWriter:
         self._extra, self._notes = extra, notes
         self._paths = [folder / file for file in self._shard.files]
         self.array_bytes = 0
-        with layout.frugal_arrow():
-            self._rows = _parquet_writer(self._paths[0], layout.row_schema(notes), {})
-            self._arcs = _parquet_writer(self._paths[1], layout.arc_schema(extra), _SMALL_STEPS)
+        self._rows = _parquet_writer(self._paths[0], layout.row_schema(notes), {})
+        self._arcs = _parquet_writer(self._paths[1], layout.arc_schema(extra), _SMALL_STEPS)
 
     def write(self, parts: list[Lattices]) -> None:
         """Write lattices as one row group."""
@@ -224,17 +224,25 @@ class _ShardWriter:
 
 
 def _parquet_writer(path: Path, schema: pa.Schema, encoding: dict[str, str]) -> Any:
+    repeating = [field.name for field in schema if _repeats(field)]
+    packed = [_path(field) for field in schema if field.name not in (*encoding, *repeating)]
+    unpacked = [field.name for field in schema if field.name in (*encoding, *repeating)]
     return pq.ParquetWriter(
         path,
         schema,
-        compression="zstd",
-        compression_level=_ZSTD_LEVEL,
-        use_dictionary=[field.name for field in schema if _repeats(field)],
+        compression=dict.fromkeys(packed, "zstd") | dict.fromkeys(unpacked, "none"),
+        compression_level=dict.fromkeys(packed, _ZSTD_LEVEL),
+        use_dictionary=repeating,
         column_encoding=encoding,
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
         write_statistics=False,
         **_LARGE_PAGES,
     )
+
+
+def _path(field: pa.Field) -> str:
+    """The name of a column in a parquet file."""
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else str(field.name)
 
 
 def _repeats(field: pa.Field) -> bool:
