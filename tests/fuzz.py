@@ -107,8 +107,12 @@ def run_case(number: int) -> tuple[str, str]:
     return sample.format, try_one(sample, random)
 
 
+class Hung(BaseException):
+    """A case that takes too long; no reader catches this."""
+
+
 def _alarm(signum: int, frame: FrameType | None) -> None:
-    raise TimeoutError(f"a case took longer than {SECONDS} s")
+    raise Hung(f"a case took longer than {SECONDS} s")
 
 
 def run_block(first: int, last: int, state: Path) -> tuple[dict[str, int], list[int], float]:
@@ -146,6 +150,8 @@ def _in_process(first: int, state: Path) -> tuple[dict[str, int], list[int], flo
         if done.returncode == 0:
             found, bad, slow = json.loads(done.stdout.splitlines()[-1])
             return dict(counts + Counter(found)), [*crashed, *failed, *bad], max(slowest, slow)
+        if not running.exists():
+            raise RuntimeError(f"the fuzzer itself failed: {done.stderr[-4000:]}")
         crashed.append(int(running.read_text()))
         (state / "failures" / f"{crashed[-1]}.txt").write_text(f"crashed: {done.returncode}\n{done.stderr[-4000:]}")
         first = crashed[-1] + 1
@@ -165,7 +171,8 @@ def main() -> int:
         return 0
     (arguments.state / "failures").mkdir(parents=True, exist_ok=True)
     if arguments.block:
-        print(json.dumps(run_block(*arguments.block, arguments.state)))  # noqa: T201
+        first, last = arguments.block
+        print(json.dumps(run_block(first, last, arguments.state)))  # noqa: T201
         return 0
     return _run_all(arguments.cases, arguments.state)
 

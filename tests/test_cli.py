@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.shared import SAMPLES
-from wordtrust import read
+from wordtrust import read, write
 from wordtrust.demo import PICTURE
 
 SAMPLE = Path(__file__).parents[1] / "src" / "wordtrust" / "sample" / "lattices"
@@ -86,7 +87,7 @@ def test_no_input_and_bad_options_are_explained(tmp_path: Path) -> None:
     assert "Usage" in wordtrust("info", code=2).stderr
 
 
-@pytest.mark.parametrize("verb", ["info", "convert", "demo", "formats"])
+@pytest.mark.parametrize("verb", ["info", "convert", "tune", "build", "evaluate", "demo", "formats"])
 def test_help_has_an_explanation(verb: str) -> None:
     assert len(wordtrust(verb, "--help").stdout) > 100
     assert verb in wordtrust("--help").stdout
@@ -104,3 +105,59 @@ def test_demo(tmp_path: Path) -> None:
         "sample.store", "sample.ctm", "sample.networks", "lattice.svg"
     }  # fmt: skip
     assert "best mean confidence" in done.stdout
+
+
+def test_tune_build_evaluate(tmp_path: Path) -> None:
+    """On lattices with a language score, made from the sample's acoustics: each verb and its JSON."""
+    lattices = read(f"{SAMPLE}/*.slf.gz")
+    with_language = replace(lattices, transition=lattices.posterior, posterior=None)
+    write(with_language, tmp_path / "in.store")
+    ref, scales, out = SAMPLE.parent / "ref.tsv", tmp_path / "scales.json", tmp_path / "out.networks"
+    tuned = json.loads(wordtrust("tune", tmp_path / "in.store", "--ref", ref, "--out", scales, "--json").stdout)
+    assert tuned["dev"]["one_best"] <= tuned["dev"]["as_given"]
+    assert set(tuned) == {"one_best", "posterior", "mbr", "dev"}
+    done = wordtrust("build", tmp_path / "in.store", "--ref", ref, "--scales", scales, "--out", out)
+    assert "36 utterances" in done.stdout
+    found = json.loads(wordtrust("evaluate", out, "--json").stdout)
+    assert (found["utterances"], found["words"]) == (36, 279)
+    assert set(found["wer"]) == {"one_best", "tuned_one_best", "tuned_mbr", "best_confidence", "oracle"}
+    assert found["wer"]["tuned_one_best"] == pytest.approx(tuned["dev"]["one_best"])
+    for population in ("arcs", "arcs_paper", "one_best", "output"):
+        assert set(found[population]["posterior"]) == {"eer", "nce", "auc", "ece"}
+    counts = json.loads(wordtrust("info", tmp_path / "in.store", "--ref", ref, "--json").stdout)
+    assert counts["one_best_wer"] == pytest.approx(found["wer"]["one_best"])
+    assert counts["oracle_wer"] >= found["wer"]["oracle"]
+    assert json.loads((out / "store.json").read_text())["network"]["tolerance"] == 0.1
+    missing = wordtrust("tune", tmp_path / "in.store", "--ref", ref, "--out", tmp_path / "no" / "x.json", code=1)
+    assert "there is no folder" in missing.stderr
+
+
+def test_what_is_undefined_is_left_out(tmp_path: Path) -> None:
+    """Only right words: nothing to tell apart, so there is no EER; an empty reference has no error rate."""
+    (tmp_path / "words.ctm").write_text("u1 1 0.0 0.5 hello 0.9\nu2 1 0.0 0.5 hello 0.8\n")
+    (tmp_path / "ref.tsv").write_text("utt\ttext\nu1\thello\nu2\thello\n")
+    (tmp_path / "empty.tsv").write_text("utt\ttext\nu1\t\nu2\t\n")
+    for ref, rates in (("ref.tsv", 3), ("empty.tsv", 0)):
+        wordtrust("build", tmp_path / "words.ctm", "--ref", tmp_path / ref, "--out", tmp_path / "s")
+        found = json.loads(wordtrust("evaluate", tmp_path / "s", "--json").stdout)
+        assert len(found["wer"]) == rates
+        assert "eer" not in found["one_best"]["posterior"]
+        wordtrust("evaluate", tmp_path / "s")
+
+
+def test_labels_do_not_change_what_is_measured(tmp_path: Path) -> None:
+    found = []
+    for labels in ("oracle", "one-best"):
+        out = tmp_path / labels
+        wordtrust("build", f"{SAMPLE}/*.slf.gz", "--ref", SAMPLE.parent / "ref.tsv", "--labels", labels, "--out", out)
+        found.append(json.loads(wordtrust("evaluate", out, "--json").stdout))
+    assert found[0] == found[1]
+    assert found[0]["arcs"] != found[0]["arcs_paper"]
+
+
+def test_an_utterance_without_reference_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "ref.tsv").write_text("utt\ttext\nflite-slt-05\tplease turn off the light\n")
+    words = ("info", f"{SAMPLE}/flite-slt-0*.slf.gz", "--ref", tmp_path / "ref.tsv", "--json")
+    assert "there is no reference for this utterance" in wordtrust(*words, code=1).stderr
+    found = json.loads(wordtrust(*words, "--skip-bad").stdout)
+    assert (found["utterances"], found["one_best_wer"]) == (1, 0.2)

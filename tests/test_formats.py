@@ -83,6 +83,17 @@ def test_a_mixed_folder_keeps_going_past_bad_files(tmp_path: Path) -> None:
     assert sorted(Path(error.file).name for error in problems.errors) == ["cut.gz", "notes.md"]
 
 
+def test_each_lattice_knows_its_own_file(tmp_path: Path) -> None:
+    sample = next(sample for sample in samples() if sample.format == "htk")
+    for name in ("one.slf", "two.slf"):
+        shutil.copy(sample.path, tmp_path / name)
+    lattices = read(tmp_path)
+    half = len(lattices) // 2
+    assert Path(lattices[0].origin.file).name == "one.slf"
+    assert Path(lattices[half].origin.file).name == "two.slf"
+    assert Path(lattices[half:][0].origin.file).name == "two.slf"
+
+
 def test_formats_that_cannot_share_arrays_are_told_to_stream() -> None:
     paths = [next(s.path for s in samples() if s.format == name) for name in ("htk", "whisper")]
     with pytest.raises(OptionError, match=r"wordtrust\.stream gives them batch by batch"):

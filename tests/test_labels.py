@@ -93,9 +93,9 @@ def test_oracle_labels_are_the_right_words_of_that_path(lattice: Lattice, refere
 def test_one_best_labels_by_the_papers_rule(lattice: Lattice, reference: list[str]) -> None:
     """DESIGN section 4, written out."""
     path = [arc for arc in lattice.one_best() if lattice.word[arc]]
-    aligned = align(reference, [lattice.words[arc] for arc in path]).reference
+    found = align(reference, [lattice.words[arc] for arc in path])
     expected = [0 if word else -1 for word in lattice.word]
-    for arc, place in zip(path, aligned, strict=True):
+    for arc, place in zip(path, found.reference if found.hits else (), strict=bool(found.hits)):
         for other in range(lattice.arcs):
             same_ends = (lattice.source[other], lattice.target[other]) == (lattice.source[arc], lattice.target[arc])
             if place >= 0 and same_ends and lattice.words[other] == reference[place]:
@@ -104,11 +104,15 @@ def test_one_best_labels_by_the_papers_rule(lattice: Lattice, reference: list[st
 
 
 def test_rivals_of_a_wrong_word_can_be_right() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["sit", "seat"], acoustic=[0.0, -1.0])
-    assert labels_of(lattice, ["seat"], "one-best") == [0, 1]
-    assert labels_of(lattice, ["sit"], "one-best") == [1, 0]
-    assert labels_of(lattice, ["neither"], "one-best") == [0, 0]
-    assert labels_of(lattice, [], "oracle") == [0, 0]
+    lattice = assembled(
+        "u", time=[0, 1, 2], ends=[(0, 1), (0, 1), (1, 2)], tokens=["sit", "seat", "here"], acoustic=[0.0, -1.0, 0.0]
+    )
+    assert labels_of(lattice, ["seat", "here"], "one-best") == [0, 1, 1]
+    assert labels_of(lattice, ["sit", "here"], "one-best") == [1, 0, 1]
+    assert labels_of(lattice, ["neither", "here"], "one-best") == [0, 0, 1]
+    assert labels_of(lattice, ["seat", "there"], "one-best") == [0, 0, 0]  # nothing of the 1-best matches
+    assert labels_of(lattice, ["seat", "there"], "oracle") == [0, 1, 0]
+    assert labels_of(lattice, [], "oracle") == [0, 0, 0]
 
 
 def test_the_unknown_word_is_never_right() -> None:
@@ -140,6 +144,16 @@ def test_a_long_utterance_is_searched_in_a_band(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module, "MAX_CELLS", 1000)
     assert score_paths(lattice, oracle_paths(lattice, spoken), spoken).errors == whole
     assert 0 < whole < 60
+
+
+@given(lattices(words=WORDS), references, st.integers(1, 30), st.sampled_from([0.0, 0.05, 0.5]))
+def test_narrow_bands_still_give_paths(lattice: Lattice, reference: list[str], cells: int, band: float) -> None:
+    batch = lattice.batch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MAX_CELLS", cells)
+        patch.setattr(module, "BAND", band)
+        path = tuple(oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist())
+    assert path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
 
 
 def test_bad_calls_are_named() -> None:

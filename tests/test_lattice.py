@@ -69,8 +69,9 @@ def test_any_graph_is_trimmed_to_its_paths_or_refused(graph: tuple[int, list[tup
     assert sorted(lattice.words) == sorted(str(k) for k, end in enumerate(ends) if end in inside)
     assert lattice.facts.trimmed_arcs[0] == len(ends) - len(inside)
     assert lattice.facts.trimmed_nodes[0] == nodes - len(kept)
-    source, target = zip(*ends, strict=True)
-    old = {tuple(str(arc) for arc in path) for path in paths(source, target, 0, nodes - 1)}
+    good = [k for k, end in enumerate(ends) if end in inside]  # elsewhere there may be cycles
+    source, target = zip(*(ends[k] for k in good), strict=True)
+    old = {tuple(str(good[arc]) for arc in path) for path in paths(source, target, 0, nodes - 1)}
     new = {tuple(lattice.words[a] for a in p) for p in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)}
     assert old == new
 

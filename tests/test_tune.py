@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,21 @@ def test_the_word_penalty_is_found() -> None:
 def test_what_is_good_already_stays() -> None:
     batch = utterance("a", (-1, -1), (-50, -50))
     assert tune([batch], references_for(batch)).one_best == Scales()
+
+
+def test_the_recognizers_own_scales_are_where_the_search_begins() -> None:
+    """An HTK recognizer with lmscale 15: its own setting is right, a ratio of 1 is far off."""
+    right = utterance("a", (-100, -2), (-90, -5))
+    given = replace(right, scales=Scales(1.0, 15.0, 0.0))
+    found = tune([given], references_for(given))
+    assert found.dev["as_given"] == 0.0
+    assert found.one_best == given.scales
+
+
+def test_different_scales_are_not_mixed() -> None:
+    one, two = utterance("a", (-1, -1), (-2, -2)), utterance("b", (-1, -1), (-2, -2))
+    with pytest.raises(OptionError, match="different scales"):
+        tune([one, replace(two, scales=Scales(0.5))], references_for(one, two))
 
 
 def test_confidences_alone_cannot_be_tuned() -> None:

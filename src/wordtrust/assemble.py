@@ -133,7 +133,8 @@ def assemble(
     return Lattices(
         utts=tuple(good.utts), node_offsets=good.node_offsets, arc_offsets=good.arc_offsets, time=good.time,
         source=good.source, target=good.target, word=word, surface=surface, vocabulary=tokens.vocabulary,
-        **{name: good.scores.get(name) for name in ARC_SCORES},
+        acoustic=good.scores.get("acoustic"), transition=good.scores.get("transition"),
+        posterior=good.scores.get("posterior"),
         picked=good.picked, extra=good.extra, notes={name: tuple(values) for name, values in good.notes.items()},
         scales=scales, origin=origin, facts=facts,
     )  # fmt: skip

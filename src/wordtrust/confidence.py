@@ -34,9 +34,9 @@ def _same_words(word: Ints, start: Times, end: Times, arc: int, first: int, last
     """Which arcs from `first` on say the word of `arc` while it is said; `start` never falls."""
     count = 0
     for other in range(first, last):
-        if start[other] > start[arc] and start[other] >= end[arc]:
+        if start[other] >= end[arc]:
             break
-        if word[other] == word[arc] and (end[other] > start[arc] or other == arc):
+        if word[other] == word[arc] and end[other] > start[arc]:
             found[count] = other
             count += 1
     return count
@@ -51,13 +51,14 @@ def _shown(
         first, last = arc_offsets[u], arc_offsets[u + 1]
         longest = 0.0
         for arc in range(first, last):
-            longest = max(longest, end[arc] - start[arc])
+            if word[arc] > 0:
+                longest = max(longest, end[arc] - start[arc])
         found = np.empty(last - first, np.int64)
         begin = first  # arcs before it end too early for this word and all that follow
         for place in range(offsets[u], offsets[u + 1]):
             arc = first + path[place]
             shown[place] = confidence[arc]
-            if word[arc] == 0:
+            if word[arc] == 0 or end[arc] <= start[arc]:  # it covers no instant
                 continue
             while start[begin] < start[arc] - longest:
                 begin += 1

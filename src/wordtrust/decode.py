@@ -35,6 +35,14 @@ class Paths:
 
 
 @compiled
+def turn(path: Ints, start: int, length: int) -> None:
+    """Put a part of `path` the other way round (slices with steps take seconds to compile)."""
+    for place in range(length // 2):
+        a, b = start + place, start + length - 1 - place
+        path[a], path[b] = path[b], path[a]
+
+
+@compiled
 def _best_paths(node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, score: Reals,
                 path: Ints, offsets: Offsets) -> None:  # fmt: skip
     """The path of the largest total score through each lattice; ties go to the earlier arc."""
@@ -54,7 +62,7 @@ def _best_paths(node_offsets: Offsets, arc_offsets: Offsets, source: Ints, targe
             path[written + length] = back[node]
             length += 1
             node = source[first + back[node]]
-        path[written : written + length] = path[written : written + length][::-1].copy()
+        turn(path, written, length)
         written += length
         offsets[u + 1] = written
 
@@ -133,7 +141,7 @@ def _trace(source: Ints, back: Ints, row: int, node: int, path: Ints) -> int:
         path[length] = step // 2
         row, node = step % 2, source[step // 2]
         length += 1
-    path[:length] = path[:length][::-1].copy()
+    turn(path, 0, length)
     return length
 
 
@@ -159,7 +167,9 @@ def _best_ratios(
             _best_sums(source[a0:a1], target[a0:a1], score, word[a0:a1], tie[a0:a1], best, ties, back)
             end = nodes - 1
             spoken = best[1, end] > -np.inf
-            row = 1 if spoken and (by_mean or best[1, end] > best[0, end] + _TIE) else 0
+            margin = best[1, end] - best[0, end]
+            better = margin > _TIE or (margin >= -_TIE and ties[1, end] > ties[0, end] + _TIE)
+            row = 1 if spoken and (by_mean or better) else 0
             length = _trace(source[a0:a1], back, row, end, out)
             if not by_mean or not spoken:
                 break

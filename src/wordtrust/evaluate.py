@@ -19,7 +19,7 @@ from .errors import InputError
 from .labels import Spoken, oracle_paths, score_paths
 from .lattice import Lattices
 from .metrics import Scores, SpeakerErrors
-from .networks import LABEL, ONE_BEST_LABEL, REFERENCE, SPEAKER, TUNED_MBR, TUNED_ONE_BEST
+from .networks import ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, TUNED_MBR, TUNED_ONE_BEST
 
 POPULATIONS = ("arcs", "arcs_paper", "one_best", "output")
 METRICS = ("eer", "nce", "auc", "ece")  # what --json shows; reports have more
@@ -44,10 +44,11 @@ class Evaluation:
         """For JSON: what DESIGN section 9 promises to scripts."""
         words = self.errors["one_best"].total.reference_words if self.errors else 0
         found: dict[str, Any] = {"utterances": self.utterances, "words": words}
-        found["wer"] = {name: errors.total.wer for name, errors in self.errors.items()}
+        rates = {name: errors.total.wer for name, errors in self.errors.items()}
+        found["wer"] = {name: rate for name, rate in rates.items() if rate is not None}
         for (population, kind), scores in self.scores.items():
             measured = scores.metrics().to_dict()
-            found.setdefault(population, {})[kind] = {name: measured[name] for name in METRICS}
+            found.setdefault(population, {})[kind] = {name: measured[name] for name in METRICS if name in measured}
         return found
 
 
@@ -60,7 +61,10 @@ def _joined(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
 
 def evaluate(batches: Iterable[Lattices], criterion: str = "mean") -> Evaluation:
     """Evaluate networks, with their posteriors as confidence."""
-    return sum((evaluate_batch(batch, criterion) for batch in batches), Evaluation())
+    parts = [evaluate_batch(batch, criterion) for batch in batches]
+    while len(parts) > 1:  # in pairs: adding one by one would copy everything every time
+        parts = [sum(parts[start : start + 2], Evaluation()) for start in range(0, len(parts), 2)]
+    return parts[0] if parts else Evaluation()
 
 
 def evaluate_batch(networks: Lattices, criterion: str = "mean") -> Evaluation:
@@ -90,10 +94,9 @@ def evaluate_batch(networks: Lattices, criterion: str = "mean") -> Evaluation:
 
 def _require_references(networks: Lattices) -> None:
     missing = [name for name in (REFERENCE, SPEAKER) if name not in networks.notes]
-    if missing or LABEL not in networks.extra:
+    if missing or ORACLE_LABEL not in networks.extra:
         raise InputError(
             "these are no networks with references",
-            file=networks.origin.file,
             remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
         )
 
@@ -103,7 +106,7 @@ def _arc_scores(networks: Lattices, speakers: list[str]) -> Iterator[tuple[tuple
     offsets = np.concatenate([[0], np.cumsum(words)])[networks.arc_offsets]
     assert networks.posterior is not None
     posterior = np.minimum(networks.posterior[words], np.float32(1))
-    for population, name in (("arcs", LABEL), ("arcs_paper", ONE_BEST_LABEL)):
+    for population, name in (("arcs", ORACLE_LABEL), ("arcs_paper", ONE_BEST_LABEL)):
         right = networks.extra[name][words] > 0
         yield (population, "posterior"), Scores.of(posterior, right, speakers, offsets)
 

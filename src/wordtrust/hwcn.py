@@ -51,7 +51,7 @@ class Members(NamedTuple):
         return cls(offsets, arcs)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Network:
     """One utterance of `Networks`. All numbers count within the utterance."""
 
@@ -59,6 +59,10 @@ class Network:
     node: Ints  # [lattice nodes] the network node each was merged into
     arc: Ints  # [lattice arcs] the network arc each was merged into, -1 where it was absorbed by a node
     members: tuple[tuple[int, ...], ...]  # [network arcs] the lattice arcs that each was merged from
+
+    def __repr__(self) -> str:
+        merged = sum(map(len, self.members))
+        return f"<Network of {merged} lattice arcs: {repr(self.lattice).removeprefix('<Lattice ')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

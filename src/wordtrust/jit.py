@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import numba
@@ -34,6 +35,7 @@ class _CompileListener(event.Listener):
         """Nothing to do."""
 
 
+@cache
 def tell_before_compiling(tell: Callable[[], None]) -> None:
     """Call `tell` once if a kernel has to be compiled, so that a person knows why it takes a while."""
     event.register("numba:compile", _CompileListener(tell))

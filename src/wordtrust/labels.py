@@ -1,7 +1,8 @@
 """Which words of a network (or lattice) are right, given what was said (DESIGN, section 4).
 
 Two rules. `one-best`, the paper's: each word of the recognizer's 1-best is aligned with the reference; every arc with
-the same two ends as that word is right if it says the aligned reference word. `oracle`: on the path with the fewest
+the same two ends as that word is right if it says the aligned reference word, unless nothing of the 1-best matches:
+then nothing is right. `oracle`: on the path with the fewest
 errors, the words that match the reference are right. All other words are wrong, and silence has no label.
 
 A reference may hold words the recognizer cannot know: they are never right and cost a deletion or substitution. An
@@ -17,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .align import Alignments, align_numbers
-from .decode import Paths, one_best
+from .decode import Paths, one_best, turn
 from .errors import OptionError
 from .jit import compiled
-from .lattice import Ints, Lattices, Offsets
+from .lattice import Flags, Ints, Lattices, Offsets
 from .text import UNKNOWN
 
 Labels = NDArray[np.int8]
@@ -95,7 +96,7 @@ def label(lattices: Lattices, spoken: Spoken, rule: str = "oracle") -> Labels:
         own = score_paths(lattices, one_best(lattices), spoken)
         _label_rivals(
             lattices.arc_offsets, lattices.source, lattices.target, lattices.word, own.alignments.offsets,
-            own.word_arcs, own.alignments.reference, spoken.words, spoken.offsets, labels,
+            own.word_arcs, own.alignments.reference, own.alignments.correct, spoken.words, spoken.offsets, labels,
         )  # fmt: skip
     return labels
 
@@ -103,13 +104,16 @@ def label(lattices: Lattices, spoken: Spoken, rule: str = "oracle") -> Labels:
 @compiled
 def _label_rivals(
     arc_offsets: Offsets, source: Ints, target: Ints, word: Ints, offsets: Offsets, path: Ints,
-    aligned: Ints, spoken: Ints, spoken_offsets: Offsets, labels: Labels,
+    aligned: Ints, correct: Flags, spoken: Ints, spoken_offsets: Offsets, labels: Labels,
 ) -> None:  # fmt: skip
     """The arcs beside each 1-best word (and it itself) that say the reference word it is aligned with."""
     for u in range(len(offsets) - 1):
         first, last = arc_offsets[u], arc_offsets[u + 1]
+        matches = 0
         for place in range(offsets[u], offsets[u + 1]):
-            if aligned[place] < 0:
+            matches += correct[place]
+        for place in range(offsets[u], offsets[u + 1]):
+            if matches == 0 or aligned[place] < 0:
                 continue
             said, own = spoken[spoken_offsets[u] + aligned[place]], first + path[place]
             rival = own
@@ -155,7 +159,12 @@ def _band(lattices: Lattices, spoken: Spoken, said: int) -> tuple[Ints, Ints]:
     position = own.alignments.reference[right]
     before = np.concatenate([[0], position + 1])[np.searchsorted(when, lattices.time - BAND, "right")]
     after = np.concatenate([position, [said]])[np.searchsorted(when, lattices.time + BAND, "left")]
-    low, high = before.astype(np.int32), np.maximum(after, before).astype(np.int32)
+    # Never more than fits: around the line through these words, or straight from start to end where there are none.
+    whole = lattices.time[[0, -1]]
+    centre = np.interp(lattices.time, [whole[0], *when, whole[1]], [0, *(position + 1), said])
+    half = max(1, MAX_CELLS // (2 * len(lattices.time)))
+    low = np.clip(np.maximum(before, centre - half), 0, said).astype(np.int32)
+    high = np.clip(np.minimum(np.maximum(after, before), centre + half), low, said).astype(np.int32)
     low[0], high[-1] = 0, said
     return low, high
 
@@ -219,12 +228,21 @@ def _oracles(
         )
         out, length, node, j = path[offsets[u] :], 0, n1 - n0 - 1, len(said)
         while node > 0:
+            j = max(j, lows[node])
             step = back[row[node] + j - lows[node]]
-            if step == _DELETION:
+            if step == _DELETION and j > lows[node]:
                 j -= 1
+            elif step == _DELETION:  # a band too narrow for any path: any arc that comes here
+                arc = a1 - a0 - 1
+                while target[a0 + arc] != node:
+                    arc -= 1
+                out[length] = arc
+                length += 1
+                node = source[a0 + arc]
+                j = min(max(j, lows[node]), highs[node])
             else:
                 out[length] = step // 2
                 length += 1
                 node, j = source[a0 + step // 2], j - step % 2
-        out[:length] = out[:length][::-1].copy()
+        turn(out, 0, length)
         offsets[u + 1] = offsets[u] + length

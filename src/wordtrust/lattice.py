@@ -297,6 +297,7 @@ class Lattices(Sequence[Lattice]):
     scales: Scales = Scales()
     origin: Origin = Origin()
     facts: Facts = field(default_factory=lambda: Facts.none(0))
+    files: tuple[str, ...] = ()  # [utterances] where they come from more than one file, else `origin` says it
 
     def __post_init__(self) -> None:
         for name in ("extra", "notes"):
@@ -334,7 +335,10 @@ class Lattices(Sequence[Lattice]):
         nodes = slice(self.node_offsets[number], self.node_offsets[number + 1])
         arcs = slice(self.arc_offsets[number], self.arc_offsets[number + 1])
         notes = {name: values[number] for name, values in self.notes.items()}
-        return Lattice(utt=self.utts[number], notes=notes, **self._part(nodes, arcs, slice(number, number + 1)))
+        part = self._part(nodes, arcs, slice(number, number + 1))
+        if self.files:
+            part["origin"] = replace(self.origin, file=self.files[number])
+        return Lattice(utt=self.utts[number], notes=notes, **part)
 
     def _slice(self, start: int, stop: int, step: int) -> Lattices:
         if step != 1:
@@ -347,6 +351,7 @@ class Lattices(Sequence[Lattice]):
             node_offsets=node_offsets - node_offsets[0],
             arc_offsets=arc_offsets - arc_offsets[0],
             notes={name: values[start:stop] for name, values in self.notes.items()},
+            files=self.files[start:stop],
             **self._part(nodes, arcs, slice(start, stop)),
         )
 
@@ -386,6 +391,7 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
     return replace(
         parts[0],
         utts=tuple(utt for part in parts for utt in part.utts),
+        files=_joined_files(parts),
         node_offsets=_joined_offsets([part.node_offsets for part in parts]),
         arc_offsets=_joined_offsets([part.arc_offsets for part in parts]),
         time=np.concatenate([part.time for part in parts]),
@@ -394,6 +400,12 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         facts=Facts(*(np.concatenate([getattr(f, n) for f in facts]) for n in Facts.__slots__)),
         **arcs_of,
     )
+
+
+def _joined_files(parts: Sequence[Lattices]) -> tuple[str, ...]:
+    if len({part.origin.file for part in parts}) == 1 and not any(part.files for part in parts):
+        return ()
+    return tuple(file for part in parts for file in part.files or (part.origin.file,) * len(part))
 
 
 def _empty() -> Lattices:

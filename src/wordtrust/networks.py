@@ -22,12 +22,14 @@ from .decode import Paths, best_paths
 from .hwcn import TOLERANCE, build
 from .labels import Spoken, label
 from .lattice import Lattices
+from .posterior import prune
 from .references import Reference
 from .scores import log_scores
 from .tune import Tuned
 from .wcn import consensus
 
-LABEL, ONE_BEST_LABEL = "label", "label_one_best"  # on arcs: 1 right, 0 wrong, -1 silence
+# On arcs: 1 right, 0 wrong, -1 silence. By both rules, and by the one that was asked for.
+LABEL, ORACLE_LABEL, ONE_BEST_LABEL = "label", "label_oracle", "label_one_best"
 REFERENCE, SPEAKER = "reference", "speaker"  # on utterances: normalised words; who spoke, or the utterance
 SHARD_BYTES = 1 << 24  # of arrays, about a thousand utterances: what an interrupt may cost
 TUNED_ONE_BEST, TUNED_MBR = "tuned_one_best", "tuned_mbr"  # words of decoding with tuned scales
@@ -41,12 +43,19 @@ class BuildOptions:
     push: bool = True
     tuned: Tuned | None = None
     references: Mapping[str, Reference] | None = None
-    labels: str = "oracle"  # the rule of the column `label`; the paper's are always there too
+    labels: str = "oracle"  # the rule of the column `label`; those of both rules are there as well
+    beam: float | None = None  # prune lattices first: arcs on no path within this of the best
+
+    def about(self) -> dict[str, object]:
+        """What figures about these networks should be told with."""
+        return {"tolerance": self.tolerance, "push": self.push, "labels": self.labels, "beam": self.beam}
 
 
 def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
     """The networks of a batch, labelled where references are given."""
     scales = options.tuned.posterior if options.tuned else None
+    if options.beam is not None:
+        lattices = prune(lattices, beam=options.beam, scales=scales)
     networks = build(lattices, tolerance=options.tolerance, scales=scales, push=options.push).lattices
     notes, extra = dict(networks.notes), dict(networks.extra)
     if options.tuned:
@@ -57,8 +66,9 @@ def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
         notes[REFERENCE] = tuple(" ".join(each.words) for each in known)
         notes[SPEAKER] = tuple(each.speaker_or_utt for each in known)
         spoken = Spoken.of([each.words for each in known], networks)
-        extra[LABEL] = label(networks, spoken, options.labels).astype(np.float32)
+        extra[ORACLE_LABEL] = label(networks, spoken, "oracle").astype(np.float32)
         extra[ONE_BEST_LABEL] = label(networks, spoken, "one-best").astype(np.float32)
+        extra[LABEL] = extra[ORACLE_LABEL if options.labels == "oracle" else ONE_BEST_LABEL]
     return replace(networks, notes=notes, extra=extra)
 
 
@@ -82,15 +92,17 @@ def build_store(
 ) -> Counts:
     """Build networks into a store, `jobs` batches at a time; gives what is in it.
 
-    Interrupted or killed, it goes on after the last finished shard when it is called with the same options and `key`
-    (which should name the input).
+    With a `key` that names the input and all that is in it, an interrupted or killed build goes on after its last
+    finished shard when it is called with the same options and key.
     """
     from .formats.store_write import StoreWriter
 
-    named = (options.tolerance, options.push, options.tuned, options.labels, options.references is not None)
-    resume = sha256(repr((__version__, named, list(key))).encode()).hexdigest()[:16]
-    with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES) as store:
-        done = Counts(utterances=store.resumed)
+    key = list(key)
+    said = sorted((utt, each.words) for utt, each in (options.references or {}).items())
+    named = (__version__, options.about(), options.tuned, said, key)
+    resume = sha256(repr(named).encode()).hexdigest()[:16] if key else None
+    with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.about()) as store:
+        done = Counts(utterances=store.resumed, nodes=store.resumed_nodes, arcs=store.resumed_arcs)
         for networks in _parallel(_after(batches, store.resumed), options, jobs or os.cpu_count() or 1):
             store.add(networks)
             done += count(networks)

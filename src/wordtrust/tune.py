@@ -31,7 +31,7 @@ from .references import Reference
 from .scores import LENGTH, log_scores, only_posteriors
 from .wcn import consensus
 
-RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0)  # of acoustic to transition
+RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0)  # times the given ratio
 PENALTIES = tuple(round(-3 + 0.5 * step, 1) for step in range(15))  # -3 to 4
 EXPONENTS = tuple(round(0.1 * step, 1) for step in range(13))  # 0 to 1.2
 OVERALL = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0)
@@ -98,6 +98,8 @@ def tune(
         raise OptionError("there is nothing to tune on: no reference words")
     _require_scores(parts)
     given = parts[0].lattices.scales
+    if any(part.lattices.scales != given for part in parts):
+        raise OptionError("these lattices come with different scales; tune those of one recognizer at a time")
     tell("1-best: ratio and word penalty")
     best, best_errors = _fewest_errors(parts, given, list(_grid(parts, given)))
     tell("posteriors: overall scale")
@@ -133,12 +135,15 @@ def _grid(parts: Sequence[_Part], given: Scales) -> Iterator[Scales]:
     """The settings to try: lattices by ratio and penalty, N-best lists by length exponent and word bonus."""
     both = all(p.lattices.acoustic is not None and p.lattices.transition is not None for p in parts)
     lengths = all(LENGTH in part.lattices.extra for part in parts)
+    yield given
     if both:
+        size = abs(given.transition) or 1.0
         for ratio, penalty in product(RATIOS, PENALTIES):
-            yield replace(given, acoustic=ratio * given.transition, word_penalty=penalty)
+            acoustic = ratio * (given.acoustic or given.transition)
+            yield replace(given, acoustic=acoustic, word_penalty=given.word_penalty + penalty * size)
     else:
         for exponent, bonus in product(EXPONENTS if lengths else (0.0,), _bonuses()):
-            yield replace(given, length_exponent=exponent, word_penalty=bonus)
+            yield replace(given, length_exponent=exponent, word_penalty=given.word_penalty + bonus)
 
 
 def _bonuses() -> Iterator[float]:
@@ -153,10 +158,10 @@ def _fewest_errors(parts: Sequence[_Part], given: Scales, grid: Sequence[Scales]
 
 
 def _distance(scales: Scales, given: Scales) -> float:
-    ratio = np.log(scales.acoustic / scales.transition) - np.log(given.acoustic / given.transition)
+    size = abs(given.transition) or 1.0
     return float(
-        abs(ratio)
-        + abs(scales.word_penalty - given.word_penalty)
+        abs(scales.acoustic - given.acoustic) / (abs(given.acoustic) or 1.0)
+        + abs(scales.word_penalty - given.word_penalty) / size
         + abs(scales.length_exponent - given.length_exponent)
     )
 

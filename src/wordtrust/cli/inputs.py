@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InputError
+from ..errors import InputError, UnknownFormat
 
 if TYPE_CHECKING:
     from ..formats.base import ReadOptions
@@ -47,7 +47,8 @@ class Inputs:
 
 
 def _tell_skipped(error: InputError) -> None:
-    click.echo(f"wordtrust: skipped: {error}", err=True)
+    known = isinstance(error, UnknownFormat)  # the list of all formats would come with every file
+    click.echo(f"wordtrust: skipped: {f'{error.file}: {error.found}' if known else error}", err=True)
 
 
 def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
@@ -97,4 +98,8 @@ def announce_compilation() -> None:
     """Tell a person why the first command after an installation takes a while."""
     from ..jit import tell_before_compiling
 
-    tell_before_compiling(lambda: click.echo("wordtrust: compiling for this machine, once (some 10 s) ...", err=True))
+    tell_before_compiling(_tell_compiling)
+
+
+def _tell_compiling() -> None:
+    click.echo("wordtrust: compiling for this machine, once (10 to 20 s) ...", err=True)

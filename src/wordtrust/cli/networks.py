@@ -27,6 +27,8 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
 
     references = load_references(ref)
     assert references is not None
+    if not out.resolve().parent.is_dir():
+        raise OptionError(f"{out}: there is no folder {out.resolve().parent}")
     tuned = choose(list(inputs.batches("reading", references)), references, tell=_tell)
     tuned.save(out)
     if as_json:
@@ -43,12 +45,26 @@ def _tell(stage: str) -> None:
 @lattice_inputs
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The store to write.")
 @reference_option
-@click.option("--labels", type=click.Choice(["oracle", "one-best"]), default="oracle", show_default=True)
+@click.option(
+    "--labels",
+    type=click.Choice(["oracle", "one-best"]),
+    default="oracle",
+    show_default=True,
+    help="Which words count as right: those of the path with the fewest errors, or the paper's rule.",
+)
 @click.option("--scales", type=click.Path(path_type=Path), help="What `wordtrust tune` wrote.")
 @click.option("--tolerance", type=float, default=0.1, show_default=True, help="Seconds within which nodes merge.")
+@click.option("--beam", type=click.FloatRange(min=0), help="Prune arcs on no path within this of the best one.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Batches worked on at once [as many as there are cores].")
 def build(
-    inputs: Inputs, out: Path, ref: Path | None, labels: str, scales: Path | None, tolerance: float, jobs: int | None
+    inputs: Inputs,
+    out: Path,
+    ref: Path | None,
+    labels: str,
+    scales: Path | None,
+    tolerance: float,
+    beam: float | None,
+    jobs: int | None,
 ) -> None:
     """Turn LATTICES into word networks (HWCNs), labelled where references are given.
 
@@ -66,6 +82,7 @@ def build(
         tuned=None if scales is None else Tuned.load(scales),
         references=references,
         labels=labels,
+        beam=beam,
     )
     done = build_store(inputs.batches("building", references), out, options, jobs=jobs, key=_key(inputs, ref, scales))
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")
@@ -73,14 +90,22 @@ def build(
 
 def _key(inputs: Inputs, *files: Path | None) -> list[str]:
     """What a build depends on besides its options: another input must not go on where this one was."""
-    named = [Path(path) for path in inputs.paths] + [file for file in files if file]
-    stats = [(file, file.stat()) for file in named if file.exists()]
-    return [f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in stats] + [repr(inputs)]
+    from ..formats.inputs import side_files
+
+    named = [file for path in inputs.paths for file in side_files(path)]
+    named += [file for file in (*files, inputs.options.words) if file and file.is_file()]
+    return [repr(inputs), *(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in named)]
 
 
 @click.command()
 @click.argument("store", nargs=-1, required=True, metavar="STORE...")
-@click.option("--criterion", type=click.Choice(["mean", "mean-silence", "gain"]), default="mean", show_default=True)
+@click.option(
+    "--criterion",
+    type=click.Choice(["mean", "mean-silence", "gain"]),
+    default="mean",
+    show_default=True,
+    help="How the best-confidence words are chosen (docs/networks.md).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def evaluate(store: tuple[str, ...], criterion: str, *, as_json: bool) -> None:
     """Measure the words and confidences of networks made with references, posteriors as confidence.
@@ -90,9 +115,11 @@ def evaluate(store: tuple[str, ...], criterion: str, *, as_json: bool) -> None:
     """
     from ..evaluate import evaluate as measure
     from ..formats import stream
+    from ..progress import byte_progress
     from ..tables import print_evaluation
 
-    found = measure(stream(store), criterion)
+    with byte_progress("evaluating", store):
+        found = measure(stream(store), criterion)
     if not found.utterances:
         raise OptionError("no utterances found")
     if as_json:

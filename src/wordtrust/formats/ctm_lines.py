@@ -70,11 +70,9 @@ def utterances(stream: Stream, tokens: Tokens, problems: Problems) -> dict[Key, 
     found: dict[Key, Utterance] = {}
     ids: dict[bytes, int] = {}
     for number, line in stream.lines():
-        fields = line.split()
+        fields = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
         if not fields or fields[0].startswith(b";;"):
             continue
-        if number == 1:
-            fields[0] = fields[0].removeprefix(b"\xef\xbb\xbf")
         if len(fields) < 2:
             raise _not_a_row(fields).at(file=stream.name, place=f"line {number}")
         key = (fields[0], fields[1])

@@ -185,6 +185,16 @@ def streams(
                 problems.report(error)
 
 
+def side_files(given: str | Path) -> list[Path]:
+    """The files that a path, folder or pattern stands for, with what lies beside them and says how to read them."""
+    try:
+        found = [file for path in _files(given) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    except InputError:
+        return []
+    beside = {file.parent / name for file in found for name in _SIDE_FILES}
+    return [*found, *sorted(file for file in beside if file.is_file())]
+
+
 def _files(given: str | Path) -> list[Path]:
     path = Path(given)
     if path.is_dir():

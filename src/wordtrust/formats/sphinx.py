@@ -80,7 +80,7 @@ def _parse(stream: Stream, options: ReadOptions) -> _Draft:
         if draft.ended:
             break
         if max(len(draft.ends), len(draft.words)) > options.max_arcs:
-            raise options.too_many_arcs(len(draft.ends), place=f"line {number}")
+            raise options.too_many_arcs(max(len(draft.ends), len(draft.words)), place=f"line {number}")
     return draft
 
 

@@ -104,6 +104,7 @@ class StoreInfo:
     times: set[str] = field(default_factory=set)
     formats: set[str] = field(default_factory=set)
     files: dict[str, None] = field(default_factory=dict)  # in the order in which they came
+    network: dict[str, object] | None = None  # how networks were built: tolerance, labels, pruning
 
     def dumps(self, wordtrust: str) -> str:
         """The text of store.json; `wordtrust` is the version that writes it."""
@@ -128,6 +129,7 @@ class StoreInfo:
                 "files": list(self.files)[:_NAMED_FILES],
                 "number_of_files": len(self.files),
             },
+            **({} if self.network is None else {"network": self.network}),
             "shards": shards,
         }
         return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
@@ -148,6 +150,7 @@ def read_info(file: Path) -> StoreInfo:
             shards=_shards(found, file),
             scales={Scales(**scales) for scales in found["scales"]},
             picked=bool(found["picked"]),
+            network=found.get("network"),
             formats=set(found["from"]["formats"]),
             files=dict.fromkeys(found["from"]["files"]),
             **names,

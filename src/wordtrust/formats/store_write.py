@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -58,13 +58,14 @@ class StoreWriter:
         group_arcs: int = GROUP_ARCS,
         shard_bytes: int = SHARD_BYTES,
         resume: str | None = None,
+        network: Mapping[str, object] | None = None,
     ) -> None:
         self._name = str(path)
         self._path = Path(path).resolve()
         self._resume = resume
         self._draft = self._path.with_name(f".{self._path.name}.{resume or secrets.token_hex(4)}.part")
         self._group_arcs, self._shard_bytes = group_arcs, shard_bytes
-        self._info = layout.StoreInfo(recognizer)
+        self._info = layout.StoreInfo(recognizer, network=None if network is None else dict(network))
         self._parts: list[Lattices] = []
         self._arcs = 0
         self._shard: _ShardWriter | None = None
@@ -83,6 +84,16 @@ class StoreWriter:
     def resumed(self) -> int:
         """How many utterances are in finished shards."""
         return sum(shard.utterances for shard in self._info.shards)
+
+    @property
+    def resumed_nodes(self) -> int:
+        """How many nodes are in finished shards."""
+        return sum(shard.nodes for shard in self._info.shards)
+
+    @property
+    def resumed_arcs(self) -> int:
+        """How many arcs are in finished shards."""
+        return sum(shard.arcs for shard in self._info.shards)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
