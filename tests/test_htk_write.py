@@ -64,7 +64,7 @@ def test_names_and_scales_round_trip(tmp_path: Path, lattice: Lattice, name: str
 
 
 @pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "/root/x", "a\nVERSION=1.0\nb", "data/foo.wav", " x ", '"', "I=0", "#"]
+    "name", ["../../etc/passwd", "/var/x", "a\nVERSION=1.0\nb", "data/foo.wav", " x ", '"', "I=0", "#"]
 )
 def test_names_stay_inside_the_file(tmp_path: Path, name: str) -> None:
     (lattice,) = [assembled(name, time=[0, 1], ends=[(0, 1)], tokens=["word"])]

@@ -98,8 +98,16 @@ def announce_compilation() -> None:
     """Tell a person why the first command after an installation takes a while."""
     from ..jit import tell_before_compiling
 
-    tell_before_compiling(_tell_compiling)
+    verb = click.get_current_context().command.name
+    tell_before_compiling(_tell_and_warm if verb in ("build", "tune") else _tell_compiling)
 
 
 def _tell_compiling() -> None:
     click.echo("wordtrust: compiling for this machine, once (10 to 20 s) ...", err=True)
+
+
+def _tell_and_warm() -> None:
+    from .. import warm
+
+    _tell_compiling()
+    warm.start()

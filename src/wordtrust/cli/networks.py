@@ -22,6 +22,7 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     \b
     Example: wordtrust tune dev.ark.gz --ref ref.tsv --out scales.json
     """
+    from .. import warm
     from ..tables import print_tuned
     from ..tune import tune as choose
 
@@ -29,7 +30,7 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     assert references is not None
     if not out.resolve().parent.is_dir():
         raise OptionError(f"{out}: there is no folder {out.resolve().parent}")
-    tuned = choose(list(inputs.batches("reading", references)), references, tell=_tell)
+    tuned = choose(list(warm.after(inputs.batches("reading", references))), references, tell=_tell)
     tuned.save(out)
     if as_json:
         click.echo(out.read_text("utf-8"), nl=False)
@@ -73,6 +74,7 @@ def build(
     \b
     Example: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks
     """
+    from .. import warm
     from ..networks import BuildOptions, build_store
     from ..tune import Tuned
 
@@ -84,7 +86,8 @@ def build(
         labels=labels,
         beam=beam,
     )
-    done = build_store(inputs.batches("building", references), out, options, jobs=jobs, key=_key(inputs, ref, scales))
+    batches = warm.after(inputs.batches("building", references))
+    done = build_store(batches, out, options, jobs=jobs, key=_key(inputs, ref, scales))
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")
 
 
