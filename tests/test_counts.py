@@ -44,6 +44,8 @@ def test_real_files(name: str) -> None:
 @given(st.lists(lattices(score_sets=(("acoustic",),)), min_size=1, max_size=4))
 def test_counts_add_up(parts: list[Lattice]) -> None:
     whole, added = count(batch_of(*parts)), total(count(part.batch()) for part in parts)
-    assert whole.to_dict() == pytest.approx(added.to_dict())
+    for name, value in whole.to_dict().items():
+        other = added.to_dict()[name]
+        assert other == (value if isinstance(value, dict) else pytest.approx(value, abs=0.002)), name
     assert whole.words == sum(len([arc for arc in part.one_best() if part.word[arc]]) for part in parts)
     assert whole.word_arcs == sum(sum(map(bool, part.words)) for part in parts)
