@@ -103,7 +103,7 @@ def announce_compilation() -> None:
 
 
 def _tell_compiling() -> None:
-    click.echo("wordtrust: compiling for this machine, once (10 to 20 s) ...", err=True)
+    click.echo("wordtrust: compiling for this machine, once (about 20 s) ...", err=True)
 
 
 def _tell_and_warm() -> None:
