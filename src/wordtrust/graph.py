@@ -128,6 +128,26 @@ def _sweep(start: int, end: int, target: Ints, first: Offsets, order: Offsets, s
 
 
 @compiled
+def _sort_by_time(nodes: Offsets, other: Offsets, time: Times) -> Offsets:
+    """Stable merge sort, runs of doubling length; `other` is room for it (numba's own takes seconds to compile)."""
+    width, count = 1, len(nodes)
+    while width < count:
+        for start in range(0, count, 2 * width):
+            middle, end = min(start + width, count), min(start + 2 * width, count)
+            a, b = start, middle
+            for place in range(start, end):
+                if a < middle and (b >= end or time[nodes[a]] <= time[nodes[b]]):
+                    other[place] = nodes[a]
+                    a += 1
+                else:
+                    other[place] = nodes[b]
+                    b += 1
+        nodes, other = other, nodes
+        width *= 2
+    return nodes
+
+
+@compiled
 def _order_nodes(time: Times, level: Ints, seen: Ints, kept: int) -> Offsets:
     """Kept nodes by time, then level, then number. Both never fall along an arc, so this is topological."""
     nodes, by_level, highest = np.empty(kept, np.int64), np.empty(kept, np.int64), 0
@@ -151,7 +171,7 @@ def _order_nodes(time: Times, level: Ints, seen: Ints, kept: int) -> Offsets:
         depth = level[nodes[place]]
         by_level[first[depth]] = nodes[place]
         first[depth] += 1
-    return by_level[np.argsort(time[by_level], kind="mergesort")]
+    return _sort_by_time(by_level, nodes, time)
 
 
 @compiled
