@@ -34,8 +34,7 @@ def after(items: Iterable[T]) -> Iterator[T]:
 
 
 def compile_all() -> None:
-    """Take a tiny lattice through all that is done with networks."""
-    from .evaluate import evaluate
+    """Take a tiny lattice through all that `build` does."""
     from .lattice import Facts, Lattices, Scales, Vocabulary
     from .networks import BuildOptions, build_networks
     from .references import Reference
@@ -50,7 +49,7 @@ def compile_all() -> None:
     )  # fmt: skip
     tuned = Tuned(Scales(), Scales(), Scales(), {})
     references = {"u": Reference("u", "a b", ("a", "b"))}
-    evaluate([build_networks(lattices, BuildOptions(tuned=tuned, references=references))])
+    build_networks(lattices, BuildOptions(tuned=tuned, references=references))
 
 
 if __name__ == "__main__":
