@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .jit import compiled
+from .jit import compiled, inner
 from .lattice import Flags, Ints, Offsets
 from .text import UNKNOWN
 
@@ -141,7 +141,7 @@ def _check_sizes(reference_words: Offsets, hypothesis_words: Offsets) -> None:
         )
 
 
-@compiled
+@inner
 def _fill(reference: Ints, hypothesis: Ints, unknown: int, first: int, last: int, cost: Offsets,
           steps: Steps, keep: bool) -> None:  # fmt: skip
     """Turn the costs of aligning what follows reference word `last` into those of what follows `first`.
@@ -170,7 +170,7 @@ def _fill(reference: Ints, hypothesis: Ints, unknown: int, first: int, last: int
                 steps[row + j] = step
 
 
-@compiled
+@inner
 def _walk(reference: Ints, hypothesis: Ints, unknown: int, first: int, last: int, j: int,
           steps: Steps, aligned: Ints, correct: Flags, counts: Ints) -> int:  # fmt: skip
     """Follow the best steps from reference word `first` and hypothesis word `j` to `last`; gives the new `j`."""
@@ -190,7 +190,7 @@ def _walk(reference: Ints, hypothesis: Ints, unknown: int, first: int, last: int
     return j
 
 
-@compiled
+@inner
 def _align_one(reference: Ints, hypothesis: Ints, unknown: int, block: int,
                aligned: Ints, correct: Flags, counts: Ints) -> None:  # fmt: skip
     """Rows of the table in groups: one backward pass keeps the costs between groups, a second one the steps.
@@ -203,9 +203,12 @@ def _align_one(reference: Ints, hypothesis: Ints, unknown: int, block: int,
     groups = (length + rows - 1) // rows if rows else 0
     steps = np.empty(min(rows, length) * (words + 1), np.uint8)
     between = np.empty((max(1, groups), words + 1), np.int64)
-    cost = np.arange(words, -1, -1) * _ERROR  # nothing left of the reference: insertions
+    cost = np.empty(words + 1, np.int64)
+    for j in range(words + 1):
+        cost[j] = (words - j) * _ERROR  # nothing left of the reference: insertions
     for group in range(groups - 1, -1, -1):
-        between[group] = cost
+        for j in range(words + 1):  # numba takes seconds to compile the assignment of an array to a slice
+            between[group, j] = cost[j]
         if group:
             _fill(reference, hypothesis, unknown, group * rows, min(length, (group + 1) * rows), cost, steps, False)
     j = 0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .decode import Paths
-from .jit import compiled
+from .jit import compiled, inner
 from .lattice import Ints, Lattices, Offsets, Times
 
 Reals = NDArray[np.float64]
@@ -29,7 +29,7 @@ def word_confidence(lattices: Lattices, confidence: NDArray[np.floating], paths:
     return np.minimum(shown, 1.0)
 
 
-@compiled
+@inner
 def _same_words(word: Ints, start: Times, end: Times, arc: int, first: int, last: int, found: Offsets) -> int:
     """Which arcs from `first` on say the word of `arc` while it is said; `start` never falls."""
     count = 0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import OptionError
-from .jit import compiled
+from .jit import compiled, inner
 from .lattice import Floats, Ints, Lattices, Offsets
 from .scores import Reals, log_scores
 
@@ -34,7 +34,7 @@ class Paths:
     arcs: Ints
 
 
-@compiled
+@inner
 def turn(path: Ints, start: int, length: int) -> None:
     """Put a part of `path` the other way round (slices with steps take seconds to compile)."""
     for place in range(length // 2):
@@ -109,7 +109,7 @@ def best_confidence(
     return Paths(offsets, path[: offsets[-1]])
 
 
-@compiled
+@inner
 def _best_sums(
     source: Ints, target: Ints, score: Reals, counts: NDArray[np.bool_], tie: Reals,
     best: Reals, ties: Reals, back: Ints,
@@ -132,7 +132,7 @@ def _best_sums(
                 best[to, t], ties[to, t], back[to, t] = total, second, 2 * arc + row
 
 
-@compiled
+@inner
 def _trace(source: Ints, back: Ints, row: int, node: int, path: Ints) -> int:
     """Write the path that ends in (row, node), first arc first; gives its length."""
     length = 0

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import compiled
+from .jit import compiled, inner
 from .lattice import Ints, Offsets, Times
 
 OK, EMPTY, DANGLING, BAD_TIME, BACKWARDS, NO_PATH, CYCLE = range(7)
 
 
-@compiled
+@inner
 def _by_key(key: Ints, size: int, first: Offsets, order: Offsets) -> None:
     """Counting sort: `order` lists the positions of `key` by value, first[k] is where value k starts."""
     first[: size + 1] = 0
@@ -30,7 +30,7 @@ def _by_key(key: Ints, size: int, first: Offsets, order: Offsets) -> None:
     first[0] = 0
 
 
-@compiled
+@inner
 def _reach(begin: int, other: Ints, first: Offsets, order: Offsets, seen: Ints, bit: int, stack: Offsets) -> None:
     """Mark with `bit` every node that can be reached from `begin` along arcs listed by `first` and `order`."""
     stack[0] = begin
@@ -47,7 +47,7 @@ def _reach(begin: int, other: Ints, first: Offsets, order: Offsets, seen: Ints, 
                 top += 1
 
 
-@compiled
+@inner
 def _levels(start: int, source: Ints, target: Ints, first: Offsets, order: Offsets, seen: Ints,
             waiting: Ints, level: Ints, queue: Offsets) -> int:  # fmt: skip
     """Longest distance of each kept node from `start` in arcs; gives how many nodes it could order."""
@@ -72,7 +72,7 @@ def _levels(start: int, source: Ints, target: Ints, first: Offsets, order: Offse
     return done
 
 
-@compiled
+@inner
 def _check(nodes: int, start: int, end: int, time: Times, source: Ints, target: Ints) -> tuple[int, int]:
     if nodes == 0 or len(source) == 0:
         return EMPTY, 0
@@ -87,7 +87,7 @@ def _check(nodes: int, start: int, end: int, time: Times, source: Ints, target: 
     return OK, 0
 
 
-@compiled
+@inner
 def _sweep(start: int, end: int, target: Ints, first: Offsets, order: Offsets, seen: Ints, waiting: Ints,
            level: Ints, queue: Offsets) -> bool:  # fmt: skip
     """What `_reach` (both ways) and `_levels` find, in two passes; False, and nothing of use, if there is a cycle.
@@ -127,7 +127,7 @@ def _sweep(start: int, end: int, target: Ints, first: Offsets, order: Offsets, s
     return done == nodes
 
 
-@compiled
+@inner
 def _sort_by_time(nodes: Offsets, other: Offsets, time: Times) -> Offsets:
     """Stable merge sort, runs of doubling length; `other` is room for it (numba's own takes seconds to compile)."""
     width, count = 1, len(nodes)
@@ -147,7 +147,7 @@ def _sort_by_time(nodes: Offsets, other: Offsets, time: Times) -> Offsets:
     return nodes
 
 
-@compiled
+@inner
 def _order_nodes(time: Times, level: Ints, seen: Ints, kept: int) -> Offsets:
     """Kept nodes by time, then level, then number. Both never fall along an arc, so this is topological."""
     nodes, by_level, highest = np.empty(kept, np.int64), np.empty(kept, np.int64), 0
@@ -174,7 +174,7 @@ def _order_nodes(time: Times, level: Ints, seen: Ints, kept: int) -> Offsets:
     return _sort_by_time(by_level, nodes, time)
 
 
-@compiled
+@inner
 def _one(start: int, end: int, time: Times, source: Ints, target: Ints, new_time: Times,
          permutation: Offsets, new_source: Ints, new_target: Ints) -> tuple[int, int, int, int]:  # fmt: skip
     """Check and order one lattice. Gives a status, what it is about, and the nodes and arcs that are kept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import compiled
+from .jit import compiled, inner
 from .lattice import Flags, Ints, Offsets, Times
 from .posterior import Numbers
 from .scores import Reals
@@ -162,7 +162,7 @@ def log_sums(group: Ints, values: Reals, total: Reals) -> None:
         total[number] = top[number] + np.log(part[number])
 
 
-@compiled
+@inner
 def _add_term(top: Reals, total: Reals, place: int, term: float) -> None:
     """Add exp(term) to a sum that is kept as exp(top) * total, with `top` its largest term."""
     if term > top[place]:

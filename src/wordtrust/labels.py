@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .align import Alignments, align_numbers
 from .decode import Paths, one_best, turn
 from .errors import OptionError
-from .jit import compiled
+from .jit import compiled, inner
 from .lattice import Flags, Ints, Lattices, Offsets
 from .text import UNKNOWN
 
@@ -131,7 +131,10 @@ def oracle_paths(lattices: Lattices, spoken: Spoken) -> Paths:
     Exact, but for utterances of thousands of words: there a node is only compared with what the 1-best has been
     aligned with within ten seconds of it.
     """
-    worth = lattices.posterior if lattices.posterior is not None else np.ones(len(lattices.word), np.float32)
+    worth = lattices.posterior
+    if worth is None:
+        worth = np.ones(len(lattices.word), np.float32)
+        worth.flags.writeable = False  # as posteriors are, or the kernel would be compiled twice
     path, offsets = np.empty(max(1, len(lattices.time)), np.int32), np.zeros(len(lattices) + 1, np.int64)
     low, high = _windows(lattices, spoken)
     _oracles(
@@ -169,7 +172,7 @@ def _band(lattices: Lattices, spoken: Spoken, said: int) -> tuple[Ints, Ints]:
     return low, high
 
 
-@compiled
+@inner
 def _offer(cost: Ints, gain: Worth, back: Ints, place: int, errors: int, worth: float, step: int) -> None:
     """Take a way to a cell if it has fewer errors than the one known, or as many and is worth more."""
     if errors < cost[place] or (errors == cost[place] and worth > gain[place]):
@@ -180,7 +183,7 @@ _MANY = np.int32(1 << 30)
 _DELETION = -1  # in `back`; else 2 * arc, plus 1 if the arc's word stands for a reference word
 
 
-@compiled
+@inner
 def _fill(source: Ints, target: Ints, word: Ints, worth: Worth32, said: Ints, unknown: int,
           low: Ints, high: Ints, row: Offsets, cost: Ints, gain: Worth, back: Ints) -> None:  # fmt: skip
     """Fewest errors from the start to each (node, number of reference words said before it) in the windows."""

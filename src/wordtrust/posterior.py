@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from . import graph
 from .decode import one_best
 from .errors import OptionError
-from .jit import compiled
+from .jit import compiled, inner
 from .lattice import Flags, Floats, Ints, Lattices, Offsets, Scales
 from .scores import Reals, log_scores, only_posteriors
 
@@ -225,7 +225,7 @@ def _shares(first: Numbers, target: Numbers, score: Reals, share: Reals, after: 
         after[node] = top
 
 
-@compiled
+@inner
 def _relative_to_largest(begin: int, end: int, target: Numbers, score: Reals, after: Reals,
                          share: Reals) -> tuple[float, float]:  # fmt: skip
     """The weights of a node's arcs relative to the largest; gives its logarithm and their sum."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .jit import compiled, inlined
+from .jit import compiled, inlined, inner
 from .lattice import Ints, Offsets, Times
 from .scores import Reals
 
@@ -79,7 +79,7 @@ def decode(
     return entries[:written]
 
 
-@compiled
+@inner
 def _one(
     time: Times, source: Ints, target: Ints, word: Ints, part: Reals, path: Ints, window: float, rounds: int,
     seen: Offsets,
@@ -98,7 +98,7 @@ def _one(
     return first, words, arcs, figures, error, taken
 
 
-@compiled
+@inner
 def _spread(time: Times, source: Ints, target: Ints, word: Ints) -> Times:
     """Node times with room for every word; like times they do not fall along an arc."""
     place = time.copy()
@@ -108,7 +108,7 @@ def _spread(time: Times, source: Ints, target: Ints, word: Ints) -> Times:
     return place
 
 
-@compiled
+@inner
 def _path_words(path: Ints, source: Ints, target: Ints, word: Ints, place: Times) -> tuple[Ints, Times]:
     """The words of a path, as positions hold them, and the middle of each word."""
     count = 0
@@ -121,7 +121,7 @@ def _path_words(path: Ints, source: Ints, target: Ints, word: Ints, place: Times
     return said[: 2 * count + 2], middle[:count]
 
 
-@compiled
+@inner
 def _best_words(first: Offsets, words: Ints, figures: Reals) -> tuple[bool, Ints, Times]:
     """The most probable word of every slot, and whether any is new; ties go to the word that is there already."""
     slots = len(first) - 1
@@ -142,7 +142,7 @@ def _best_words(first: Offsets, words: Ints, figures: Reals) -> tuple[bool, Ints
     return changed, said[: 2 * count + 2], middle[:count]
 
 
-@compiled
+@inner
 def _slots(
     time: Times, place: Times, source: Ints, target: Ints, word: Ints, part: Reals, said: Ints, middle: Times,
     window: float, seen: Offsets,
@@ -161,7 +161,7 @@ def _slots(
     return first, words, best, figures, cost - HOMELESS * homeless
 
 
-@compiled
+@inner
 def _windows(place: Times, middle: Times, window: float) -> tuple[Ints, Ints, Offsets]:
     """The fewest and the most positions used up at each node, and where its row of costs starts."""
     nodes = len(place)
@@ -174,7 +174,7 @@ def _windows(place: Times, middle: Times, window: float) -> tuple[Ints, Ints, Of
     return low, high, row
 
 
-@compiled
+@inner
 def _count_up_to(ascending: Times, limit: float) -> int:
     """How many numbers are not over the limit."""
     low, high = 0, len(ascending)
@@ -187,7 +187,7 @@ def _count_up_to(ascending: Times, limit: float) -> int:
     return low
 
 
-@compiled
+@inner
 def _forward(source: Ints, target: Ints, word: Ints, part: Reals, said: Ints, low: Ints, high: Ints, row: Offsets,
              how: Bytes, how_row: Offsets) -> float:  # fmt: skip
     """The expected errors. `how` keeps every arc's choices, from the window of its source to one position past it."""
@@ -225,7 +225,7 @@ def _read_arc(word: int, said: Ints, low: int, high: int, top: int, cost: Reals,
         after[k], how[how_row + k] = least, choice
 
 
-@compiled
+@inner
 def _backward(
     source: Ints, target: Ints, word: Ints, part: Reals, low: Ints, high: Ints, row: Offsets,
     how: Bytes, how_row: Offsets, free: Reals,
@@ -282,7 +282,7 @@ def _drop_beyond(low: int, high: int, top: int, part: float, mass: Reals, row: i
     return moving
 
 
-@compiled
+@inner
 def _drop_the_rest(mass: Reals, runs: Reals, free: Reals) -> None:
     """Drop the positions before the first word of a path, and all of the noted runs."""
     moving = 0.0
@@ -295,7 +295,7 @@ def _drop_the_rest(mass: Reals, runs: Reals, free: Reals) -> None:
         free[q] += moving
 
 
-@compiled
+@inner
 def _grouped(
     taken: Reals, said: Ints, middle: Times, free: Reals, time: Times, place: Times,
     source: Ints, target: Ints, word: Ints, seen: Offsets,
@@ -342,7 +342,7 @@ def _put_in(figures: Reals, entry: int, mass: float, start: float, end: float, p
     figures[entry, PLACE] += weight * (place - figures[entry, PLACE])
 
 
-@compiled
+@inner
 def _by_position(taken: Reals, positions: int) -> tuple[Offsets, Offsets]:
     """The rows in the order of their positions, and where each position's begin."""
     start, order = np.zeros(positions + 3, np.int64), np.empty(len(taken), np.int64)
@@ -357,7 +357,7 @@ def _by_position(taken: Reals, positions: int) -> tuple[Offsets, Offsets]:
     return order, start
 
 
-@compiled
+@inner
 def _sort_by_mass(order: Offsets, words: Ints, figures: Reals, begin: int, end: int) -> None:
     """Entries from `begin` to `end` by falling mass, then by word. A shell sort, as most slots are small."""
     step = (end - begin) // 2
@@ -375,7 +375,7 @@ def _sort_by_mass(order: Offsets, words: Ints, figures: Reals, begin: int, end: 
         step //= 2
 
 
-@compiled
+@inner
 def _doubled(rows: Reals) -> Reals:
     """Room for as many rows again."""
     larger = np.empty((2 * len(rows), rows.shape[1]))

@@ -94,20 +94,31 @@ def load_references(ref: Path | None) -> References | None:
     return None if ref is None else read_references(ref)
 
 
+_STEPS = {  # of every verb that compiles; a helper process begins with the last (see `warm`)
+    "info": ("graph", "paths", "labels"),
+    "convert": ("graph", "paths"),
+    "tune": ("graph", "paths", "labels", "networks", "metrics", "consensus"),
+    "build": ("graph", "networks", "paths", "labels", "network labels", "consensus"),
+    "train": ("paths", "labels"),
+    "score": ("graph", "networks", "paths", "confidence"),
+    "evaluate": ("paths", "confidence", "labels", "metrics"),
+    "demo": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics"),
+}
+_ONLY_WITH = {"labels": "ref", "network labels": "ref", "consensus": "scales"}  # options of info and build
+
+
 def announce_compilation() -> None:
-    """Tell a person why the first command after an installation takes a while."""
+    """Tell a person why the first command after an installation takes a while, and use a second core for it."""
     from ..jit import tell_before_compiling
 
-    verb = click.get_current_context().command.name
-    tell_before_compiling(_tell_and_warm if verb in ("build", "tune") else _tell_compiling)
+    context = click.get_current_context()
+    options, steps = context.params, _STEPS.get(str(context.command.name), ())
+    left_out = {step for step, option in _ONLY_WITH.items() if option in options and not options[option]}
 
+    def tell() -> None:
+        from ..warm import start
 
-def _tell_compiling() -> None:
-    click.echo("wordtrust: compiling for this machine, once (about 20 s) ...", err=True)
+        click.echo("wordtrust: compiling for this machine, once (up to 20 s) ...", err=True)
+        start([step for step in steps if step not in left_out])
 
-
-def _tell_and_warm() -> None:
-    from .. import warm
-
-    _tell_compiling()
-    warm.start()
+    tell_before_compiling(tell)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import compiled
+from ..jit import compiled, inner
 from ..lattice import Flags, Floats, Ints, Offsets
 
 _TRIES = 16  # guesses at how many states there were before a lattice was expanded; the first nearly always fits
@@ -123,7 +123,7 @@ def _own_states(first: Offsets, order: Offsets, target: Ints, word: Ints, frame:
     return states
 
 
-@compiled
+@inner
 def _in_chain(state: int, first: Offsets, order: Offsets, word: Ints, frame: Flags, weighted: Flags,
               final: Flags) -> bool:  # fmt: skip
     """Whether a state looks like one that expanding added: inside a chain, or at the end of a final string."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import compiled, inlined
+from ..jit import compiled, inlined, inner
 from ..lattice import Flags, Ints, Offsets, Times
 from .digits import Bytes, digits
 
@@ -41,7 +41,7 @@ _NEWLINE, _SPACE, _HASH, _DOT, _EQUALS, _TILDE, _BACKSLASH = 10, 32, 35, 46, 61,
 _DOUBLE_QUOTE, _SINGLE_QUOTE, _PLUS, _MINUS, _ZERO, _NINE, _E = 34, 39, 43, 45, 48, 57, 101
 
 
-@compiled
+@inner
 def _fail(count: Offsets, status: int, start: int, end: int, field: int) -> None:
     if count[STATUS] == OK:
         count[STATUS], count[FROM], count[TO], count[FIELD] = status, start, end, field
@@ -113,7 +113,7 @@ def _number(data: Bytes, start: int) -> tuple[int, int, float]:
     return end, EXACT if scale else WHOLE, -value if negative else value
 
 
-@compiled
+@inner
 def _any_number(data: Bytes, start: int) -> tuple[int, int, float]:
     """The same for numbers in any spelling, digit by digit."""
     place, mantissa = start, 0
@@ -142,7 +142,7 @@ def _any_number(data: Bytes, start: int) -> tuple[int, int, float]:
     return place, EXACT if scale else WHOLE, -value if data[start] == _MINUS else value
 
 
-@compiled
+@inner
 def _power(data: Bytes, place: int) -> tuple[int, int]:
     """Read the digits of an exponent: where they end (-1: there are none), and the power of ten."""
     down = data[place] == _MINUS
@@ -188,7 +188,7 @@ def _store(kind: int, begin: int, filled: int, field: Offsets, number: Times, wh
                 _store_late(kind, row, slot, field, late, count)
 
 
-@compiled
+@inner
 def _store_late(kind: int, row: int, slot: int, field: Offsets, late: Offsets, count: Offsets) -> None:
     """Note a number that has too many digits for the fast way."""
     place = count[N_LATE]
@@ -284,7 +284,7 @@ def number_labels(data: Bytes, spans: Offsets, number: Ints, example: Offsets) -
     return known
 
 
-@compiled
+@inner
 def _same(data: Bytes, start: int, end: int, other_start: int, other_end: int) -> bool:
     if end - start != other_end - other_start:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import compiled
+from ..jit import compiled, inner
 from ..lattice import Floats, Ints, Offsets, Times
 
 OK, EMPTY, DANGLING, FAR_APART, NO_FINAL, TWO_TIMES = range(6)
@@ -35,7 +35,7 @@ def check_states(states: int, known_states: int, lines: int, target: Ints) -> in
     return DANGLING if states > known_states else OK
 
 
-@compiled
+@inner
 def _number_states(source: Ints, target: Ints, final_state: Ints, start: int, number: Ints) -> int:
     """Number the states that occur, without gaps and in their order; gives how many they are."""
     number[:] = 0
@@ -53,7 +53,7 @@ def _number_states(source: Ints, target: Ints, final_state: Ints, start: int, nu
     return count
 
 
-@compiled
+@inner
 def _state_of(node: int, number: Ints) -> int:
     """The state that has a number, or -1."""
     for state in range(len(number)):
@@ -62,13 +62,13 @@ def _state_of(node: int, number: Ints) -> int:
     return -1
 
 
-@compiled
+@inner
 def _is_zero(graph: float, acoustic: float) -> bool:
     """Whether a weight is the semiring's zero: an arc that no path can take, a state that is not final."""
     return bool(graph == np.inf and acoustic == np.inf)
 
 
-@compiled
+@inner
 def _end_state(source: Ints, final_state: Ints, final_frames: Ints, final_graph: Floats,
                final_acoustic: Floats) -> tuple[int, int]:  # fmt: skip
     """How many states are final, and the one that is the end as it stands, or -1."""
@@ -85,7 +85,7 @@ def _end_state(source: Ints, final_state: Ints, final_frames: Ints, final_graph:
     return count, int(final_state[last])
 
 
-@compiled
+@inner
 def _frame_times(start: int, source: Ints, target: Ints, frames: Ints, time: Times) -> tuple[int, int]:
     """Count frames from the start to every node into `time`; nodes that cannot be reached have time 0.
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..jit import compiled, inlined
+from ..jit import compiled, inlined, inner
 from ..lattice import Floats, Ints, Offsets
 from .digits import Bytes, decimal, digits, joined, short_decimal, short_number
 
@@ -160,7 +160,7 @@ def _line(data: Bytes, at: int) -> Line:
     return line
 
 
-@compiled
+@inner
 def _plain_arcs(data: Bytes, at: int, size: int, arcs: Ints, costs: Floats, arc: int) -> tuple[int, int]:
     """Read arcs of a CompactLattice in the usual spelling, until a line is anything else; most lines pass here.
 
@@ -241,7 +241,10 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
         elif not inside:
             inside, bad, plain, kind, odd_before = True, False, True, UNDECIDED, odd_count
             utt += 1
-            utts[utt] = (at, at, number, arc, final, -1, UNDECIDED, -1, 0)
+            # One by one: a whole row at once takes numba seconds to compile.
+            utts[utt, KEY], utts[utt, KEY_END], utts[utt, LINE] = at, at, number
+            utts[utt, ARCS], utts[utt, FINALS], utts[utt, START] = arc, final, -1
+            utts[utt, KIND], utts[utt, BAD_AT], utts[utt, BAD_LINE] = UNDECIDED, -1, 0
             stop = _key(data, at)
             if stop < 0:  # a file without names: this is its first line already
                 at, number = begin, number - 1
@@ -268,7 +271,8 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
                 utts[utt, KIND] = kind
                 utts[utt, START] = line.state if utts[utt, START] < 0 else utts[utt, START]
                 if line.weight.odd:
-                    odd[odd_count] = (line.what, arc if line.what == ARC else final, line.weight_at, line.weight.odd)
+                    odd[odd_count, 0], odd[odd_count, 1] = line.what, arc if line.what == ARC else final
+                    odd[odd_count, 2], odd[odd_count, 3] = line.weight_at, line.weight.odd
                     odd_count += 1
                 arc, final = _keep(line, arcs, costs, arc, finals, final_costs, final)
         at = _next_line(data, at)

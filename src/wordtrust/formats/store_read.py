@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..assemble import BATCH_ARCS, Problems, RawLattices, Tokens, assemble
 from ..errors import InputError
-from ..jit import compiled
+from ..jit import compiled, inner
 from ..lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Times
 from . import store_layout as layout
 from .ahead import ahead
@@ -162,7 +162,10 @@ def _all_finite(bits: NDArray[np.uint32]) -> bool:
 @compiled
 def _all_canonical(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints) -> bool:
     """Whether all lattices are trimmed and in the order that `graph.canonical` gives."""
-    levels = np.empty(np.max(np.diff(node_offsets)), np.uint32)
+    most = 0
+    for u in range(len(node_offsets) - 1):
+        most = max(most, node_offsets[u + 1] - node_offsets[u])
+    levels = np.empty(most, np.uint32)
     for u in range(len(node_offsets) - 1):
         begin, end = source[arc_offsets[u] : arc_offsets[u + 1]], target[arc_offsets[u] : arc_offsets[u + 1]]
         when = time[node_offsets[u] : node_offsets[u + 1]]
@@ -182,7 +185,7 @@ def _all_canonical(node_offsets: Offsets, arc_offsets: Offsets, time: Times, sou
     return True
 
 
-@compiled
+@inner
 def _is_sorted(nodes: int, begin: Ints, end: Ints) -> bool:
     """Whether arcs are sorted by source and go forward, and leave every node but the last one."""
     if nodes < 2 or len(begin) == 0 or begin[0] != 0 or begin[-1] != nodes - 2:

@@ -183,7 +183,8 @@ def _scan(data: NDArray[np.uint8], table: Offsets) -> tuple[int, int]:
                 return count, line
         at += 1
         if fields == 2:
-            table[count] = (-number if negative else number, start, end)
+            table[count, 0] = -number if negative else number
+            table[count, 1], table[count, 2] = start, end  # a whole row at once takes numba seconds to compile
             count += 1
         elif fields:
             return count, line

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import compiled
+from ..jit import compiled, inner
 from ..lattice import Ints, Offsets, Times
 
 GAP = 0.1  # a longer pause between words is a silence arc, a shorter one a single node
@@ -38,7 +38,7 @@ def spread_all(groups: Offsets, offsets: Offsets, start: Times, end: Times, begi
                 changed[u] += short
 
 
-@compiled
+@inner
 def _straighten(start: Times, end: Times, begin: float) -> tuple[int, int]:
     """Make times run forwards where they run backwards by rounding, and let overlapping words meet."""
     previous = begin
@@ -62,7 +62,7 @@ def _straighten(start: Times, end: Times, begin: float) -> tuple[int, int]:
     return OK, 0
 
 
-@compiled
+@inner
 def _make_room(start: Times, end: Times, begin: float, finish: float) -> None:
     """Give every word its shortest length, moving boundaries as little as possible (least squares).
 
@@ -115,7 +115,7 @@ def link_all(groups: Offsets, offsets: Offsets, start: Times, end: Times, begin:
         node_offsets[u + 1] = base + nodes
 
 
-@compiled
+@inner
 def _link(first: int, last: int, start: Times, end: Times, time: Times, nodes: int, source: Ints, target: Ints,
           word: Ints, arcs: int) -> tuple[int, int]:  # fmt: skip
     """Write the chain of some words after the nodes and arcs that are there; gives how many there are then."""
