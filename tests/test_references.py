@@ -1,4 +1,4 @@
-"""Reading references: three kinds of file, what is settled about each, and every way they can be wrong."""
+"""Reading references: four kinds of file, what is settled about each, and every way they can be wrong."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_kaldi_text(tmp_path: Path) -> None:
 
 
 def test_packed_marked_and_by_content_not_by_name(tmp_path: Path) -> None:
-    packed = gzip.compress(b"\xef\xbb\xbfutt\ttext\nu1\tnaive\n")
+    packed = gzip.compress(b"\xef\xbb\xbfutt\ttext\nu1\tnaive\n", mtime=0)
     assert texts(read(tmp_path, packed, "odd.name")) == {"u1": "naive"}
 
 
@@ -105,6 +105,34 @@ def test_what_stm_leaves_open(tmp_path: Path, text: str, spoken: str) -> None:
     assert read(tmp_path, f"file 1 speaker 0.0 1.5 {text}\n")["file"].text == spoken
 
 
+NLP = """token|speaker|ts|endTs|punctuation|case|tags|wer_tags
+Good|0||||UC|[]|[]
+morning|0|||,|LC|[]|[]
+<crosstalk>|1|||.|LC|[]|[]
+U.S|1|||.|CA|[]|['3']
+long-term|1||||LC|[]|[]
+"""
+
+
+def test_nlp(tmp_path: Path) -> None:
+    """Punctuation belongs to the text, but must not make a word of a mark."""
+    reference = read(tmp_path, NLP, "call-7.nlp")["call-7"]
+    assert reference.text == "Good morning, <crosstalk> U.S. long-term"
+    assert reference.words == ("good", "morning", "u", "s", "long", "term")
+    assert (reference.speaker, reference.speaker_or_utt) == (None, "call-7")
+
+
+def test_nlp_with_one_speaker_packed_and_without_punctuation(tmp_path: Path) -> None:
+    packed = gzip.compress(b"token|speaker\r\nyes|ann\r\nno|ann\r\n", mtime=0)
+    assert read(tmp_path, packed, "talk.nlp.gz")["talk"] == Reference("talk", "yes no", ("yes", "no"), speaker="ann")
+
+
+def test_a_folder_of_nlp_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.nlp").write_text(f"token|speaker\n{name}{name}|0\n")
+    assert texts(read_references(tmp_path)) == {"a": "aa", "b": "bb"}
+
+
 def test_another_normaliser(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("u1 Hello 12\n")
     normalizer = Normalizer(lower=False, digits=True)
@@ -146,7 +174,9 @@ def test_several_files(tmp_path: Path) -> None:
         (b"f 1 s 0 1 a { b / c\n", "line 1, utterance f: there is a { without a }"),
         (b"f 1 s 0 1 a } b\n", "line 1, utterance f: there is a } without a {"),
         (b"f 1 s 2.0 1.0 a\n", "line 1, utterance f: the times of this segment are '2.0' and '1.0'"),
-        (gzip.compress(b"u1 one\n" * 9)[:-12], "cut off or damaged"),
+        (b"token|speaker\nyes|0\nno\n", r"line 3, utterance refs: 1 fields where the header has 2\. .*one \|"),
+        (b"token|speaker\na|b|0\n", "line 2, utterance refs: 3 fields"),
+        (gzip.compress(b"u1 one\n" * 9, mtime=0)[:-12], "cut off or damaged"),
     ],
 )
 def test_bad_files(tmp_path: Path, content: bytes, message: str) -> None:
@@ -167,7 +197,24 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 pieces = st.sampled_from(
-    [b"utt", b"text", b"\t", b"\n", b" ", b"1.5", b"{", b"/", b"}", b"(", b"%a", b"\xff", b";;", b"<o>"]
+    [
+        b"utt",
+        b"text",
+        b"token|",
+        b"|",
+        b"\t",
+        b"\n",
+        b" ",
+        b"1.5",
+        b"{",
+        b"/",
+        b"}",
+        b"(",
+        b"%a",
+        b"\xff",
+        b";;",
+        b"<o>",
+    ]
 )
 
 
