@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-MODULES = ("kaldi", "htk", "nbest", "store", "memory", "hwcn", "wcn", "build", "metrics")
+MODULES = ("kaldi", "htk", "nbest", "store", "memory", "hwcn", "wcn", "build", "metrics", "calibrate", "model", "report")
 
 
 def main() -> None:

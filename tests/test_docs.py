@@ -23,9 +23,23 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     import wordtrust as wt
 
     wt.write(wt.read("src/wordtrust/sample/lattices/*.slf.gz"), "corpus.store")
+    if 'load("model")' in page.read_text("utf-8"):
+        make_model()
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), names)
+
+
+def make_model() -> None:
+    """The folder `model`, a toy trained on the bundled sample."""
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    from wordtrust.cli import cli
+
+    sample = "src/wordtrust/sample"
+    build = ["build", f"{sample}/lattices/*.slf.gz", "--ref", f"{sample}/ref.tsv", "--out", "networks"]
+    cli.main(build, standalone_mode=False)
+    train = ["train", "networks", "--dev", "networks", "--out", "model", "--epochs", "1", "--state", "8"]
+    cli.main(train, standalone_mode=False)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

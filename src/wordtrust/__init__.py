@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import metrics
+    from . import calibrate, metrics
     from .errors import InputError, OptionError, UnknownFormat, WordtrustError
     from .formats import read, stream, write
     from .hwcn import Network, Networks, build
     from .lattice import Lattice, Lattices
+    from .score import WordScorer, load
     from .text import Normalizer
+    from .transcript import Transcript
 
 _HOMES = {
     "InputError": "errors",
@@ -30,9 +32,13 @@ _HOMES = {
     "Networks": "hwcn",
     "Normalizer": "text",
     "OptionError": "errors",
+    "Transcript": "transcript",
     "UnknownFormat": "errors",
+    "WordScorer": "score",
     "WordtrustError": "errors",
     "build": "hwcn",
+    "calibrate": "calibrate",
+    "load": "score",
     "metrics": "metrics",
     "read": "formats",
     "stream": "formats",
@@ -40,8 +46,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "UnknownFormat",
-    "WordtrustError", "build", "metrics", "read", "stream", "write",
+    "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
+    "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "load", "metrics", "read", "stream",
+    "write",
 ]  # fmt: skip
 
 

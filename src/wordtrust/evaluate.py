@@ -5,7 +5,7 @@ What is evaluated are networks with labels and references, as `wordtrust build -
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from .confidence import word_confidence
 from .decode import Paths, best_confidence, one_best
 from .errors import InputError
 from .labels import Spoken, oracle_paths, score_paths
-from .lattice import Lattices
+from .lattice import Floats, Lattices
 from .metrics import Scores, SpeakerErrors
 from .networks import ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, TUNED_MBR, TUNED_ONE_BEST
 
@@ -59,23 +59,36 @@ def _joined(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
     return {name: first[name] + second[name] for name in first if name in second}
 
 
-def evaluate(batches: Iterable[Lattices], criterion: str = "mean") -> Evaluation:
-    """Evaluate networks, with their posteriors as confidence."""
-    parts = [evaluate_batch(batch, criterion) for batch in batches]
+Judge = Callable[[Lattices], Mapping[str, Floats]]  # the scores of all arcs by kind; the last one chooses the words
+Choose = Callable[[Lattices, Floats], Paths]
+
+
+def by_posterior(networks: Lattices) -> dict[str, Floats]:
+    """The judge that needs no model."""
+    _require_references(networks)
+    assert networks.posterior is not None
+    return {"posterior": networks.posterior}
+
+
+def evaluate(
+    batches: Iterable[Lattices], judge: Judge = by_posterior, choose: Choose = best_confidence
+) -> Evaluation:
+    """Evaluate networks, with their posteriors as confidence unless another judge is given."""
+    parts = [evaluate_batch(batch, judge, choose) for batch in batches]
     while len(parts) > 1:  # in pairs: adding one by one would copy everything every time
         parts = [sum(parts[start : start + 2], Evaluation()) for start in range(0, len(parts), 2)]
     return parts[0] if parts else Evaluation()
 
 
-def evaluate_batch(networks: Lattices, criterion: str = "mean") -> Evaluation:
+def evaluate_batch(networks: Lattices, judge: Judge = by_posterior, choose: Choose = best_confidence) -> Evaluation:
     """Evaluate one batch of networks."""
     _require_references(networks)
-    assert networks.posterior is not None
+    judged = judge(networks)
     references = [note.split() for note in networks.notes[REFERENCE]]
     spoken, speakers = Spoken.of(references, networks), list(networks.notes[SPEAKER])
     chosen = {
         "one_best": one_best(networks),
-        "best_confidence": best_confidence(networks, networks.posterior, criterion),
+        "best_confidence": choose(networks, list(judged.values())[-1]),
         "oracle": oracle_paths(networks, spoken),
     }
     scored = {name: score_paths(networks, path, spoken) for name, path in chosen.items()}
@@ -84,12 +97,22 @@ def evaluate_batch(networks: Lattices, criterion: str = "mean") -> Evaluation:
         if note in networks.notes:
             said = [text.split() for text in networks.notes[note]]
             errors[name] = SpeakerErrors.of(align_all(references, said), speakers)
-    scores = dict(_arc_scores(networks, speakers))
+    scores = dict(_arc_scores(networks, judged, speakers))
     for population, name in (("one_best", "one_best"), ("output", "best_confidence")):
         found = scored[name].alignments
-        shown = _word_scores(networks, scored[name].paths)
-        scores[population, "posterior"] = Scores.of(shown, found.correct, speakers, found.offsets)
+        for kind, confidence in judged.items():
+            shown = _word_scores(networks, confidence, scored[name].paths)
+            scores[population, kind] = Scores.of(shown, found.correct, speakers, found.offsets)
     return Evaluation(len(networks), errors, scores)
+
+
+def path_errors(networks: Lattices, paths: Paths) -> int:
+    """How many word errors the words of these paths have."""
+    _require_references(networks)
+    spoken = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
+    return SpeakerErrors.of(
+        score_paths(networks, paths, spoken).alignments, list(networks.notes[SPEAKER])
+    ).total.errors
 
 
 def _require_references(networks: Lattices) -> None:
@@ -101,20 +124,23 @@ def _require_references(networks: Lattices) -> None:
         )
 
 
-def _arc_scores(networks: Lattices, speakers: list[str]) -> Iterator[tuple[tuple[str, str], Scores]]:
+def _arc_scores(
+    networks: Lattices, judged: Mapping[str, Floats], speakers: list[str]
+) -> Iterator[tuple[tuple[str, str], Scores]]:
     words = networks.word > 0
     offsets = np.concatenate([[0], np.cumsum(words)])[networks.arc_offsets]
-    assert networks.posterior is not None
-    posterior = np.minimum(networks.posterior[words], np.float32(1))
     for population, name in (("arcs", ORACLE_LABEL), ("arcs_paper", ONE_BEST_LABEL)):
         right = networks.extra[name][words] > 0
-        yield (population, "posterior"), Scores.of(posterior, right, speakers, offsets)
+        for kind, confidence in judged.items():
+            yield (
+                (population, kind),
+                Scores.of(np.minimum(confidence[words], np.float32(1)), right, speakers, offsets),
+            )
 
 
-def _word_scores(networks: Lattices, paths: Paths) -> NDArray[np.float64]:
+def _word_scores(networks: Lattices, confidence: Floats, paths: Paths) -> NDArray[np.float64]:
     """The shown confidence of the words of paths."""
-    assert networks.posterior is not None
-    shown = word_confidence(networks, networks.posterior, paths)
+    shown = word_confidence(networks, confidence, paths)
     first = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets))
     words: NDArray[np.float64] = shown[networks.word[first + paths.arcs] > 0]
     return words

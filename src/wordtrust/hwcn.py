@@ -28,11 +28,12 @@ import numpy as np
 from . import hwcn_kernels as kernels
 from .decode import one_best
 from .errors import OptionError
-from .lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Scales
+from .lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin, Scales
 from .posterior import Flat, arc_masses, as_floats, posteriors, pushed, shares
 from .scores import Reals
 
 TOLERANCE = 0.1  # seconds
+SHARE = "share"  # evidence of N-best lists: the share of all hypotheses that an arc's is, spelling aside
 _ROUNDING = 1e-6  # seconds: 0.4 - 0.3 is a little more than 0.1
 _TINY = 1e-280  # smaller probabilities are summed as logarithms
 
@@ -125,7 +126,7 @@ def build(
     batch = lattices.batch() if isinstance(lattices, Lattice) else lattices
     layout = _Layout.of(batch, tolerance)
     return Networks(
-        lattices=_merged(batch, layout, scales or batch.scales, push),
+        lattices=_merged(batch, layout, scales or batch.scales, push, replace(batch.origin, tolerance=tolerance)),
         tolerance=tolerance,
         node_offsets=batch.node_offsets,
         arc_offsets=batch.arc_offsets,
@@ -186,7 +187,7 @@ class _Layout:
         return np.repeat(self.node_offsets[:-1], np.diff(self.arc_offsets)) + nodes
 
 
-def _merged(batch: Lattices, layout: _Layout, scales: Scales, push: bool) -> Lattices:
+def _merged(batch: Lattices, layout: _Layout, scales: Scales, push: bool, origin: Origin) -> Lattices:
     """The graph of the networks with all its scores."""
     posterior, time = posteriors(batch, scales, flat=layout.flat), np.empty(layout.node_offsets[-1])
     kernels.merge_times(batch.node_offsets, batch.time, posterior.node, layout.node, time)
@@ -205,6 +206,7 @@ def _merged(batch: Lattices, layout: _Layout, scales: Scales, push: bool) -> Lat
         picked=_picked(batch, layout),
         extra=_merge_extra(batch, layout, posterior.arc),
         scales=scales,
+        origin=origin,
     )
 
 
@@ -226,12 +228,15 @@ def _merge_surfaces(batch: Lattices, layout: _Layout, posterior: Reals) -> Ints:
 
 
 def _merge_extra(batch: Lattices, layout: _Layout, posterior: Reals) -> dict[str, Floats]:
-    """Further evidence is that of the most probable member."""
+    """Further evidence is that of the most probable member; the share of hypotheses is that of all of them."""
     if not batch.extra:
         return {}
     leader = np.full(len(layout.source), -1, np.int64)
     kernels.find_leaders(layout.group, posterior, leader)
-    return {name: values[leader] for name, values in batch.extra.items()}
+    merged = {name: values[leader] for name, values in batch.extra.items()}
+    if SHARE in merged:
+        merged[SHARE] = np.minimum(layout.sums(batch.extra[SHARE].astype(np.float64)), 1.0).astype(np.float32)
+    return merged
 
 
 def _merge_acoustic(batch: Lattices, layout: _Layout, push: bool) -> Floats | None:

@@ -56,12 +56,14 @@ class Scales:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where lattices come from: the file, its format, and whether word times were given or made up."""
+    """Where lattices come from: the file, its format, the recognizer, and what was made of them on the way."""
 
     file: str = ""
     format: str = ""
     times: str = "given"  # or "aligned": one second a word, along the best hypothesis
     frame_length: float | None = None  # seconds, where the format counts time in frames
+    recognizer: str = ""  # its name, where one is known
+    tolerance: float | None = None  # seconds within which nodes were merged: these are networks, not lattices
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import OptionError
-from .inputs import Inputs, lattice_inputs, load_references, reference_option
+from .inputs import Inputs, announce_compilation, lattice_inputs, load_references, reference_option
+
+if TYPE_CHECKING:
+    from ..evaluate import Choose, Judge
 
 
 @click.command()
@@ -22,7 +26,6 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     \b
     Example: wordtrust tune dev.ark.gz --ref ref.tsv --out scales.json
     """
-    from .. import warm
     from ..tables import print_tuned
     from ..tune import tune as choose
 
@@ -30,7 +33,7 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     assert references is not None
     if not out.resolve().parent.is_dir():
         raise OptionError(f"{out}: there is no folder {out.resolve().parent}")
-    tuned = choose(list(warm.after(inputs.batches("reading", references))), references, tell=_tell)
+    tuned = choose(list(inputs.batches("reading", references)), references, tell=_tell)
     tuned.save(out)
     if as_json:
         click.echo(out.read_text("utf-8"), nl=False)
@@ -74,7 +77,6 @@ def build(
     \b
     Example: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks
     """
-    from .. import warm
     from ..networks import BuildOptions, build_store
     from ..tune import Tuned
 
@@ -86,7 +88,7 @@ def build(
         labels=labels,
         beam=beam,
     )
-    batches = warm.after(inputs.batches("building", references))
+    batches = inputs.batches("building", references)
     done = build_store(batches, out, options, jobs=jobs, key=_key(inputs, ref, scales))
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")
 
@@ -101,31 +103,61 @@ def _key(inputs: Inputs, *files: Path | None) -> list[str]:
 
 
 @click.command()
-@click.argument("store", nargs=-1, required=True, metavar="STORE...")
+@click.argument("store", nargs=-1, required=True, metavar="[MODEL] STORE...")
 @click.option(
     "--criterion",
     type=click.Choice(["mean", "mean-silence", "gain"]),
-    default="mean",
-    show_default=True,
-    help="How the best-confidence words are chosen (docs/networks.md).",
+    help="How the best-confidence words are chosen (docs/networks.md) [as the model says, or mean].",
 )
+@click.option("--allow-mismatch", is_flag=True, help="Also with a model that was not trained for these networks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def evaluate(store: tuple[str, ...], criterion: str, *, as_json: bool) -> None:
-    """Measure the words and confidences of networks made with references, posteriors as confidence.
+def evaluate(store: tuple[str, ...], criterion: str | None, *, allow_mismatch: bool, as_json: bool) -> None:
+    """Measure the words and confidences of networks made with references.
+
+    Without a MODEL, posteriors are the confidence.
 
     \b
-    Example: wordtrust evaluate eval.networks --json
+    Examples: wordtrust evaluate eval.networks --json
+              wordtrust evaluate model eval.networks
     """
     from ..evaluate import evaluate as measure
     from ..formats import stream
     from ..progress import byte_progress
     from ..tables import print_evaluation
 
-    with byte_progress("evaluating", store):
-        found = measure(stream(store), criterion)
+    announce_compilation()
+    model, stores = _model_and_stores(store)
+    judge, choose = _judge(model, criterion, allow_mismatch)
+    with byte_progress("evaluating", stores):
+        found = measure(stream(stores), judge, choose)
     if not found.utterances:
         raise OptionError("no utterances found")
     if as_json:
         click.echo(json.dumps(found.to_dict()))
     else:
         print_evaluation(found)
+
+
+def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
+    """The model, if the first argument is one."""
+    from ..model.files import ABOUT
+
+    if not (Path(given[0]) / ABOUT).is_file():
+        return None, given
+    if len(given) == 1:
+        raise OptionError(f"{given[0]} is a model; name the store to evaluate it on after it")
+    return Path(given[0]), given[1:]
+
+
+def _judge(model: Path | None, criterion: str | None, allow_mismatch: bool) -> tuple[Judge, Choose]:
+    """Whose confidences are measured, and how they choose words."""
+    from ..evaluate import by_posterior
+    from ..score import Choice, load
+
+    if model is None:
+        return by_posterior, Choice(criterion or "mean").paths
+    scorer = load(model, allow_mismatch=allow_mismatch)
+    choice = Choice(criterion, scorer.choice.threshold) if criterion else scorer.choice
+    return (
+        lambda batch: by_posterior(batch) | {"confidence": scorer.confidence(scorer.networks(batch))}
+    ), choice.paths

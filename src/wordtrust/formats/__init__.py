@@ -25,7 +25,7 @@ from ..assemble import Problems, Tokens
 from ..errors import InputError, OptionError, UnknownFormat
 from ..lattice import Lattices, concatenate
 from ..text import DEFAULT, Normalizer
-from .base import Format, ReadOptions, WriteOptions
+from .base import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, streams
 
 # In the order in which equally sure ones are tried.
@@ -59,9 +59,17 @@ def stream(
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     for source in streams(given, problems, watch):
         try:
-            yield from read_stream(source, options.beside(source.path), problems)
+            yield from _named(read_stream(source, options.beside(source.path), problems), source.path)
         except InputError as error:
             problems.report(error.at(file=source.name))
+
+
+def _named(batches: Iterable[Lattices], path: Path) -> Iterator[Lattices]:
+    """The batches, with the name of the recognizer where a recognizer.json beside them tells it."""
+    name = recognizer_name(path.parent)
+    for batch in batches:
+        known = batch.origin.recognizer or not name
+        yield batch if known else replace(batch, origin=replace(batch.origin, recognizer=name))
 
 
 def read(

@@ -64,6 +64,13 @@ class ReadOptions:
         )
 
 
+def recognizer_name(folder: Path) -> str:
+    """What recognizer.json calls the recognizer, else the name of the folder it is in; nothing without that file."""
+    if not (folder / "recognizer.json").is_file():
+        return ""
+    return str(_recognizer_json(folder).get("name") or folder.resolve().name)
+
+
 def _words_file(folder: Path) -> Path | None:
     candidates = (folder / "words.txt", folder / "words.txt.gz")
     return next((path for path in candidates if path.is_file()), None)
@@ -79,6 +86,7 @@ def _recognizer_json(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"not readable as JSON ({error})", file=str(path), remedy=remedy) from None
     types: dict[str, tuple[type, ...]] = {
+        "name": (str,),
         "format": (str,),
         "words": (str,),
         "pick": (str,),

@@ -174,12 +174,13 @@ def _origin(record: dict[str, Any], own: Origin) -> Origin:
     if "origin" not in record:
         return own
     found = check.object_of(record, "origin")
-    texts = {name: check.string_or_none(found, name, "origin") or "" for name in ("file", "format")}
+    texts = {name: check.string_or_none(found, name, "origin") or "" for name in ("file", "format", "recognizer")}
     times = check.string_or_none(found, "times", "origin") or own.times
     frame_length = check.number_or_none(found, "frame_length", "origin")
     if frame_length is not None and not 0 < frame_length < 10:
         raise InputError(f"origin.frame_length is {frame_length:g}", remedy="It is in seconds, such as 0.01")
-    return Origin(**texts, times=times, frame_length=frame_length)
+    tolerance = check.number_or_none(found, "tolerance", "origin")
+    return Origin(**texts, times=times, frame_length=frame_length, tolerance=tolerance)
 
 
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer

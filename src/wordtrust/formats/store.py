@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ..assemble import Problems
@@ -24,13 +25,15 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     if not stream.path.is_dir():
         raise stream.error("a parquet file alone is no store", remedy="Name the folder that has a store.json in it")
     # Here and not above: arrow takes a while to load, and other formats do not need it.
-    from .store_layout import read_shard_list
+    from .store_layout import read_contents
     from .store_read import ShardReader
 
     reader = ShardReader(options, problems)
-    for shard in read_shard_list(stream.path):
+    contents = read_contents(stream.path)
+    for shard in contents.shards:
         try:
-            yield from reader.read(stream.path, shard)
+            for batch in reader.read(stream.path, shard):
+                yield replace(batch, origin=contents.origin_of(batch.origin))
         except InputError as error:
             problems.report(error)
 

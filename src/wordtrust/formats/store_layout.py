@@ -13,14 +13,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
 from ..errors import InputError
-from ..lattice import ARC_SCORES, Scales
+from ..lattice import ARC_SCORES, Origin, Scales
 from . import json_checks
 from .inputs import STORE_FILE
 
@@ -135,9 +135,31 @@ class StoreInfo:
         return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
-def read_shard_list(folder: Path) -> list[Shard]:
-    """The shards of a store, as its store.json lists them; their files are in the folder."""
-    return _shards(_read_json(folder / STORE_FILE), folder / STORE_FILE)
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What reading a store needs of its store.json; the files of the shards are in the folder."""
+
+    shards: list[Shard]
+    recognizer: str
+    tolerance: float | None  # of networks
+
+    def origin_of(self, row: Origin) -> Origin:
+        """Where a row's lattices come from, with what is the same for all of them."""
+        return replace(row, recognizer=self.recognizer, tolerance=self.tolerance)
+
+
+def read_contents(folder: Path) -> Contents:
+    """What is in a store."""
+    file = folder / STORE_FILE
+    found = _read_json(file)
+    shards = _shards(found, file)
+    try:
+        name = json_checks.string_or_none(found, "recognizer") or ""
+        network = json_checks.object_of(found, "network") if found.get("network") is not None else {}
+        tolerance = json_checks.number_or_none(network, "tolerance", "network")
+    except InputError as error:
+        raise error.at(file=str(file)) from None
+    return Contents(shards, name, tolerance)
 
 
 def read_info(file: Path) -> StoreInfo:

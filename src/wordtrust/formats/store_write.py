@@ -147,6 +147,9 @@ class StoreWriter:
             info.times.add(part.origin.times)
             info.formats.add(part.origin.format)
             info.files[part.origin.file] = None
+            info.recognizer = info.recognizer or part.origin.recognizer or None
+            if info.network is None and part.origin.tolerance is not None:
+                info.network = {"tolerance": part.origin.tolerance}
 
     def _close_shard(self) -> None:
         if self._shard:

@@ -1,0 +1,233 @@
+"""Verbs about models: train, score."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import OptionError
+from .inputs import Inputs, announce_compilation, lattice_inputs
+
+if TYPE_CHECKING:
+    from ..model.arrays import TrainingData
+    from ..model.files import Model
+
+_OUTPUTS = ".jsonl, .ctm, .vtt, .parquet"
+
+
+def train_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Every option of training, as the list of them has it."""
+    from ..model.options import TrainOptions
+
+    for each in reversed(fields(TrainOptions)):
+        name, text, choices = each.name.replace("_", "-"), each.metadata["help"], each.metadata["choices"]
+        flags = f"--{name}/--no-{name}" if isinstance(each.default, bool) else f"--{name}"
+        kind = click.Choice(choices) if choices else type(each.default)
+        command = click.option(flags, each.name, type=kind, default=each.default, show_default=True, help=text)(
+            command
+        )
+    return command
+
+
+@click.command()
+@click.argument("store", nargs=-1, required=True, metavar="STORE...")
+@click.option(
+    "--dev", multiple=True, metavar="STORE", help="Networks to stop on; needed unless STORE is a packed file."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="The model folder to write.")
+@click.option("--pack", type=click.Path(path_type=Path), help="Write the training data to this file and stop.")
+@click.option("--features", default="full", show_default=True, help="Feature set (paper, full), or columns by name.")
+@click.option("--labels", type=click.Choice(["store", "oracle", "one-best"]), default="store", show_default=True,
+              help="Which words count as right: by the rule the store was built with, or another.")  # fmt: skip
+@click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors: a GloVe or word2vec text file.")
+@click.option("--lexicon", type=click.Path(path_type=Path), help="Pronunciations: lexicon.txt, CMUdict or Sphinx.")
+@click.option("--silence-loss", is_flag=True, help="Silence is trained on like a word.")
+@click.option("--search", is_flag=True, help="Try the paper's grid of sizes and merging; keep the best dev EER.")
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, or auto.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads on a CPU [1].")
+@train_options
+def train(
+    store: tuple[str, ...],
+    dev: tuple[str, ...],
+    out: Path | None,
+    pack: Path | None,
+    device: str,
+    threads: int | None,
+    *,
+    search: bool,
+    features: str,
+    labels: str,
+    vectors: Path | None,
+    lexicon: Path | None,
+    silence_loss: bool,
+    **options: Any,
+) -> None:
+    """Train a confidence model on networks made with references.
+
+    Interrupted or killed training goes on where it was when it is started again.
+
+    \b
+    Example: wordtrust train train.networks --dev dev.networks --out model
+    """
+    from ..model.options import TrainOptions
+    from ..model.prepare import PrepareOptions
+
+    announce_compilation()
+    chosen = TrainOptions(**options)
+    if (out is None) == (pack is None):
+        raise OptionError("say where the model goes (--out MODEL) or where the training data go (--pack FILE)")
+    data = _training_data(store, dev, PrepareOptions(features, labels, silence_loss, vectors, lexicon))
+    if pack is not None:
+        from ..model.pack import write_pack
+
+        write_pack(pack, data)
+        click.echo(f"{pack}: {len(data.train):,} utterances to train on, {len(data.dev):,} to stop on")
+        return
+    assert out is not None
+    with _torch_or_advice():
+        from ..model.machine import machine
+        from ..model.run import search as search_grid
+        from ..model.run import train_model
+    with machine(device, threads) as here, _epochs(chosen.epochs, here.is_first) as (tell, step):
+        if search:
+            model = search_grid(data, chosen, out, here, tell=tell)
+        else:
+            model = train_model(data, chosen, out, here, tell=tell, step=step)
+        if here.is_first:
+            _finish(model, out, dev)
+
+
+@contextmanager
+def _torch_or_advice() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise OptionError(f"training needs {error.name}: pip install 'wordtrust[train]'") from None
+
+
+def _training_data(store: tuple[str, ...], dev: tuple[str, ...], options: Any) -> TrainingData:
+    from ..formats import stream
+    from ..model.pack import read_pack
+    from ..model.prepare import prepare
+    from ..score import about_networks
+
+    if len(store) == 1 and Path(store[0]).is_file():
+        return read_pack(Path(store[0]))
+    if not dev:
+        raise OptionError("training needs networks to stop on: --dev STORE")
+    first = next(iter(stream(store)), None)
+    if first is None:
+        raise OptionError("no utterances found")
+    return prepare(lambda: stream(store), lambda: stream(dev), options, dict(about_networks(first)))
+
+
+@contextmanager
+def _epochs(most: int, speaks: bool) -> Iterator[tuple[Callable[[dict[str, Any]], None], Callable[[float], None]]]:
+    """A line for every epoch, and on a terminal a bar over the one that runs."""
+    if not speaks:
+        yield (lambda _: None), (lambda _: None)
+        return
+    if not sys.stderr.isatty():
+        yield (lambda line: click.echo(_epoch_line(line, most), err=True)), (lambda _: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        row = bar.add_task("epoch 1", total=1.0)
+
+        def tell(line: dict[str, Any]) -> None:
+            bar.console.print(_epoch_line(line, most), highlight=False)
+            bar.update(row, description=f"epoch {line['epoch'] + 1}", completed=0.0)
+
+        yield tell, lambda share: bar.update(row, completed=share)
+
+
+def _epoch_line(line: dict[str, Any], most: int) -> str:
+    chosen = " ".join(f"{name} {line[name]}" for name in ("state", "hidden", "merge") if name in line)
+    parts = [f"epoch {line['epoch']:3}/{most}", f"loss {line['loss']:.4f}"]
+    if "dev_eer" in line:
+        parts += [f"dev EER {100 * line['dev_eer']:.2f}%", f"NCE {line['dev_nce']:.4f}"]
+    parts += [f"{line['arcs_per_second']:,.0f} arcs/s"] + (["best so far"] if line["best"] else [])
+    return (f"{chosen}: " if chosen else "") + "  ".join(parts)
+
+
+def _finish(model: Model, out: Path, dev: tuple[str, ...]) -> None:
+    """Choose how words are read off, if the networks are at hand, and say what came out."""
+    if dev:
+        model = _with_choice(model, out, dev)
+    found = model.about["metrics"]
+    parts = [f"dev EER {100 * found['dev_eer']:.2f}%, NCE {found['dev_nce']:.3f}"] if "dev_eer" in found else []
+    parts += [f"words chosen by {_choice_text(model)}"] if "choice" in model.about else []
+    click.echo(f"{out}: " + ", ".join(parts or ["trained"]))
+
+
+def _with_choice(model: Model, out: Path, dev: tuple[str, ...]) -> Model:
+    from dataclasses import asdict
+
+    from ..evaluate import path_errors
+    from ..formats import stream
+    from ..model.files import update_about
+    from ..score import WordScorer, choose
+
+    choice, errors = choose(WordScorer(model), stream(dev), path_errors)
+    found = {**model.about, "choice": asdict(choice), "choice_errors_on_dev": errors}
+    update_about(out, found)
+    return replace(model, about=found)
+
+
+def _choice_text(model: Model) -> str:
+    choice = model.about["choice"]
+    return f"{choice['criterion']}" + (f" {choice['threshold']:g}" if choice["criterion"] == "gain" else "")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@lattice_inputs
+@click.option("--out", required=True, help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")
+@click.option("--criterion", type=click.Choice(["mean", "mean-silence", "gain"]),
+              help="How words are chosen [as the model says].")  # fmt: skip
+@click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
+@click.option("--allow-mismatch", is_flag=True, help="Also score what the model was not trained for.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads [as many as there are cores].")
+def score(
+    model: Path,
+    inputs: Inputs,
+    out: str,
+    criterion: str | None,
+    alternatives: int,
+    threads: int | None,
+    *,
+    allow_mismatch: bool,
+) -> None:
+    """Give the words of LATTICES (or a store of networks) their confidences. Needs no torch.
+
+    \b
+    Example: wordtrust score model eval.ark.gz --out words.ctm
+    """
+    from ..score import Choice, load
+    from ..transcript_files import TranscriptWriter, json_line
+
+    scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
+    if criterion:
+        scorer.choice = Choice(criterion, scorer.choice.threshold)
+    batches = inputs.batches("scoring")
+    if out == "-":
+        for batch in batches:
+            for transcript in scorer(batch, alternatives=alternatives):
+                click.echo(json_line(transcript), nl=False)
+        return
+    done = words = 0
+    with TranscriptWriter(Path(out)) as writer:
+        for batch in batches:
+            found = scorer(batch, alternatives=alternatives)
+            writer.add(found)
+            done, words = done + len(found), words + sum(len(each.words) for each in found)
+    click.echo(f"{out}: {done:,} utterances, {words:,} words", err=True)

@@ -1,0 +1,120 @@
+"""Training from packed files, for machines that have numpy, torch and safetensors and nothing else:
+
+    python -m wordtrust.model a.pack b.pack --seeds 0,1,2 --side-by-side 6 --out models
+
+trains a model for every file and seed, several at a time on one GPU. `wordtrust train --pack FILE` makes the files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..errors import OptionError, WordtrustError
+from .options import TrainOptions
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m wordtrust.model", description=__doc__.split("\n")[0])
+    parser.add_argument("packs", nargs="+", type=Path, metavar="PACK")
+    parser.add_argument("--out", type=Path, required=True, help="The model folder; of several, the folder for them.")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or cuda:1.")
+    parser.add_argument("--threads", type=int, help="Threads on a CPU.")
+    parser.add_argument("--seeds", help="Several seeds, joined by commas.")
+    parser.add_argument("--side-by-side", type=int, default=1, help="How many trainings run at once.")
+    parser.add_argument("--search", action="store_true", help="Try the paper's grid and keep the best dev EER.")
+    add_options(parser)
+    given = parser.parse_args(arguments)
+    try:
+        if len(given.packs) > 1 or given.seeds:
+            return _many(given, sys.argv[1:] if arguments is None else arguments)
+        _one(given)
+    except WordtrustError as error:
+        sys.stderr.write(f"wordtrust: {error}\n")
+        return 1
+    return 0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of training, with their defaults."""
+    for each in fields(TrainOptions):
+        name = "--" + each.name.replace("_", "-")
+        text = f"{each.metadata['help']} [{each.default}]"
+        if isinstance(each.default, bool):
+            parser.add_argument(name, action=argparse.BooleanOptionalAction, default=each.default, help=text)
+        else:
+            kind: Any = type(each.default)
+            choices = each.metadata["choices"] or None
+            parser.add_argument(name, type=kind, default=each.default, choices=choices, help=text)
+
+
+def options_of(given: argparse.Namespace) -> TrainOptions:
+    """The options of training among those of the command line."""
+    return TrainOptions(**{each.name: getattr(given, each.name) for each in fields(TrainOptions)})
+
+
+def _one(given: argparse.Namespace) -> None:
+    from .machine import machine
+    from .pack import read_pack
+    from .run import search, train_model
+
+    data = read_pack(given.packs[0])
+    with machine(given.device, given.threads) as here:
+        work = search if given.search else train_model
+        tell = partial(_say, given.out) if here.is_first else _keep_quiet
+        work(data, options_of(given), given.out, here, tell=tell)
+
+
+def _keep_quiet(line: dict[str, Any]) -> None:
+    """Only one of several processes talks."""
+
+
+def _say(out: Path, line: dict[str, Any]) -> None:
+    parts = [f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}" for name, value in line.items()]
+    sys.stdout.write(f"{out.name}: {', '.join(parts)}\n")
+    sys.stdout.flush()
+
+
+def _many(given: argparse.Namespace, arguments: list[str]) -> int:
+    """Every file with every seed, each in a process of its own: one GPU serves them all."""
+    seeds = [int(seed) for seed in (given.seeds or str(given.seed)).split(",")]
+    rest = _without(arguments, {str(pack) for pack in given.packs}, ("--out", "--seeds", "--seed", "--side-by-side"))
+    jobs = [(pack, seed) for pack in given.packs for seed in seeds]
+    if len({pack.stem for pack in given.packs}) < len(given.packs):
+        raise OptionError("two packed files have the same name; models take their names from them")
+    running: list[subprocess.Popen[bytes]] = []
+    codes: list[int] = []
+    while jobs or running:
+        while jobs and len(running) < given.side_by_side:
+            pack, seed = jobs.pop(0)
+            out = given.out / (f"{pack.stem}-{seed}" if len(seeds) > 1 else pack.stem)
+            command = [sys.executable, "-m", __package__, str(pack), "--out", str(out), "--seed", str(seed), *rest]
+            running.append(subprocess.Popen(command))  # noqa: S603  # ourselves
+        time.sleep(0.1)
+        codes += [code for each in running if (code := each.poll()) is not None]
+        running = [each for each in running if each.poll() is None]
+    return max(codes, default=0)
+
+
+def _without(arguments: list[str], packs: set[str], names: tuple[str, ...]) -> list[str]:
+    """The arguments less the files and these options with their values."""
+    kept, skip = [], False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in names:
+            skip = True
+        elif argument not in packs and not argument.startswith(tuple(f"{name}=" for name in names)):
+            kept.append(argument)
+    return kept
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Checkpoints: all that training needs to go on, in one file that is replaced as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .tensors import read_tensors, write_tensors
+
+if TYPE_CHECKING:
+    from .network import LatticeRNN
+    from .train import Trainer
+
+NAME = "checkpoint.safetensors"
+_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+
+
+def weights_of(network: LatticeRNN) -> dict[str, NDArray[np.float32]]:
+    """A copy of the weights by name."""
+    return {name: weight.detach().cpu().numpy().copy() for name, weight in network.state_dict().items()}
+
+
+def save(path: Path, trainer: Trainer) -> None:
+    """Write the state of training after an epoch."""
+    arrays: dict[str, NDArray[Any]] = {f"best.{name}": weight for name, weight in trainer.best.items()}
+    arrays |= {f"weight.{name}": weight for name, weight in weights_of(trainer.network).items()}
+    for name, weight in trainer.network.named_parameters():
+        for moment in _MOMENTS:
+            arrays[f"{moment}.{name}"] = trainer.adam.state[weight][moment].cpu().numpy()
+    about = {"options": asdict(trainer.options), "state": asdict(trainer.state)}
+    write_tensors(path, arrays, about)
+
+
+def load(path: Path, trainer: Trainer) -> None:
+    """Go on where the checkpoint was made."""
+    arrays, about = read_tensors(path)
+    try:
+        if about["options"] != asdict(trainer.options):
+            raise ValueError("it was made with other options")
+        trainer.network.load_state_dict({name: _tensor(arrays, "weight", name) for name in trainer.best})
+        trainer.best = {name: arrays[f"best.{name}"] for name in trainer.best}
+        for name, weight in trainer.network.named_parameters():
+            moments = {moment: _tensor(arrays, moment, name) for moment in _MOMENTS}
+            trainer.adam.state[weight] = {
+                moment: value if moment == "step" else value.to(weight.device) for moment, value in moments.items()
+            }
+        trainer.state = type(trainer.state)(**about["state"])
+    except (KeyError, ValueError, TypeError, RuntimeError) as error:
+        raise InputError(
+            f"training cannot go on from this checkpoint: {error}", file=str(path), remedy="Remove it to start anew"
+        ) from None
+
+
+def _tensor(arrays: dict[str, NDArray[Any]], kind: str, name: str) -> torch.Tensor:
+    return torch.from_numpy(arrays[f"{kind}.{name}"].copy())

@@ -1,0 +1,161 @@
+"""The model folder: weights in `model.safetensors`, all else in `model.json`. Loading one can never run code.
+
+`model.json` has the sizes, the features and their version, which recognizer and which networks the model was trained
+for, how it was trained and what it reached, and the checksum of the weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import __version__, features
+from ..errors import InputError, OptionError
+from ..features import Statistics
+from ..word_table import WordTable
+from .config import Config, weight_shapes
+from .tensors import read_tensors, statistics_arrays, statistics_from, table_arrays, table_from, write_tensors
+
+KIND = "wordtrust model"
+VERSION = 1
+WEIGHTS, ABOUT, LOG = "model.safetensors", "model.json", "train.jsonl"
+_DAMAGED = "The model is damaged or from another version: get it again, or train it again"
+_LARGEST_JSON = 1 << 24
+
+
+@dataclass(frozen=True)
+class Model:
+    """All of a model."""
+
+    config: Config
+    weights: Mapping[str, NDArray[np.float32]]
+    table: WordTable
+    statistics: Statistics
+    about: Mapping[str, Any]  # recognizer, networks, scales, labels, training, metrics, calibration
+
+    @property
+    def recognizer(self) -> str | None:
+        """The recognizer it was trained for, where it has a name."""
+        found = self.about.get("recognizer")
+        return str(found) if found else None
+
+
+def save_model(model: Model, folder: Path, log: list[dict[str, Any]] | None = None) -> None:
+    """Write the folder, whole or not at all; it replaces a model that was there, and nothing else."""
+    if folder.exists() and not (folder / ABOUT).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OptionError(f"{folder}: exists and is no model; name another folder")
+    draft = folder.resolve().with_name(f".{folder.resolve().name}.{secrets.token_hex(4)}.part")
+    try:
+        draft.mkdir(parents=True)
+        _write(model, draft, log or [])
+        _replace(draft, folder.resolve())
+    except OSError as error:
+        raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _write(model: Model, folder: Path, log: list[dict[str, Any]]) -> None:
+    arrays = {f"weight.{name}": weight for name, weight in model.weights.items()}
+    write_tensors(folder / WEIGHTS, arrays | table_arrays(model.table) | statistics_arrays(model.statistics), {})
+    found = {
+        "kind": KIND,
+        "version": VERSION,
+        "wordtrust": __version__,
+        "feature_version": features.VERSION,
+        "checksum": _checksum(folder / WEIGHTS),
+        "config": model.config.to_dict(),
+        **model.about,
+    }
+    (folder / ABOUT).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    (folder / LOG).write_text("".join(json.dumps(line) + "\n" for line in log), "utf-8")
+
+
+def update_about(folder: Path, about: Mapping[str, Any]) -> None:
+    """Write what is known about a model anew, the weights as they are."""
+    found = _read_about(folder / ABOUT)
+    draft = folder / f".{ABOUT}.part"
+    draft.write_text(json.dumps({**found, **about}, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    os.replace(draft, folder / ABOUT)
+
+
+def _replace(draft: Path, folder: Path) -> None:
+    """Put the draft where the folder is; a folder cannot be replaced in one step, so the old one steps aside."""
+    aside = folder.with_name(f"{draft.name}.old")
+    if folder.exists():
+        os.replace(folder, aside)
+    os.replace(draft, folder)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def load_model(folder: Path) -> Model:
+    """Read a model folder; anything that does not fit together is an `InputError`."""
+    found = _read_about(folder / ABOUT)
+    if found.get("feature_version") != features.VERSION:
+        raise InputError(
+            f"the model has features of version {found.get('feature_version')}, this wordtrust makes version "
+            f"{features.VERSION}",
+            file=str(folder),
+            remedy="Train it again, or use the wordtrust that made it",
+        )
+    file = folder / WEIGHTS
+    arrays, _ = read_tensors(file)
+    if _checksum(file) != found.get("checksum"):
+        raise InputError("its checksum is not the one in model.json", file=str(file), remedy=_DAMAGED)
+    try:
+        config = Config.from_dict(found["config"])
+        weights = {name: _weight(arrays, name, shape) for name, shape in weight_shapes(config).items()}
+        table = table_from(arrays)
+        if config.embedding == "table" and (table.vectors is None or table.vectors.shape[1] != config.dimension):
+            raise ValueError("the word vectors do not fit")
+        known = {"kind", "version", "wordtrust", "feature_version", "checksum", "config"}
+        about = {name: value for name, value in found.items() if name not in known}
+        return Model(config, weights, table, statistics_from(arrays, config.columns), about)
+    except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
+
+
+def _read_about(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > _LARGEST_JSON:
+            raise InputError("too large to be about a model", file=str(file), remedy=_DAMAGED)
+        found = json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        remedy = "A model is a folder that `wordtrust train` made"
+        raise InputError(f"no model: {error.strerror}", file=str(file.parent), remedy=remedy) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"no JSON: {error}", file=str(file), remedy=_DAMAGED) from None
+    if not isinstance(found, dict) or found.get("kind") != KIND:
+        raise InputError(f"does not say that it is a {KIND}", file=str(file), remedy=_DAMAGED)
+    if found.get("version") != VERSION:
+        remedy = "Use a newer wordtrust, or train it again"
+        raise InputError(
+            f"the model has version {found.get('version')!r}, this wordtrust reads version {VERSION}",
+            file=str(file), remedy=remedy,
+        )  # fmt: skip
+    return found
+
+
+def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    weight = arrays[f"weight.{name}"]
+    if weight.shape != shape or not np.isfinite(weight).all():
+        raise ValueError(f"the weights {name} have the shape {weight.shape} instead of {shape}, or are no numbers")
+    return weight.astype(np.float32)
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as opened:
+        digest = sha256()
+        while block := opened.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,115 @@
+"""The order in which a recurrent network goes through a batch of graphs: level by level, never arc by arc.
+
+The level of a node is the length of the longest way to it. All that enters nodes of one level depends on lower levels
+only, so the arcs of one level, of all utterances of a batch, are one operation. For that, nodes are put in the order
+of their level and arcs in the order of the node they enter: every level is then a slice, and what enters a node too.
+
+The backward direction is the same with every arc turned round. This module needs nothing but numpy, because training
+from a packed file must not.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+class Plan(NamedTuple):
+    """One direction through a batch. Nodes and arcs are those of the plan's own order."""
+
+    arc: Numbers  # [arcs] number of each arc in the batch
+    source: Numbers  # [arcs] node that each comes from
+    target: Numbers  # [arcs] node that each enters; never falls
+    entering: Numbers  # [nodes + 1] node n is entered by the arcs entering[n] to entering[n + 1]
+    leaving: Numbers  # [arcs] arcs by the node that they leave
+    leaving_offsets: Numbers  # [nodes + 1] node n is left by leaving[leaving_offsets[n] : leaving_offsets[n + 1]]
+    node_bounds: Numbers  # [levels + 1] the nodes of each level; those of level 0 are entered by no arc
+    arc_bounds: Numbers  # [levels + 1] the arcs that enter them
+
+    @property
+    def levels(self) -> int:
+        """How many levels there are."""
+        return len(self.node_bounds) - 1
+
+
+def plan(source: Numbers, target: Numbers, level: Numbers) -> Plan:
+    """The plan of a batch, out of the nodes that its arcs join and the level of every node."""
+    order = np.argsort(level, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    entered = rank[target]
+    arc = np.argsort(entered, kind="stable")
+    left = rank[source][arc]
+    entering = _offsets(np.bincount(entered, minlength=len(level)))
+    node_bounds = _offsets(np.bincount(level))
+    return Plan(
+        arc=arc,
+        source=left,
+        target=entered[arc],
+        entering=entering,
+        leaving=np.argsort(left, kind="stable"),
+        leaving_offsets=_offsets(np.bincount(left, minlength=len(level))),
+        node_bounds=node_bounds,
+        arc_bounds=entering[node_bounds],
+    )
+
+
+def merge_weights(kind: str, entered: Numbers, posterior: Floats, rank: Numbers) -> Floats:
+    """[arcs] how much of each arc's state goes into the node it enters, summing to 1 at every node.
+
+    `entered` is the node of each arc. Of arcs with the same posterior the one of the lowest `rank` counts as the
+    largest. `attention` is learned and has none.
+    """
+    if kind == "mean":
+        weight = np.ones(len(entered))
+    elif kind == "posterior":
+        weight = np.maximum(posterior.astype(np.float64), 1e-30)
+    elif kind == "max":
+        weight = _is_first_largest(entered, posterior, rank).astype(np.float64)
+    else:
+        weight = np.zeros(len(entered))
+    total = np.bincount(entered, weight)[entered]
+    return np.divide(weight, total, where=total > 0, out=weight).astype(np.float32)
+
+
+def spread(entered: Numbers, posterior: Floats) -> Floats:
+    """[arcs, 3] what attention sees besides states: the posterior, mean and spread of all that enters the node."""
+    values, count = posterior.astype(np.float64), np.maximum(np.bincount(entered), 1)
+    mean = (np.bincount(entered, values) / count)[entered]
+    variance = np.bincount(entered, np.square(values - mean)) / count
+    return np.stack([values, mean, np.sqrt(variance)[entered]], axis=1).astype(np.float32)
+
+
+def skip_logit(posterior: Floats) -> Floats:
+    """The posterior as it goes straight to the output: on the real line, and finite."""
+    clipped = np.clip(posterior.astype(np.float64), 1e-7, 1 - 1e-7)
+    return np.asarray(np.log(clipped) - np.log1p(-clipped), np.float32)
+
+
+def in_batches(depth: NDArray[np.integer], arc_offsets: Numbers, arcs: int) -> list[Numbers]:
+    """Utterances of similar depth in batches of about so many arcs; every utterance is in one of them."""
+    if arc_offsets[-1] <= arcs:
+        return [np.arange(len(depth))] if len(depth) else []
+    order = np.argsort(depth, kind="stable")
+    sizes = np.diff(arc_offsets)[order]
+    number = (np.cumsum(sizes) - sizes) // arcs
+    cuts = np.flatnonzero(np.diff(number)) + 1
+    return [order[start:stop] for start, stop in pairwise([0, *cuts.tolist(), len(order)]) if stop > start]
+
+
+def _is_first_largest(entered: Numbers, posterior: Floats, rank: Numbers) -> NDArray[np.bool_]:
+    order = np.lexsort((rank, -posterior, entered))
+    first = np.diff(entered[order], prepend=-1) > 0
+    found = np.zeros(len(entered), np.bool_)
+    found[order[first]] = True
+    return found
+
+
+def _offsets(counts: NDArray[np.integer]) -> Numbers:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
