@@ -104,7 +104,7 @@ def test_demo(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "demo").iterdir()} >= {
         "sample.store", "sample.ctm", "sample.networks", "lattice.svg"
     }  # fmt: skip
-    assert "best mean confidence" in done.stdout
+    assert "best confidence" in done.stdout
 
 
 def test_tune_build_evaluate(tmp_path: Path) -> None:

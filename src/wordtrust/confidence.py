@@ -42,6 +42,50 @@ def _same_words(word: Ints, start: Times, end: Times, arc: int, first: int, last
     return count
 
 
+@inner
+def _most(
+    found: Offsets, count: int, start: Times, end: Times, confidence: Reals, begin: float, heap: Offsets
+) -> float:
+    """The largest sum of confidences at any instant from `begin` on.
+
+    The sum only rises where an arc begins. Those that go on are kept in a heap, the first to end on top.
+    """
+    size, total, most = 0, 0.0, 0.0
+    for one in range(count):
+        arc = found[one]
+        instant = max(start[arc], begin)
+        if end[arc] <= instant:  # it covers no instant
+            continue
+        while size > 0 and end[heap[0]] <= instant:
+            total -= confidence[heap[0]]
+            size -= 1
+            _sink(heap, size, end)
+        place = size
+        while place > 0 and end[heap[(place - 1) // 2]] > end[arc]:
+            heap[place] = heap[(place - 1) // 2]
+            place = (place - 1) // 2
+        heap[place] = arc
+        total = confidence[arc] if size == 0 else total + confidence[arc]
+        size += 1
+        most = max(most, total)
+    return most
+
+
+@inner
+def _sink(heap: Offsets, size: int, end: Times) -> None:
+    """Put the last arc of a heap, which stands behind its end, in the place of the first."""
+    arc, place = heap[size], 0
+    while True:
+        child = 2 * place + 1
+        if child + 1 < size and end[heap[child + 1]] < end[heap[child]]:
+            child += 1
+        if child >= size or end[heap[child]] >= end[arc]:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = arc
+
+
 @compiled
 def _shown(
     arc_offsets: Offsets, start: Times, end: Times, word: Ints, confidence: Reals, offsets: Offsets, path: Ints,
@@ -53,7 +97,7 @@ def _shown(
         for arc in range(first, last):
             if word[arc] > 0:
                 longest = max(longest, end[arc] - start[arc])
-        found = np.empty(last - first, np.int64)
+        found, heap = np.empty(last - first, np.int64), np.empty(last - first, np.int64)
         begin = first  # arcs before it end too early for this word and all that follow
         for place in range(offsets[u], offsets[u + 1]):
             arc = first + path[place]
@@ -63,9 +107,4 @@ def _shown(
             while start[begin] < start[arc] - longest:
                 begin += 1
             count = _same_words(word, start, end, arc, begin, last, found)
-            for one in range(count):  # the sum only rises where an arc begins
-                instant, total = max(start[found[one]], start[arc]), 0.0
-                for other in range(count):
-                    if start[found[other]] <= instant < end[found[other]]:
-                        total += confidence[found[other]]
-                shown[place] = max(shown[place], total)
+            shown[place] = max(shown[place], _most(found, count, start, end, confidence, start[arc], heap))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -25,10 +26,16 @@ def run(out: Path) -> None:
         _command("convert", lattices, str(out / "sample.store"))
         _command("convert", str(out / "sample.store"), str(out / "sample.ctm"))
         _command("build", str(out / "sample.store"), "--ref", references, "--out", str(out / "sample.networks"))
-        _command("evaluate", str(out / "sample.networks"))
+        _command("evaluate", str(out / "sample.networks"), *_report(out))
         _command("convert", lattices, "--utt", PICTURE, str(out / "lattice.svg"))
         _show_lattice(sample / "lattices" / f"{PICTURE}.slf.gz")
-    click.echo(f"\nOpen {out / 'lattice.svg'} in a browser to see it. Everything written is in {out}.")
+    pages = [str(out / name) for name in ("lattice.svg", "report.html") if (out / name).is_file()]
+    click.echo(f"\nOpen {' and '.join(pages)} in a browser. Everything written is in {out}.")
+
+
+def _report(out: Path) -> list[str]:
+    """A report as well, where what it needs is installed."""
+    return ["--report", str(out / "report.html")] if find_spec("jinja2") else []
 
 
 def _command(*words: str) -> None:

@@ -59,15 +59,31 @@ def _joined(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
     return {name: first[name] + second[name] for name in first if name in second}
 
 
-Judge = Callable[[Lattices], Mapping[str, Floats]]  # the scores of all arcs by kind; the last one chooses the words
+Curve = Callable[[NDArray[np.floating]], NDArray[np.floating]]
+
+
+def _as_it_is(scores: NDArray[np.floating]) -> NDArray[np.floating]:
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A confidence for every arc, and what becomes of it (calibration) for arcs and for words that are shown."""
+
+    confidence: Floats
+    of_arcs: Curve = _as_it_is
+    of_words: Curve = _as_it_is
+
+
+Judge = Callable[[Lattices], Mapping[str, Judged]]  # by kind of score; words are chosen by the last one
 Choose = Callable[[Lattices, Floats], Paths]
 
 
-def by_posterior(networks: Lattices) -> dict[str, Floats]:
+def by_posterior(networks: Lattices) -> dict[str, Judged]:
     """The judge that needs no model."""
     _require_references(networks)
     assert networks.posterior is not None
-    return {"posterior": networks.posterior}
+    return {"posterior": Judged(networks.posterior)}
 
 
 def evaluate(
@@ -88,7 +104,7 @@ def evaluate_batch(networks: Lattices, judge: Judge = by_posterior, choose: Choo
     spoken, speakers = Spoken.of(references, networks), list(networks.notes[SPEAKER])
     chosen = {
         "one_best": one_best(networks),
-        "best_confidence": choose(networks, list(judged.values())[-1]),
+        "best_confidence": choose(networks, list(judged.values())[-1].confidence),
         "oracle": oracle_paths(networks, spoken),
     }
     scored = {name: score_paths(networks, path, spoken) for name, path in chosen.items()}
@@ -100,8 +116,8 @@ def evaluate_batch(networks: Lattices, judge: Judge = by_posterior, choose: Choo
     scores = dict(_arc_scores(networks, judged, speakers))
     for population, name in (("one_best", "one_best"), ("output", "best_confidence")):
         found = scored[name].alignments
-        for kind, confidence in judged.items():
-            shown = _word_scores(networks, confidence, scored[name].paths)
+        for kind, each in judged.items():
+            shown = each.of_words(_word_scores(networks, each.confidence, scored[name].paths))
             scores[population, kind] = Scores.of(shown, found.correct, speakers, found.offsets)
     return Evaluation(len(networks), errors, scores)
 
@@ -125,17 +141,15 @@ def _require_references(networks: Lattices) -> None:
 
 
 def _arc_scores(
-    networks: Lattices, judged: Mapping[str, Floats], speakers: list[str]
+    networks: Lattices, judged: Mapping[str, Judged], speakers: list[str]
 ) -> Iterator[tuple[tuple[str, str], Scores]]:
     words = networks.word > 0
     offsets = np.concatenate([[0], np.cumsum(words)])[networks.arc_offsets]
     for population, name in (("arcs", ORACLE_LABEL), ("arcs_paper", ONE_BEST_LABEL)):
         right = networks.extra[name][words] > 0
-        for kind, confidence in judged.items():
-            yield (
-                (population, kind),
-                Scores.of(np.minimum(confidence[words], np.float32(1)), right, speakers, offsets),
-            )
+        for kind, each in judged.items():
+            score = each.of_arcs(np.minimum(each.confidence[words], np.float32(1)))
+            yield (population, kind), Scores.of(score, right, speakers, offsets)
 
 
 def _word_scores(networks: Lattices, confidence: Floats, paths: Paths) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Reference transcripts as files: tab-separated with a header, Kaldi `text`, NIST STM; packed or not.
+"""Reference transcripts as files: tab-separated with a header, Kaldi `text`, NIST STM, Rev's NLP; packed or not.
 
 Which one a file is shows in its content:
 
@@ -9,6 +9,9 @@ Which one a file is shows in its content:
   settled so: of alternatives `{ a / b }` the first counts, `@` is no word; words in parentheses and those like
   `%hesitation` may be left out, and are; a segment IGNORE_TIME_SEGMENT_IN_SCORING has no words. The speaker is known
   where a file has only one, the duration is the end of the last segment.
+- NLP, a file for each recording: a header `token|speaker|ts|endTs|punctuation|case|tags`, then a token a line. The
+  recording has the name of the file; its speaker is known where there is only one. Of the columns only `token` is
+  needed.
 - anything else is Kaldi `text`: `utt word word ...`, an utterance a line.
 """
 
@@ -21,7 +24,7 @@ from dataclasses import dataclass, field
 
 from .errors import InputError
 from .formats.inputs import Stream
-from .text import UNKNOWN_MARKS
+from .text import UNKNOWN_MARKS, is_mark
 
 REQUIRED = ("utt", "text")
 OPTIONAL = ("speaker", "split", "duration", "accent")
@@ -58,6 +61,8 @@ def rows(stream: Stream) -> Iterator[Row]:
     columns = head[0].lower().split("\t")
     if len(columns) > 2 or (len(columns) == 2 and _COLUMNS.intersection(columns)):
         return _tsv(stream)
+    if _nlp_columns(head[0])[0] == "token" and "|" in head[0]:
+        return _nlp(stream)
     if stream.name.removesuffix(".gz").endswith(".stm") or all(_is_stm(line) for line in head):
         return _stm(stream)
     _refuse_others(stream, head[0])
@@ -94,7 +99,7 @@ def _error(stream: Stream, line: int, found: str, remedy: str, utt: str = "") ->
 
 def _refuse_others(stream: Stream, line: str) -> None:
     """Kaldi `text` has no form of its own, so say what else a file seems to be before taking its lines for words."""
-    remedy = "References are tab-separated tables with the columns `utt` and `text`, Kaldi text or STM files"
+    remedy = "References are tab-separated tables with the columns `utt` and `text`, Kaldi text, STM or NLP files"
     if line.lstrip()[:1] in ("{", "["):
         raise stream.error("this looks like JSON", remedy=remedy)
     if {"utt", "text"} <= set(re.split(r"[,;\s]+", line.lower().strip())):
@@ -150,6 +155,29 @@ def _kaldi(stream: Stream) -> Iterator[Row]:
     for number, line in _lines(stream):
         utt, _, text = line.strip().replace("\t", " ", 1).partition(" ")
         yield Row(utt, text.strip(), number)
+
+
+def _nlp_columns(header: str) -> list[str]:
+    return [name.strip().lower() for name in header.split("|")]
+
+
+def _nlp(stream: Stream) -> Iterator[Row]:
+    lines = _lines(stream)
+    first, header = next(lines)
+    columns = _nlp_columns(header)
+    tokens: list[str] = []
+    speakers: set[str] = set()
+    for number, line in lines:
+        values = line.split("|")
+        if len(values) != len(columns):
+            found = f"{len(values)} fields where the header has {len(columns)}"
+            raise _error(stream, number, found, "Separate fields by one |; a token holds none", utt=stream.stem)
+        fields = {name: value.strip() for name, value in zip(columns, values, strict=True)}
+        token = fields["token"]
+        tokens.append(token if is_mark(token) else token + fields.get("punctuation", ""))
+        speakers.add(fields.get("speaker", ""))
+    speaker = speakers.pop() if len(speakers) == 1 else ""
+    yield Row(stream.stem, " ".join(tokens), first, speaker=speaker or None)
 
 
 @dataclass(slots=True)

@@ -120,7 +120,7 @@ def _bare(utt: str) -> str:
 
 
 def read_references(*paths: str | Path, normalizer: words_of_text.Normalizer = words_of_text.DEFAULT) -> References:
-    """Read references: REF.tsv, Kaldi `text` or STM (see `wordtrust.reference_files`), packed or not."""
+    """Read references: REF.tsv, Kaldi `text`, STM or NLP (see `wordtrust.reference_files`), packed or not."""
     words_of: dict[str, list[str]] = {}  # most tokens come again and again
     references: list[Reference] = []
     places: dict[str, str] = {}

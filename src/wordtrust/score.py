@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .lattice import Floats, Lattice, Lattices, Scales
 from .model.files import Model, load_model
 from .model.scorer import Scorer
 from .transcript import Transcript, transcripts
+
+if TYPE_CHECKING:
+    from .calibration import Calibration
 
 ALTERNATIVES = 5
 THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 17))  # that `gain` is tried with
@@ -58,6 +61,7 @@ class WordScorer:
             self.tolerance = float(model.about.get("tolerance", TOLERANCE))
             self.scales = Scales(**model.about["scales"]) if model.about.get("scales") else None
             self.choice = Choice(**model.about.get("choice", {}))
+            self.calibration = _calibration(model)
         except (TypeError, ValueError, OptionError) as error:
             raise InputError(f"the model does not say how its networks are built: {error}") from None
 
@@ -73,9 +77,9 @@ class WordScorer:
         if isinstance(lattice, Lattices):
             networks = self.networks(lattice)
             confidence = self.confidence(networks)
-            return transcripts(
-                networks, confidence, self.choice.paths(networks, confidence), alternatives=alternatives
-            )
+            paths, curve = self.choice.paths(networks, confidence), self.calibration
+            show = (lambda scores: curve.of("words", scores)) if curve else None
+            return transcripts(networks, confidence, paths, alternatives=alternatives, show=show)
         single = lattice.lattice if isinstance(lattice, Network) else lattice
         return self(single.batch(), alternatives=alternatives)[0]
 
@@ -119,6 +123,14 @@ class WordScorer:
         )
 
 
+def _calibration(model: Model) -> Calibration | None:
+    if "calibration" not in model.about:
+        return None
+    from .calibration import Calibration
+
+    return Calibration.from_dict(model.about["calibration"])
+
+
 def _said(scales: Scales) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in asdict(scales).items() if value)
 
@@ -144,7 +156,7 @@ def about_networks(networks: Lattices) -> Mapping[str, Any]:
 
 
 def choose(
-    scorer: WordScorer, batches: Iterable[Lattices], count: Callable[[Lattices, Paths], int]
+    confidence: Callable[[Lattices], Floats], batches: Iterable[Lattices], count: Callable[[Lattices, Paths], int]
 ) -> tuple[Choice, dict[str, int]]:
     """The way to choose words that makes the fewest errors on a development set, and the errors of every way.
 
@@ -153,7 +165,7 @@ def choose(
     ways = Choice.all()
     errors = np.zeros(len(ways), np.int64)
     for batch in batches:
-        confidence = scorer.confidence(batch)
-        errors += [count(batch, way.paths(batch, confidence)) for way in ways]
+        scores = confidence(batch)
+        errors += [count(batch, way.paths(batch, scores)) for way in ways]
     named = [way.criterion if way.criterion != "gain" else f"gain {way.threshold:g}" for way in ways]
     return ways[int(errors.argmin())], dict(zip(named, errors.tolist(), strict=True))

@@ -18,6 +18,7 @@ from .metrics import Interval, intervals
 if TYPE_CHECKING:
     from .evaluate import Evaluation
     from .formats.base import Format
+    from .metrics import GuaranteedThreshold, OperatingPoint
     from .tune import Tuned
 
 _MOST_ROWS = 25
@@ -59,6 +60,32 @@ _TEXTS = (
     "confidence of",
     "score",
 )
+
+
+def print_threshold(
+    words: int, here: OperatingPoint | None, sure: GuaranteedThreshold, review: Mapping[str, float | None]
+) -> None:
+    """What `wordtrust threshold` shows."""
+    out, wanted = console(), f"{100 * sure.wanted:g}%"
+    if here is None:
+        out.print(f"No threshold reaches {wanted} on these {words:,} words.")
+    else:
+        out.print(
+            f"On these {words:,} words: from {here.threshold:.4f} on, {100 * here.precision:.2f}% are right; "
+            f"that accepts {100 * here.accepted:.1f}% of the words."
+        )
+    if sure.threshold is None or sure.accepted is None or sure.precision is None:
+        out.print(f"For new speakers nothing can be promised at the level of {100 * sure.level:g}%: {sure.reason}.")
+    else:
+        out.print(
+            f"For new speakers: from {sure.threshold:.4f} on, at least {wanted} are right, which is "
+            f"{100 * sure.level:g}% sure ({sure.speakers:,} speakers, {sure.method}); that accepts "
+            f"{100 * sure.accepted:.1f}% of the words, {100 * sure.precision:.2f}% of them right here."
+        )
+    caught = [f"{100 * float(share):g}% of the words: {100 * found:.0f}%" for share, found in review.items()
+              if found is not None]  # fmt: skip
+    if caught:
+        out.print("Errors found by reviewing the least trusted words: " + "; ".join(caught))
 
 
 def _table(*columns: str) -> Table:
@@ -151,7 +178,7 @@ _WAYS = {
     "one_best": "1-best as given",
     "tuned_one_best": "1-best, tuned",
     "tuned_mbr": "minimum Bayes risk, tuned",
-    "best_confidence": "best mean confidence",
+    "best_confidence": "best confidence",
     "oracle": "best path there is",
 }
 _POPULATIONS = {

@@ -8,6 +8,7 @@ A `Transcript` shows itself in a notebook, coloured by confidence; `wordtrust.tr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -118,19 +119,25 @@ def _word_dict(word: Word) -> dict[str, Any]:
 
 
 def transcripts(
-    networks: Lattices, confidence: NDArray[np.floating], paths: Paths, *, alternatives: int = ALTERNATIVES
+    networks: Lattices,
+    confidence: NDArray[np.floating],
+    paths: Paths,
+    *,
+    alternatives: int = ALTERNATIVES,
+    show: Callable[[Reals], Reals] | None = None,
 ) -> list[Transcript]:
     """The words of each path, with the confidence that is shown for them and up to `alternatives` other words.
 
     `confidence` has one number from 0 to 1 for every arc that says a word. What counts as an alternative, and how
     sure it is: see `wordtrust.alternatives`. Silence is left out, of the words and of the alternatives.
+    `show` (a calibrator) turns confidences into those that are shown.
     """
     sure = _checked(networks, confidence, alternatives)
     shown = word_confidence(networks, sure, paths)
     arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
     said = networks.word[arcs] > 0
     offsets = np.concatenate([[0], np.cumsum(said)])[paths.offsets]
-    words = _words(networks, sure, offsets, arcs[said], shown[said], alternatives)
+    words = _words(networks, sure, offsets, arcs[said], shown[said], alternatives, show or (lambda scores: scores))
     return [
         Transcript(utt, words[first:last])
         for utt, (first, last) in zip(networks.utts, pairwise(offsets.tolist()), strict=True)
@@ -149,19 +156,20 @@ def _checked(networks: Lattices, confidence: NDArray[np.floating], alternatives:
 
 
 def _words(
-    networks: Lattices, confidence: Reals, offsets: Offsets, arcs: Offsets, shown: Reals, most: int
-) -> tuple[Word, ...]:
+    networks: Lattices, confidence: Reals, offsets: Offsets, arcs: Offsets, shown: Reals, most: int,
+    show: Callable[[Reals], Reals],
+) -> tuple[Word, ...]:  # fmt: skip
     """The words of all paths end to end."""
     node = np.repeat(networks.node_offsets[:-1], np.diff(networks.arc_offsets))
     start, end = networks.time[node + networks.source], networks.time[node + networks.target]
     rivals = find_rivals(networks, start, end, confidence, offsets, arcs, most)
     spellings, _, norms = _spellings(networks, rivals.arcs)
     seen = (spelling or norm for spelling, norm in zip(spellings, norms, strict=True))
-    others = tuple(map(Alternative, seen, rivals.confidence.tolist()))
+    others = tuple(map(Alternative, seen, show(rivals.confidence).tolist()))
     alternatives = [others[first:last] for first, last in pairwise(rivals.offsets.tolist())]
     spellings, joins, norms = _spellings(networks, arcs)
     times = start[arcs].tolist(), end[arcs].tolist()
-    return tuple(map(Word, spellings, norms, *times, shown.tolist(), alternatives, joins))
+    return tuple(map(Word, spellings, norms, *times, show(shown).tolist(), alternatives, joins))
 
 
 def _spellings(networks: Lattices, arcs: Offsets) -> tuple[list[str], list[bool], tuple[str, ...]]:

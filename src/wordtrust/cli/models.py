@@ -15,8 +15,10 @@ from ..errors import OptionError
 from .inputs import Inputs, announce_compilation, lattice_inputs
 
 if TYPE_CHECKING:
+    from ..calibration import CalibratedWords
     from ..model.arrays import TrainingData
     from ..model.files import Model
+    from ..score import WordScorer
 
 _OUTPUTS = ".jsonl, .ctm, .vtt, .parquet"
 
@@ -177,7 +179,7 @@ def _with_choice(model: Model, out: Path, dev: tuple[str, ...]) -> Model:
     from ..model.files import update_about
     from ..score import WordScorer, choose
 
-    choice, errors = choose(WordScorer(model), stream(dev), path_errors)
+    choice, errors = choose(WordScorer(model).confidence, stream(dev), path_errors)
     found = {**model.about, "choice": asdict(choice), "choice_errors_on_dev": errors}
     update_about(out, found)
     return replace(model, about=found)
@@ -186,6 +188,22 @@ def _with_choice(model: Model, out: Path, dev: tuple[str, ...]) -> Model:
 def _choice_text(model: Model) -> str:
     choice = model.about["choice"]
     return f"{choice['criterion']}" + (f" {choice['threshold']:g}" if choice["criterion"] == "gain" else "")
+
+
+def _scorer(
+    model: Path, criterion: str | None, allow_mismatch: bool, threads: int | None
+) -> WordScorer | CalibratedWords:
+    """The model, or the calibrator, that a path names."""
+    if model.is_file():
+        from ..calibration import CalibratedWords, load_calibrator
+
+        return CalibratedWords(load_calibrator(model))
+    from ..score import Choice, load
+
+    scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
+    if criterion:
+        scorer.choice = Choice(criterion, scorer.choice.threshold)
+    return scorer
 
 
 @click.command()
@@ -209,15 +227,16 @@ def score(
 ) -> None:
     """Give the words of LATTICES (or a store of networks) their confidences. Needs no torch.
 
+    MODEL is a folder that `wordtrust train` made, or a calibrator (`wordtrust calibrate --scores`) for words that
+    come with confidences.
+
     \b
-    Example: wordtrust score model eval.ark.gz --out words.ctm
+    Examples: wordtrust score model eval.ark.gz --out words.ctm
+              wordtrust score calls.json calls.ctm --out calibrated.ctm
     """
-    from ..score import Choice, load
     from ..transcript_files import TranscriptWriter, json_line
 
-    scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
-    if criterion:
-        scorer.choice = Choice(criterion, scorer.choice.threshold)
+    scorer = _scorer(model, criterion, allow_mismatch, threads)
     batches = inputs.batches("scoring")
     if out == "-":
         for batch in batches:

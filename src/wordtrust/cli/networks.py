@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import OptionError
+from .calibration import NOTHING_NAMED, judged
 from .inputs import Inputs, announce_compilation, lattice_inputs, load_references, reference_option
 
 if TYPE_CHECKING:
-    from ..evaluate import Choose, Judge
+    from ..evaluate import Choose, Evaluation, Judge
 
 
 @click.command()
@@ -103,39 +104,89 @@ def _key(inputs: Inputs, *files: Path | None) -> list[str]:
 
 
 @click.command()
-@click.argument("store", nargs=-1, required=True, metavar="[MODEL] STORE...")
+@click.argument("store", nargs=-1, metavar="[MODEL] STORE...")
 @click.option(
     "--criterion",
     type=click.Choice(["mean", "mean-silence", "gain"]),
     help="How the best-confidence words are chosen (docs/networks.md) [as the model says, or mean].",
 )
+@click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON), not a STORE.")
+@click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
+@click.option("--report", type=click.Path(path_type=Path), help="Also write a report (HTML).")
+@click.option("--figures", type=click.Path(path_type=Path), help="Also write its plots here, as PNG and SVG.")
 @click.option("--allow-mismatch", is_flag=True, help="Also with a model that was not trained for these networks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def evaluate(store: tuple[str, ...], criterion: str | None, *, allow_mismatch: bool, as_json: bool) -> None:
+def evaluate(
+    store: tuple[str, ...],
+    criterion: str | None,
+    scores: tuple[str, ...],
+    ref: Path | None,
+    report: Path | None,
+    figures: Path | None,
+    *,
+    allow_mismatch: bool,
+    as_json: bool,
+) -> None:
     """Measure the words and confidences of networks made with references.
 
-    Without a MODEL, posteriors are the confidence.
+    Without a MODEL, posteriors are the confidence. With --scores, those that any recognizer wrote.
 
     \b
     Examples: wordtrust evaluate eval.networks --json
-              wordtrust evaluate model eval.networks
+              wordtrust evaluate model eval.networks --report report.html
+              wordtrust evaluate --scores calls.ctm --ref calls.stm
     """
-    from ..evaluate import evaluate as measure
-    from ..formats import stream
-    from ..progress import byte_progress
     from ..tables import print_evaluation
 
     announce_compilation()
-    model, stores = _model_and_stores(store)
-    judge, choose = _judge(model, criterion, allow_mismatch)
-    with byte_progress("evaluating", stores):
-        found = measure(stream(stores), judge, choose)
-    if not found.utterances:
-        raise OptionError("no utterances found")
+    if bool(scores) == bool(store):
+        raise OptionError(NOTHING_NAMED)
+    if figures and not report:
+        raise OptionError("--figures come with a report: --report FILE.html")
+    facts: dict[str, Any] = {}
+    if scores:
+        found = judged(scores, ref)
+    else:
+        found, facts = evaluate_networks(store, criterion, allow_mismatch, report)
+    if report:
+        from ..report import write_report
+
+        write_report(report, found, title=", ".join(scores or store), figures=figures, **facts)
     if as_json:
         click.echo(json.dumps(found.to_dict()))
     else:
         print_evaluation(found)
+
+
+def evaluate_networks(
+    given: tuple[str, ...], criterion: str | None, allow_mismatch: bool, report: Path | None = None
+) -> tuple[Evaluation, dict[str, Any]]:
+    """The evaluation, and what a report shows besides."""
+    from ..evaluate import evaluate as measure
+    from ..formats import stream
+    from ..progress import byte_progress
+
+    model, stores = _model_and_stores(given)
+    judge, choose = _judge(model, criterion, allow_mismatch)
+    facts: dict[str, Any] = {}
+    if report:
+        from ..report import ExampleKeeper
+
+        keeper = ExampleKeeper()
+        choose = keeper.watching(choose)
+    with byte_progress("evaluating", stores):
+        found = measure(stream(stores), judge, choose)
+    if not found.utterances:
+        raise OptionError("no utterances found")
+    if report:
+        facts = {"examples": keeper.examples, "log": _training_log(model)}
+    return found, facts
+
+
+def _training_log(model: Path | None) -> list[dict[str, Any]]:
+    from ..model.files import read_log
+
+    return [] if model is None else read_log(model)
 
 
 def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
@@ -151,6 +202,9 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
 
 def _judge(model: Path | None, criterion: str | None, allow_mismatch: bool) -> tuple[Judge, Choose]:
     """Whose confidences are measured, and how they choose words."""
+    from functools import partial
+
+    from ..calibration import calibrated_judge
     from ..evaluate import by_posterior
     from ..score import Choice, load
 
@@ -158,6 +212,4 @@ def _judge(model: Path | None, criterion: str | None, allow_mismatch: bool) -> t
         return by_posterior, Choice(criterion or "mean").paths
     scorer = load(model, allow_mismatch=allow_mismatch)
     choice = Choice(criterion, scorer.choice.threshold) if criterion else scorer.choice
-    return (
-        lambda batch: by_posterior(batch) | {"confidence": scorer.confidence(scorer.networks(batch))}
-    ), choice.paths
+    return partial(calibrated_judge, scorer), choice.paths

@@ -14,6 +14,7 @@ rates. What cannot be computed is None, never NaN: `ScoreMetrics.undefined` says
 """
 
 from .errors import ErrorCounts, SpeakerErrors
+from .guarantee import GuaranteedThreshold, guaranteed_threshold
 from .points import OperatingPoint, errors_caught, operating_point, review_curve
 from .resample import Difference, Interval, compare, intervals
 from .scores import ScoreMetrics, Scores
@@ -21,6 +22,7 @@ from .scores import ScoreMetrics, Scores
 __all__ = [
     "Difference",
     "ErrorCounts",
+    "GuaranteedThreshold",
     "Interval",
     "OperatingPoint",
     "ScoreMetrics",
@@ -28,6 +30,7 @@ __all__ = [
     "SpeakerErrors",
     "compare",
     "errors_caught",
+    "guaranteed_threshold",
     "intervals",
     "operating_point",
     "review_curve",

@@ -22,7 +22,9 @@ from .options import TrainOptions
 
 def main(arguments: list[str] | None = None) -> int:
     """Run; gives the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m wordtrust.model", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m wordtrust.model", description=__doc__.split("\n")[0], allow_abbrev=False
+    )
     parser.add_argument("packs", nargs="+", type=Path, metavar="PACK")
     parser.add_argument("--out", type=Path, required=True, help="The model folder; of several, the folder for them.")
     parser.add_argument("--device", default="auto", help="cpu, cuda or cuda:1.")
@@ -84,13 +86,13 @@ def _say(out: Path, line: dict[str, Any]) -> None:
 
 def _many(given: argparse.Namespace, arguments: list[str]) -> int:
     """Every file with every seed, each in a process of its own: one GPU serves them all."""
-    seeds = [int(seed) for seed in (given.seeds or str(given.seed)).split(",")]
-    rest = _without(arguments, {str(pack) for pack in given.packs}, ("--out", "--seeds", "--seed", "--side-by-side"))
+    seeds = _seeds(given.seeds or str(given.seed))
+    rest = _without(arguments, set(given.packs), ("--out", "--seeds", "--seed", "--side-by-side"))
     jobs = [(pack, seed) for pack in given.packs for seed in seeds]
     if len({pack.stem for pack in given.packs}) < len(given.packs):
         raise OptionError("two packed files have the same name; models take their names from them")
     running: list[subprocess.Popen[bytes]] = []
-    codes: list[int] = []
+    failed = False
     while jobs or running:
         while jobs and len(running) < given.side_by_side:
             pack, seed = jobs.pop(0)
@@ -98,12 +100,20 @@ def _many(given: argparse.Namespace, arguments: list[str]) -> int:
             command = [sys.executable, "-m", __package__, str(pack), "--out", str(out), "--seed", str(seed), *rest]
             running.append(subprocess.Popen(command))  # noqa: S603  # ourselves
         time.sleep(0.1)
-        codes += [code for each in running if (code := each.poll()) is not None]
-        running = [each for each in running if each.poll() is None]
-    return max(codes, default=0)
+        ended = [each for each in running if each.poll() is not None]
+        running = [each for each in running if each not in ended]
+        failed = failed or any(each.returncode for each in ended)  # below 0 where one was killed
+    return int(failed)
 
 
-def _without(arguments: list[str], packs: set[str], names: tuple[str, ...]) -> list[str]:
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise OptionError(f"seeds are whole numbers joined by commas, not {text!r}") from None
+
+
+def _without(arguments: list[str], packs: set[Path], names: tuple[str, ...]) -> list[str]:
     """The arguments less the files and these options with their values."""
     kept, skip = [], False
     for argument in arguments:
@@ -111,7 +121,7 @@ def _without(arguments: list[str], packs: set[str], names: tuple[str, ...]) -> l
             skip = False
         elif argument in names:
             skip = True
-        elif argument not in packs and not argument.startswith(tuple(f"{name}=" for name in names)):
+        elif Path(argument) not in packs and not argument.startswith(tuple(f"{name}=" for name in names)):
             kept.append(argument)
     return kept
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 from zlib import crc32
@@ -48,10 +48,11 @@ class Dataset:
             if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or not (np.diff(offsets) > 0).all():
                 raise ValueError("offsets do not rise from 0")
             for name in arrays.split():
-                if len(getattr(self, name)) != offsets[-1]:
-                    raise ValueError(f"{len(getattr(self, name))} values of {name}, {offsets[-1]} are due")
-        utterances = {len(self.node_offsets), len(self.arc_offsets), len(self.speaker) + 1}
-        if len(utterances) > 1 or self.features.shape[1:] != (columns,):
+                shape = getattr(self, name).shape
+                if shape[:1] != (offsets[-1],) or len(shape) != (2 if name == "features" else 1):
+                    raise ValueError(f"{name} has the shape {shape}, {offsets[-1]} are due")
+        utterances = {self.node_offsets.shape, self.arc_offsets.shape, (self.speaker.size + 1,)}
+        if len(utterances) > 1 or self.speaker.ndim != 1 or self.features.shape[1:] != (columns,):
             raise ValueError("the numbers of utterances or columns differ")
         owner = np.repeat(np.arange(len(self)), np.diff(self.arc_offsets))
         nodes, first = np.diff(self.node_offsets)[owner], self.node_offsets[:-1][owner]
@@ -63,8 +64,16 @@ class Dataset:
                 raise ValueError("levels do not rise along the arcs")
         if not (np.isfinite(self.features).all() and ((self.posterior >= 0) & (self.posterior <= 1)).all()):
             raise ValueError("a feature is not finite, or a posterior no probability")
+        if not ((self.label >= -1) & (self.label <= 1)).all():
+            raise ValueError("a label is not 1, 0 or -1")
         if not ((self.word >= -1) & (self.word < words)).all():
             raise ValueError("a word is not in the table")
+
+    def checksum(self, start: int = 0) -> int:
+        """A number that follows from everything in it."""
+        for each in fields(self):
+            start = crc32(np.ascontiguousarray(getattr(self, each.name)).view(np.uint8).data, start)
+        return start
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:

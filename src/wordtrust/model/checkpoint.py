@@ -33,7 +33,7 @@ def save(path: Path, trainer: Trainer) -> None:
     for name, weight in trainer.network.named_parameters():
         for moment in _MOMENTS:
             arrays[f"{moment}.{name}"] = trainer.adam.state[weight][moment].cpu().numpy()
-    about = {"options": asdict(trainer.options), "state": asdict(trainer.state)}
+    about = {"options": asdict(trainer.options), "data": trainer.fingerprint, "state": asdict(trainer.state)}
     write_tensors(path, arrays, about)
 
 
@@ -43,6 +43,8 @@ def load(path: Path, trainer: Trainer) -> None:
     try:
         if about["options"] != asdict(trainer.options):
             raise ValueError("it was made with other options")
+        if about["data"] != trainer.fingerprint:
+            raise ValueError("it was made on other data")
         trainer.network.load_state_dict({name: _tensor(arrays, "weight", name) for name in trainer.best})
         trainer.best = {name: arrays[f"best.{name}"] for name in trainer.best}
         for name, weight in trainer.network.named_parameters():

@@ -24,7 +24,7 @@ from ..errors import InputError, OptionError
 from ..features import Statistics
 from ..word_table import WordTable
 from .config import Config, weight_shapes
-from .tensors import read_tensors, statistics_arrays, statistics_from, table_arrays, table_from, write_tensors
+from .tensors import read_tensors, statistics_arrays, statistics_from, table_arrays, table_from, typed, write_tensors
 
 KIND = "wordtrust model"
 VERSION = 1
@@ -52,8 +52,7 @@ class Model:
 
 def save_model(model: Model, folder: Path, log: list[dict[str, Any]] | None = None) -> None:
     """Write the folder, whole or not at all; it replaces a model that was there, and nothing else."""
-    if folder.exists() and not (folder / ABOUT).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OptionError(f"{folder}: exists and is no model; name another folder")
+    refuse_to_overwrite(folder)
     draft = folder.resolve().with_name(f".{folder.resolve().name}.{secrets.token_hex(4)}.part")
     try:
         draft.mkdir(parents=True)
@@ -63,6 +62,12 @@ def save_model(model: Model, folder: Path, log: list[dict[str, Any]] | None = No
         raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def refuse_to_overwrite(folder: Path) -> None:
+    """Raise an `OptionError` where something is that is no model: better before training than after it."""
+    if folder.exists() and not (folder / ABOUT).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OptionError(f"{folder}: exists and is no model; name another folder")
 
 
 def _write(model: Model, folder: Path, log: list[dict[str, Any]]) -> None:
@@ -94,19 +99,36 @@ def _replace(draft: Path, folder: Path) -> None:
     aside = folder.with_name(f"{draft.name}.old")
     if folder.exists():
         os.replace(folder, aside)
-    os.replace(draft, folder)
+    try:
+        os.replace(draft, folder)
+    except OSError:
+        if aside.exists():
+            os.replace(aside, folder)
+        raise
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def load_model(folder: Path) -> Model:
-    """Read a model folder; anything that does not fit together is an `InputError`."""
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """The lines of train.jsonl, as far as they can be read: it only serves to draw a curve."""
+    try:
+        lines = [json.loads(line) for line in (folder / LOG).read_text("utf-8").splitlines()]
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [line for line in lines if isinstance(line, dict)]
+
+
+def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
+    """Read a model folder; anything that does not fit together is an `InputError`.
+
+    `allow_mismatch` also takes a model whose features were made by another version.
+    """
     found = _read_about(folder / ABOUT)
-    if found.get("feature_version") != features.VERSION:
+    if found.get("feature_version") != features.VERSION and not allow_mismatch:
         raise InputError(
             f"the model has features of version {found.get('feature_version')}, this wordtrust makes version "
             f"{features.VERSION}",
             file=str(folder),
-            remedy="Train it again, or use the wordtrust that made it",
+            remedy="Train it again, use the wordtrust that made it, or allow the mismatch (--allow-mismatch)",
         )
     file = folder / WEIGHTS
     arrays, _ = read_tensors(file)
@@ -114,6 +136,7 @@ def load_model(folder: Path) -> Model:
         raise InputError("its checksum is not the one in model.json", file=str(file), remedy=_DAMAGED)
     try:
         config = Config.from_dict(found["config"])
+        features.known(config.columns)
         weights = {name: _weight(arrays, name, shape) for name, shape in weight_shapes(config).items()}
         table = table_from(arrays)
         if config.embedding == "table" and (table.vectors is None or table.vectors.shape[1] != config.dimension):
@@ -147,10 +170,10 @@ def _read_about(file: Path) -> dict[str, Any]:
 
 
 def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    weight = arrays[f"weight.{name}"]
+    weight = typed(arrays, f"weight.{name}", np.float32)
     if weight.shape != shape or not np.isfinite(weight).all():
         raise ValueError(f"the weights {name} have the shape {weight.shape} instead of {shape}, or are no numbers")
-    return weight.astype(np.float32)
+    return weight
 
 
 def _checksum(file: Path) -> str:

@@ -41,6 +41,11 @@ class Machine:
             torch.distributed.all_reduce(found)
         return [float(number) for number in found]
 
+    def wait_for_all(self) -> None:
+        """Go on when every process has come this far: what the first one writes, others read."""
+        if self.size > 1:
+            torch.distributed.barrier()
+
     def shares(self, order: NDArray[np.int64]) -> Iterator[list[int]]:
         """The numbers of the batches of each step, one for each process; the last step may have fewer."""
         for start in range(0, len(order), self.size):

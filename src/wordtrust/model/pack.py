@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, OptionError
+from ..features import known
 from .arrays import Dataset, TrainingData
-from .tensors import read_tensors, statistics_arrays, statistics_from, table_arrays, table_from, write_tensors
+from .tensors import read_tensors, statistics_arrays, statistics_from, table_arrays, table_from, typed, write_tensors
 
 KIND = "wordtrust training data"
 VERSION = 1
-_DTYPES = {
+_DTYPES: dict[str, type[np.generic]] = {
     "node_offsets": np.int64, "arc_offsets": np.int64, "source": np.int32, "target": np.int32, "level": np.int32,
     "level_back": np.int32, "features": np.float16, "posterior": np.float32, "label": np.int8, "word": np.int32,
     "speaker": np.uint32,
@@ -42,16 +43,16 @@ def read_pack(path: Path) -> TrainingData:
         remedy = "Make it with: wordtrust train STORE --dev STORE --pack FILE"
         raise InputError(f"no {KIND} of version {VERSION}", file=str(path), remedy=remedy)
     try:
-        columns = tuple(map(str, found["columns"]))
+        columns = known(list(map(str, found["columns"])))
         table = table_from(arrays)
         train, dev = (_dataset(arrays, part, len(columns), len(table.words)) for part in ("train", "dev"))
         return TrainingData(train, dev, table, statistics_from(arrays, columns), dict(found["about"]))
-    except (KeyError, ValueError, TypeError) as error:
+    except (OptionError, KeyError, ValueError, TypeError) as error:
         raise InputError(f"damaged: {error}", file=str(path), remedy="Pack it again") from None
 
 
 def _dataset(arrays: dict[str, Any], part: str, columns: int, words: int) -> Dataset:
-    made = {name: arrays[f"{part}.{name}"].astype(kind, copy=False) for name, kind in _DTYPES.items()}
+    made: dict[str, Any] = {name: typed(arrays, f"{part}.{name}", kind) for name, kind in _DTYPES.items()}
     dataset = Dataset(**made)
     dataset.check(columns, words)
     return dataset

@@ -37,17 +37,19 @@ class PrepareOptions:
 def prepare(train: Source, dev: Source, options: PrepareOptions, about: dict[str, Any]) -> TrainingData:
     """Read both corpora and make features and labels of them."""
     mass = heard(train())
-    first = next(iter(train()), None)
-    if first is None or not len(first):
+    first = next((batch for batch in train() if len(batch)), None)
+    if first is None:
         raise InputError("there are no utterances to train on")
     wanted = features.columns_of(options.features)
     columns = features.given(first, wanted)
+    if not columns:
+        raise InputError(f"none of the features {options.features} is there", file=first.origin.file)
     also = {word for batch in dev() for word in BatchWords.of(batch).words}
     table = make_table(mass, also, vectors=options.vectors, lexicon=options.lexicon)
-    parts = [_Part.of(batch, table, columns, options, in_training=True) for batch in train()]
+    parts = [_Part.of(batch, table, columns, options, in_training=True) for batch in train() if len(batch)]
     silence, raw = (np.concatenate([getattr(part, name) for part in parts]) for name in ("silence", "raw"))
     statistics = Statistics.of(raw, columns, silence)
-    held = [_Part.of(batch, table, columns, options, in_training=False) for batch in dev()]
+    held = [_Part.of(batch, table, columns, options, in_training=False) for batch in dev() if len(batch)]
     about = about | {
         "features": options.features,
         "feature_version": features.VERSION,
@@ -92,9 +94,9 @@ def _labels(networks: Lattices, options: PrepareOptions) -> Any:
     name = LABELS.get(options.labels)
     if name is None:
         raise OptionError(f"labels are one of {', '.join(LABELS)}, not {options.labels!r}")
-    if name not in networks.extra:
+    if name not in networks.extra or REFERENCE not in networks.notes:
         raise InputError(
-            "these networks have no labels",
+            "these networks have no labels, or no references",
             file=networks.origin.file,
             remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
         )

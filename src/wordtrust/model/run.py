@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .arrays import TrainingData
-from .files import ABOUT, Model, load_model, save_model
+from .files import ABOUT, Model, load_model, read_log, refuse_to_overwrite, save_model
 from .machine import Machine
 from .options import TrainOptions
 from .train import Tell, Trainer
@@ -33,6 +33,7 @@ def train_model(
     step: Callable[[float], None] = lambda _: None,
 ) -> Model:
     """Train and write the model; goes on from a checkpoint that an earlier, killed run left."""
+    refuse_to_overwrite(out)
     draft = draft_of(out)
     if machine.is_first:
         draft.mkdir(parents=True, exist_ok=True)
@@ -47,6 +48,7 @@ def train_model(
     if machine.is_first:
         save_model(model, out, trainer.state.log)
         shutil.rmtree(draft, ignore_errors=True)
+    machine.wait_for_all()
     return model
 
 
@@ -54,20 +56,30 @@ def _telling(tell: Tell, chosen: dict[str, Any]) -> Tell:
     return lambda line: tell(chosen | line)
 
 
-def search(data: TrainingData, options: TrainOptions, out: Path, machine: Machine, *, tell: Tell) -> Model:
+def search(
+    data: TrainingData,
+    options: TrainOptions,
+    out: Path,
+    machine: Machine,
+    *,
+    tell: Tell,
+    step: Callable[[float], None] = lambda _: None,
+) -> Model:
     """Try the grid of the paper and keep the model with the best EER on dev; a killed search goes on."""
+    refuse_to_overwrite(out)
     trials, found = draft_of(out) / "trials", []
     for number, values in enumerate(product(*GRID.values())):
         chosen: dict[str, Any] = dict(zip(GRID, values, strict=True))
         folder = trials / "-".join(str(value) for value in values)
         if not (folder / ABOUT).is_file():
-            train_model(data, replace(options, **chosen), folder, machine, tell=_telling(tell, chosen))
+            train_model(data, replace(options, **chosen), folder, machine, tell=_telling(tell, chosen), step=step)
         model = load_model(folder)
-        found.append((model.about["metrics"].get("dev_eer", 1.0), number, chosen, model))
-    _, _, chosen, best = min(found, key=lambda each: each[:2])
+        found.append((model.about["metrics"].get("dev_eer", 1.0), number, chosen, model, read_log(folder)))
+    best, log = min(found, key=lambda each: each[:2])[3:]
     tried = [{**each[2], **each[3].about["metrics"]} for each in found]
     model = replace(best, about={**best.about, "search": tried})
+    machine.wait_for_all()  # until nobody needs the trials any more
     if machine.is_first:
-        save_model(model, out, [{**chosen}])
+        save_model(model, out, log)
         shutil.rmtree(draft_of(out), ignore_errors=True)
     return model

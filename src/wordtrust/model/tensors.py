@@ -81,10 +81,19 @@ def table_from(arrays: Arrays) -> WordTable:
     return table
 
 
-def _column(arrays: Arrays, name: str, rows: int, kind: type, dimensions: int) -> Any:
+def typed(arrays: Arrays, name: str, kind: type[np.generic]) -> NDArray[Any]:
+    """An array as this kind of number; a `KeyError` or `ValueError` where there is none, or none of such numbers."""
+    values, wanted = arrays[name], np.dtype(kind)
+    if (values.dtype.kind == "f") != (wanted.kind == "f"):
+        raise ValueError(f"{name} has numbers of the type {values.dtype}, not {wanted}")
+    with np.errstate(over="ignore"):  # who needs finite numbers looks for them after this
+        return values.astype(wanted, copy=False)
+
+
+def _column(arrays: Arrays, name: str, rows: int, kind: type[np.generic], dimensions: int) -> Any:
     if name not in arrays:
         return None
-    values: NDArray[Any] = arrays[name].astype(kind)
+    values = typed(arrays, name, kind)
     if values.ndim != dimensions or len(values) != rows or not np.isfinite(values).all():
         raise ValueError(f"{name} does not fit {rows} words")
     return values
@@ -97,7 +106,7 @@ def statistics_arrays(statistics: Statistics) -> dict[str, NDArray[Any]]:
 
 def statistics_from(arrays: Arrays, columns: tuple[str, ...]) -> Statistics:
     """The statistics of these columns again."""
-    mean, spread = arrays["statistics.mean"].astype(np.float32), arrays["statistics.spread"].astype(np.float32)
+    mean, spread = (typed(arrays, f"statistics.{name}", np.float32) for name in ("mean", "spread"))
     if mean.shape != (len(columns),) or spread.shape != mean.shape or not np.isfinite([*mean, *spread]).all():
         raise ValueError(f"statistics do not fit {len(columns)} columns")
     if not (spread > 0).all():

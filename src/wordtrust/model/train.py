@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,11 @@ class Trainer:
             if self._file and self.machine.is_first:
                 checkpoint.save(self._file, self)
         return self.best
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """A number that other data would not have: what a checkpoint is good for."""
+        return self.dev.data.checksum(self.train.data.checksum())
 
     @property
     def finished(self) -> bool:

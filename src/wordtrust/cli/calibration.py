@@ -1,0 +1,204 @@
+"""Verbs about calibration: calibrate, threshold."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import OptionError
+from .inputs import announce_compilation
+
+NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or --scores FILE with --ref REF"
+
+if TYPE_CHECKING:
+    from ..evaluate import Evaluation
+    from ..metrics import Scores
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="MODEL STORE...")
+@click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON): no model needed.")
+@click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
+@click.option("--out", type=click.Path(path_type=Path), help="With --scores: where the calibrator goes (JSON).")
+@click.option("--fold-model", multiple=True, type=click.Path(path_type=Path), metavar="MODEL",
+              help="Trained without a fold of speakers (train --folds): scores those that it never saw.")  # fmt: skip
+@click.option("--calibrator", default="kernel", show_default=True, help="Which one (docs/calibration.md).")
+@click.option("--keep-choice", is_flag=True, help="Leave how words are chosen as the model has it.")
+@click.option("--compare", "comparing", is_flag=True, help="Only compare all calibrators on held-out speakers.")
+@click.option("--allow-mismatch", is_flag=True, help="Also with networks that the model was not trained for.")
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+def calibrate(
+    paths: tuple[str, ...],
+    scores: tuple[str, ...],
+    ref: Path | None,
+    out: Path | None,
+    fold_model: tuple[Path, ...],
+    calibrator: str,
+    *,
+    keep_choice: bool,
+    comparing: bool,
+    allow_mismatch: bool,
+    as_json: bool,
+) -> None:
+    """Make confidences mean what they say: of the words given 0.9, nine in ten are right.
+
+    With a MODEL: fits its calibration, and how it chooses words, on a STORE that it was not trained on, and keeps
+    both in the model. With --scores: fits a calibrator on any recognizer's words, which `wordtrust score` applies.
+
+    \b
+    Examples: wordtrust calibrate model dev.networks
+              wordtrust calibrate --scores calls.ctm --ref calls.stm --out calls.json
+    """
+    announce_compilation()
+    if bool(scores) == bool(paths):
+        raise OptionError("name a MODEL and a STORE to calibrate it on, or --scores FILE with --ref REF")
+    if scores:
+        _calibrate_scores(scores, ref, out, calibrator, comparing, as_json)
+        return
+    if len(paths) < 2:
+        raise OptionError(f"{paths[0]}: name the STORE to calibrate the model on after it")
+    model, stores = Path(paths[0]), paths[1:]
+    _calibrate_model(model, stores, fold_model, calibrator, keep_choice, comparing, allow_mismatch, as_json)
+
+
+def _calibrate_scores(
+    scores: tuple[str, ...], ref: Path | None, out: Path | None, name: str, comparing: bool, as_json: bool
+) -> None:
+    from ..blackbox import CONFIDENCE, ONE_BEST
+    from ..calibrate import make
+    from ..calibration import save_calibrator
+
+    words = judged(scores, ref).scores[ONE_BEST, CONFIDENCE]
+    if comparing:
+        _print_comparison(words, as_json)
+        return
+    if out is None:
+        raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")
+    save_calibrator(out, make(name).fit(words.score, words.correct, groups=words.speaker))
+    click.echo(f"{out}: {name}, fitted on {len(words):,} words of {len(words.speakers):,} speakers")
+
+
+def judged(scores: tuple[str, ...], ref: Path | None) -> Evaluation:
+    """The words of files with confidences, against references."""
+    from ..blackbox import evaluate_words
+    from ..formats import stream
+    from ..references import read_references
+
+    if ref is None:
+        raise OptionError("--scores needs the references: --ref REF.tsv")
+    found = evaluate_words(stream(scores), read_references(ref))
+    if not found.utterances:
+        raise OptionError("no utterances found")
+    return found
+
+
+def _calibrate_model(
+    model: Path,
+    stores: tuple[str, ...],
+    fold_models: tuple[Path, ...],
+    name: str,
+    keep_choice: bool,
+    comparing: bool,
+    allow_mismatch: bool,
+    as_json: bool,
+) -> None:
+    from ..calibration import Folds, fit_calibration, held_out
+    from ..evaluate import path_errors
+    from ..formats import stream
+    from ..model.files import update_about
+    from ..score import choose, load
+
+    scorer = load(model, allow_mismatch=allow_mismatch)
+    folds = Folds(scorer, [load(each, allow_mismatch=allow_mismatch) for each in fold_models])
+    about: dict[str, Any] = {}
+    if not keep_choice:
+        scorer.choice, errors = choose(folds.confidence, stream(stores), path_errors)
+        about = {"choice": asdict(scorer.choice), "choice_errors": errors}
+    found = held_out(map(scorer.networks, stream(stores)), folds, scorer.choice.paths)
+    words = found.scores["output", "confidence"]
+    if comparing:
+        _print_comparison(words, as_json)
+        return
+    about["calibration"] = fit_calibration(found, name).to_dict()
+    about["calibrated_on"] = {"utterances": found.utterances, "words": len(words), "speakers": len(words.speakers)}
+    update_about(model, about)
+    choice = scorer.choice
+    way = choice.criterion + (f" {choice.threshold:g}" if choice.criterion == "gain" else "")
+    click.echo(f"{model}: calibrated on {found.utterances:,} utterances, {len(words):,} words; words chosen by {way}")
+
+
+def _print_comparison(words: Scores, as_json: bool) -> None:
+    import numpy as np
+
+    from ..calibrate import compare
+
+    table = compare(np.clip(words.score, 0, 1), words.correct, groups=words.speaker)
+    click.echo(json.dumps(table.to_dict()) if as_json else str(table))
+
+
+@click.command()
+@click.argument("store", nargs=-1, metavar="[MODEL] STORE...")
+@click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON), not a STORE.")
+@click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
+@click.option("--precision", type=click.FloatRange(0, 1, min_open=True), default=0.98, show_default=True,
+              help="Share of the accepted words that has to be right.")  # fmt: skip
+@click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
+              help="How sure that is for speakers nobody has heard yet.")  # fmt: skip
+@click.option("--method", type=click.Choice(["betting", "bootstrap"]), default="betting", show_default=True,
+              help="Valid for any number of speakers, or approximate but sharper for few.")  # fmt: skip
+@click.option("--allow-mismatch", is_flag=True, help="Also with a model that was not trained for these networks.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+def threshold(
+    store: tuple[str, ...],
+    scores: tuple[str, ...],
+    ref: Path | None,
+    precision: float,
+    level: float,
+    method: str,
+    *,
+    allow_mismatch: bool,
+    as_json: bool,
+) -> None:
+    """From which confidence on can words be accepted unseen?
+
+    The threshold on these words, the one that also holds for new speakers, and what reviewing the least trusted
+    words finds. STORE must not be what the model was trained or calibrated on.
+
+    \b
+    Example: wordtrust threshold model eval.networks --precision 0.98
+    """
+    from ..metrics import errors_caught, guaranteed_threshold, operating_point
+    from ..tables import print_threshold
+
+    announce_compilation()
+    if bool(scores) == bool(store):
+        raise OptionError(NOTHING_NAMED)
+    words = shown_words(judged(scores, ref) if scores else _evaluated(store, allow_mismatch))
+    here, sure = operating_point(words, precision), guaranteed_threshold(words, precision, level, method=method)
+    review = {f"{share:g}": errors_caught(words, share) for share in (0.05, 0.1, 0.2, 0.3)}
+    if as_json:
+        on_these = None if here is None else asdict(here)
+        click.echo(
+            json.dumps({"on_these_words": on_these, "on_new_speakers": sure.to_dict(), "errors_caught": review})
+        )
+    else:
+        print_threshold(len(words), here, sure, review)
+
+
+def _evaluated(store: tuple[str, ...], allow_mismatch: bool) -> Evaluation:
+    from .networks import evaluate_networks
+
+    return evaluate_networks(store, None, allow_mismatch)[0]
+
+
+def shown_words(found: Evaluation) -> Scores:
+    """The words that people get, with the best scores there are."""
+    for population in ("output", "one_best"):
+        for kind in ("calibrated", "confidence", "posterior"):
+            if (population, kind) in found.scores:
+                return found.scores[population, kind]
+    raise OptionError("no words with confidences found")
