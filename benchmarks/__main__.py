@@ -5,7 +5,21 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-MODULES = ("kaldi", "htk", "nbest", "store", "memory", "hwcn", "wcn", "build", "metrics", "calibrate", "model", "report")
+MODULES = (
+    "kaldi",
+    "htk",
+    "nbest",
+    "store",
+    "memory",
+    "hwcn",
+    "wcn",
+    "build",
+    "metrics",
+    "calibrate",
+    "combine",
+    "model",
+    "report",
+)
 
 
 def main() -> None:

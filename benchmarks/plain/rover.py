@@ -24,15 +24,15 @@ def _joined(slots: list[Slot], members: int, words: Sequence[tuple[str, float]])
     for slot in slots:
         said = {word[0] if word else None for word in slot}
         skip, other = (1, 1000) if None in said else (3000, 4000)
-        row, step = [cost[-1][0] + skip], ["skip"]
+        row, ways = [cost[-1][0] + skip], ["skip"]
         for j in range(1, width):
             beside = cost[-1][j - 1] + (0 if words[j - 1][0] in said else other)
             above, new = cost[-1][j] + skip, row[-1] + 3000
             best = min(beside, above, new)
             row.append(best)
-            step.append("beside" if beside == best else "skip" if above < new else "new")
+            ways.append("beside" if beside == best else "skip" if above < new else "new")
         cost.append(row)
-        steps.append(step)
+        steps.append(ways)
     found: list[Slot] = []
     s, j = len(slots), len(words)
     while s or j:
