@@ -16,6 +16,7 @@ from .counts import Counts, total
 from .metrics import Interval, intervals
 
 if TYPE_CHECKING:
+    from .combine import Combination
     from .evaluate import Evaluation
     from .formats.base import Format
     from .metrics import GuaranteedThreshold, OperatingPoint
@@ -59,6 +60,8 @@ _TEXTS = (
     "words by",
     "confidence of",
     "score",
+    "recognizer",
+    "combined by",
 )
 
 
@@ -86,6 +89,36 @@ def print_threshold(
               if found is not None]  # fmt: skip
     if caught:
         out.print("Errors found by reviewing the least trusted words: " + "; ".join(caught))
+
+
+def print_combination(found: Combination) -> None:
+    """What `wordtrust combine` shows."""
+    out = console()
+    alone = _table("recognizer", "WER %")
+    for name, rate in sorted(found.systems.items(), key=lambda each: each[1]):
+        alone.add_row(Text(name), f"{100 * rate:.2f}")
+    out.print(alone)
+    rates = {way: sum(subset.ways[way] for subset in found.subsets) / len(found.subsets) for way in found.better}
+    ways = _table("combined by", "WER %", "better", "equal", "worse")
+    for way, rate in rates.items():
+        counts = (str(each[way]) for each in (found.better, found.equal, found.worse))
+        ways.add_row(_COMBINED.get(way, way), f"{100 * rate:.2f}", *counts)
+    oracle = sum(subset.oracle for subset in found.subsets) / len(found.subsets)
+    ways.add_row("best of them for each utterance", f"{100 * oracle:.2f}")
+    best = sum(subset.best_member for subset in found.subsets) / len(found.subsets)
+    ways.add_row("best recognizer alone", f"{100 * best:.2f}")
+    out.print(ways)
+    if len(found.subsets) > 1:
+        out.print(f"Means over {len(found.subsets)} subsets; better, equal and worse than the best member of each.")
+
+
+_COMBINED = {
+    "raw": "largest mean confidence",
+    "calibrated": "largest mean calibrated confidence",
+    "rover": "ROVER",
+    "informed": "fewest expected errors, given all",
+    "joint": "joint network",
+}
 
 
 def _table(*columns: str) -> Table:

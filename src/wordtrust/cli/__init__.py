@@ -9,7 +9,7 @@ import click
 
 from .. import __version__
 from ..errors import WordtrustError
-from . import calibration, lattices, models, networks
+from . import calibration, combination, lattices, models, networks
 from .inputs import announce_compilation
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -64,6 +64,6 @@ def demo(out: Path) -> None:
 
 for _verb in (
     lattices.info, lattices.convert, lattices.formats, networks.tune, networks.build, models.train, models.score,
-    calibration.calibrate, calibration.threshold, networks.evaluate,
+    calibration.calibrate, calibration.threshold, networks.evaluate, combination.combine,
 ):  # fmt: skip
     cli.add_command(_verb)

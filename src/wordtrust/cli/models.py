@@ -84,6 +84,7 @@ def train(
     chosen = TrainOptions(**options)
     if (out is None) == (pack is None):
         raise OptionError("say where the model goes (--out MODEL) or where the training data go (--pack FILE)")
+    _refuse_target(out, pack)
     data = _training_data(store, dev, PrepareOptions(features, labels, silence_loss, vectors, lexicon))
     if pack is not None:
         from ..model.pack import write_pack
@@ -98,11 +99,21 @@ def train(
         from ..model.run import train_model
     with machine(device, threads) as here, _epochs(chosen.epochs, here.is_first) as (tell, step):
         if search:
-            model = search_grid(data, chosen, out, here, tell=tell)
+            model = search_grid(data, chosen, out, here, tell=tell, step=step)
         else:
             model = train_model(data, chosen, out, here, tell=tell, step=step)
         if here.is_first:
             _finish(model, out, dev)
+
+
+def _refuse_target(out: Path | None, pack: Path | None) -> None:
+    """Say at once what could not be written in the end."""
+    from ..model.files import refuse_to_overwrite
+
+    if out is not None:
+        refuse_to_overwrite(out)
+    if pack is not None and not pack.resolve().parent.is_dir():
+        raise OptionError(f"{pack}: there is no folder {pack.resolve().parent}")
 
 
 @contextmanager

@@ -172,7 +172,7 @@ def evaluate_networks(
     if report:
         from ..report import ExampleKeeper
 
-        keeper = ExampleKeeper()
+        keeper = ExampleKeeper(show=_shown(model))
         choose = keeper.watching(choose)
     with byte_progress("evaluating", stores):
         found = measure(stream(stores), judge, choose)
@@ -181,6 +181,14 @@ def evaluate_networks(
     if report:
         facts = {"examples": keeper.examples, "log": _training_log(model)}
     return found, facts
+
+
+def _shown(model: Path | None) -> Any:
+    """What a model's calibration makes of the confidences of words."""
+    from ..score import load
+
+    curve = None if model is None else load(model, allow_mismatch=True).calibration
+    return None if curve is None else curve.parts["words"].predict
 
 
 def _training_log(model: Path | None) -> list[dict[str, Any]]:

@@ -1,0 +1,86 @@
+"""What combination learns from held-out data, in one folder: ROVER's settings, the informed choice, the joint model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError, OptionError
+from .formats import json_checks
+from .formats.outputs import atomic_text
+from .informed import InformedChoice
+from .outputs import Together
+from .rover import RoverSettings, tune_rover
+
+KIND = "wordtrust combination"
+VERSION = 1
+FILE = "combination.json"
+_LARGEST = 1 << 27
+
+Members = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Fitted for the subsets that it names."""
+
+    order: tuple[str, ...]  # recognizers, the one with the fewest errors first
+    rover: Mapping[Members, RoverSettings]
+    informed: InformedChoice
+
+    @classmethod
+    def fit(cls, together: Together, subsets: Sequence[Sequence[int]]) -> Fitted:
+        """Learn from outputs on utterances that neither models nor calibrators were trained on."""
+        ordered = together.subset(together.by_errors())
+        turned = [sorted(ordered.names.index(together.names[each]) for each in subset) for subset in subsets]
+        settings = tune_rover(ordered, turned)
+        rover = {
+            frozenset(ordered.names[n] for n in subset): each for subset, each in zip(turned, settings, strict=True)
+        }
+        return cls(ordered.names, rover, InformedChoice.fit(together, subsets))
+
+    def settings(self, names: Sequence[str], subsets: Sequence[Sequence[int]]) -> list[RoverSettings]:
+        """ROVER's settings for every subset of these recognizers."""
+        found = [self.rover.get(frozenset(names[number] for number in subset)) for subset in subsets]
+        for subset, each in zip(subsets, found, strict=True):
+            if each is None:
+                raise OptionError(f"nothing was fitted for {' and '.join(names[number] for number in subset)}")
+        return [each for each in found if each is not None]
+
+    def save(self, folder: Path) -> None:
+        """Write the folder's combination.json."""
+        folder.mkdir(parents=True, exist_ok=True)
+        rover = [{"members": sorted(members), **each.to_dict()} for members, each in self.rover.items()]
+        found = {"kind": KIND, "version": VERSION, "order": list(self.order), "rover": rover}
+        with atomic_text(folder / FILE) as file:
+            file.write(json.dumps(found | {"informed": self.informed.to_dict()}) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Fitted:
+        """Read it; anything else is an `InputError`."""
+        path = folder / FILE
+        remedy = "Make it with: wordtrust combine NAME=MODEL,STORE ... --fit NAME=STORE ... --out FOLDER"
+        try:
+            if path.stat().st_size > _LARGEST:
+                raise InputError("too large to be a combination", remedy=remedy)
+            found = json_checks.record(json_checks.parse(path.read_bytes()), "the combination")
+            if found.get("kind") != KIND or found.get("version") != VERSION:
+                raise InputError(f"no {KIND} of version {VERSION}", remedy=remedy)
+            rover = dict(_rover(json_checks.objects_of(found, "rover")))
+            order = tuple(str(name) for name in json_checks.list_of(found, "order"))
+            return cls(order, rover, InformedChoice.from_dict(found.get("informed")))
+        except OSError as error:
+            raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
+        except (TypeError, KeyError, OptionError) as error:
+            raise InputError(f"not a whole combination: {error}", file=str(path), remedy=remedy) from None
+        except InputError as error:
+            raise error.at(file=str(path)) from None
+
+
+def _rover(rows: Iterable[Mapping[str, Any]]) -> Iterable[tuple[Members, RoverSettings]]:
+    for row in rows:
+        values = {name: value for name, value in row.items() if name != "members"}
+        yield frozenset(map(str, row["members"])), RoverSettings(**values)

@@ -1,0 +1,15 @@
+"""One self-contained HTML page about words and the trust put in them (DESIGN, sections 8 and 9).
+
+    from wordtrust.report import ExampleKeeper, write_report
+
+    keeper = ExampleKeeper()
+    evaluation = evaluate(batches, judge, keeper.watching(choose))
+    write_report(Path("report.html"), evaluation, title="My recognizer", examples=keeper.examples)
+
+The page needs jinja2, its plots as files for papers need matplotlib: pip install 'wordtrust[report]'.
+"""
+
+from .examples import Example, ExampleKeeper, examples_of
+from .page import write_report
+
+__all__ = ["Example", "ExampleKeeper", "examples_of", "write_report"]

@@ -1,0 +1,116 @@
+"""Several recognizers as a command names them: models with their networks, or files of words with confidences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from .calibration import Folds
+from .decode import one_best
+from .errors import OptionError
+from .formats import stream
+from .lattice import Lattices
+from .outputs import Missing, Outputs, Together, join, references_of
+from .references import Reference, read_references
+from .score import WordScorer, load
+
+
+@dataclass(frozen=True)
+class System:
+    """One recognizer and what to run it on; without a scorer, its words are taken as they are."""
+
+    scorer: WordScorer | None
+    folds: tuple[WordScorer, ...]
+    path: str
+
+    def batches(self) -> Iterator[Lattices]:
+        """The networks, or the words."""
+        batches = stream(self.path)
+        return batches if self.scorer is None else map(self.scorer.networks, batches)
+
+    def outputs(self) -> Outputs:
+        """The best-confidence words, calibrated where the model is; or the words of the file."""
+        if self.scorer is None:
+            return join(Outputs.given(batch) for batch in self.batches())
+        return join(self._scored(batch) for batch in self.batches())
+
+    def _scored(self, networks: Lattices) -> Outputs:
+        assert self.scorer is not None
+        confidence = Folds(self.scorer, self.folds).confidence(networks)
+        found = Outputs.of(networks, confidence, self.scorer.choice.paths(networks, confidence))
+        curve = self.scorer.calibration
+        return found if curve is None else found.with_calibrated(curve.parts["words"])
+
+    def printed(self) -> Outputs:
+        """What the recognizer itself would print."""
+        found = []
+        for networks in self.batches():
+            assert networks.posterior is not None
+            found.append(Outputs.of(networks, networks.posterior, one_best(networks)))
+        return join(found)
+
+
+@dataclass(frozen=True)
+class Systems:
+    """All of them, by name, and what was really said."""
+
+    systems: Mapping[str, System]
+    ref: Path | None
+
+    @classmethod
+    def of(
+        cls,
+        named: Mapping[str, str],
+        ref: Path | None,
+        folds: Sequence[tuple[str, str]] = (),
+        *,
+        allow_mismatch: bool,
+    ) -> Systems:
+        """From MODEL,STORE or FILE by name; `folds` are models trained without a fold of speakers, by name."""
+
+        def scorer(model: str) -> WordScorer:
+            return load(model, allow_mismatch=allow_mismatch)
+
+        found = {}
+        for name, value in named.items():
+            model, comma, store = value.partition(",")
+            theirs = tuple(scorer(path) for owner, path in folds if owner == name)
+            found[name] = System(scorer(model), theirs, store) if comma else System(None, (), value)
+        if any(system.scorer is None for system in found.values()) and ref is None:
+            raise OptionError("NAME=FILE needs the references: --ref REF.tsv (or give NAME=MODEL,STORE)")
+        strange = {owner for owner, _ in folds} - set(found)
+        if strange:
+            raise OptionError(f"--fold-model names {sorted(strange)[0]!r}, which is no recognizer here")
+        return cls(found, ref)
+
+    def on(self, stores: Mapping[str, str]) -> Systems:
+        """The same recognizers on other data."""
+        if set(stores) != set(self.systems):
+            raise OptionError(f"--fit needs one NAME=STORE for each of {', '.join(self.systems)}")
+        return Systems({name: replace(each, path=stores[name]) for name, each in self.systems.items()}, self.ref)
+
+    @cached_property
+    def references(self) -> Mapping[str, Reference]:
+        """From the file that was named, or from the networks."""
+        if self.ref is not None:
+            return read_references(self.ref)
+        found: dict[str, Reference] = {}
+        for system in self.systems.values():
+            for networks in system.batches():
+                found |= references_of(networks)
+            break
+        return found
+
+    def together(self) -> Together:
+        """The outputs side by side."""
+        missing: Missing = "error" if all(system.scorer for system in self.systems.values()) else "empty"
+        outputs = {name: system.outputs() for name, system in self.systems.items()}
+        return Together.of(outputs, self.references, missing=missing)
+
+    def printed(self) -> Together | None:
+        """What the recognizers themselves would print, where that is something else."""
+        if not all(system.scorer for system in self.systems.values()):
+            return None
+        return Together.of({name: system.printed() for name, system in self.systems.items()}, self.references)
