@@ -1,4 +1,4 @@
-"""What combination learns from held-out data, in one folder: ROVER's settings, the informed choice, the joint model."""
+"""What combination learns from held-out data, in one folder: ROVER's settings, informed choice, joint model."""
 
 from __future__ import annotations
 

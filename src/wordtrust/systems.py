@@ -19,7 +19,10 @@ from .score import WordScorer, load
 
 @dataclass(frozen=True)
 class System:
-    """One recognizer and what to run it on; without a scorer, its words are taken as they are."""
+    """One recognizer and what to run it on; without a scorer, its words are taken as they are.
+
+    On data to fit on, speakers are scored by that of the `folds` which was trained without them.
+    """
 
     scorer: WordScorer | None
     folds: tuple[WordScorer, ...]
@@ -58,6 +61,7 @@ class Systems:
 
     systems: Mapping[str, System]
     ref: Path | None
+    folds: Mapping[str, tuple[WordScorer, ...]]  # for data that the models were trained on
 
     @classmethod
     def of(
@@ -76,20 +80,24 @@ class Systems:
         found = {}
         for name, value in named.items():
             model, comma, store = value.partition(",")
-            theirs = tuple(scorer(path) for owner, path in folds if owner == name)
-            found[name] = System(scorer(model), theirs, store) if comma else System(None, (), value)
+            found[name] = System(scorer(model), (), store) if comma else System(None, (), value)
         if any(system.scorer is None for system in found.values()) and ref is None:
             raise OptionError("NAME=FILE needs the references: --ref REF.tsv (or give NAME=MODEL,STORE)")
         strange = {owner for owner, _ in folds} - set(found)
         if strange:
-            raise OptionError(f"--fold-model names {sorted(strange)[0]!r}, which is no recognizer here")
-        return cls(found, ref)
+            raise OptionError(f"--fold-model names {min(strange)!r}, which is no recognizer here")
+        return cls(
+            found, ref, {name: tuple(scorer(path) for owner, path in folds if owner == name) for name in found}
+        )
 
     def on(self, stores: Mapping[str, str]) -> Systems:
-        """The same recognizers on other data."""
+        """The same recognizers on data to fit on, every speaker scored by a model that never saw them."""
         if set(stores) != set(self.systems):
             raise OptionError(f"--fit needs one NAME=STORE for each of {', '.join(self.systems)}")
-        return Systems({name: replace(each, path=stores[name]) for name, each in self.systems.items()}, self.ref)
+        moved = {
+            name: replace(each, path=stores[name], folds=self.folds[name]) for name, each in self.systems.items()
+        }
+        return Systems(moved, self.ref, self.folds)
 
     @cached_property
     def references(self) -> Mapping[str, Reference]:

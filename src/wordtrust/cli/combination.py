@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 @click.option("--ref", type=click.Path(path_type=Path), help="References, where systems are NAME=FILE (CTM, JSON).")
 @click.option("--subsets", "every", is_flag=True, help="All subsets of two or more, not only all of them together.")
 @click.option("--fit", multiple=True, metavar="NAME=STORE", help="Held-out data to fit the combination on first.")
-@click.option(
-    "--fold-model", multiple=True, metavar="NAME=MODEL", help="With --fit: trained without a fold of speakers."
-)
+@click.option("--fold-model", multiple=True, metavar="NAME=MODEL", help="With --fit: trained without a fold.")
 @click.option("--out", type=click.Path(path_type=Path), help="With --fit: the folder for what was fitted.")
 @click.option("--joint", type=click.Path(path_type=Path), help="A folder that --fit wrote.")
 @click.option("--report", type=click.Path(path_type=Path), help="Also write a report (HTML).")
