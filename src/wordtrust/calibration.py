@@ -164,4 +164,4 @@ def load_calibrator(path: Path) -> Calibrator:
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
     except InputError as error:
-        raise error.at(file=str(path)) from None
+        raise InputError(f"no calibrator: {error.found}", file=str(path), remedy=remedy) from None
