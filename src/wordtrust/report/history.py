@@ -17,7 +17,13 @@ _CURVES = (
     ("EER", (("dev_eer", "confidence", "development"),), "lower is better"),
     ("NCE", (("dev_nce", "confidence", "development"),), "higher is better"),
 )
-_ROLES = {"raw": "posterior", "calibrated": "confidence", "rover": "calibrated_posterior", "joint": "calibrated"}
+_ROLES = {
+    "raw": "posterior",
+    "calibrated": "confidence",
+    "informed": "right",
+    "rover": "calibrated_posterior",
+    "joint": "calibrated",
+}
 
 
 def number(value: object) -> float | None:

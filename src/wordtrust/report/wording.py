@@ -32,6 +32,7 @@ KINDS = {
 COMBINED = {
     "raw": "by raw confidence",
     "calibrated": "by calibrated confidence",
+    "informed": "by expected errors",
     "rover": "by ROVER",
     "joint": "jointly",
 }
