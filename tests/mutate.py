@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 _NUMBERS = (
@@ -99,3 +99,14 @@ def mutated(data: bytes, random: Random) -> bytes:
     if random.random() < 0.03:
         result = _pack(result, random)
     return bytes(result)
+
+
+def damaged(data: bytes, count: int, seed: int) -> Iterator[bytes]:
+    """Every other one keeps its length, without which nothing gets past the header of a safetensors file."""
+    random = Random(seed)
+    for _ in range(count // 2):
+        yield mutated(data, random)
+        made = bytearray(data)
+        for _ in range(random.choice((1, 2, 40))):
+            made[random.randrange(len(made))] = random.randrange(256)
+        yield bytes(made)

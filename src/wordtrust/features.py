@@ -94,9 +94,12 @@ class Arcs:
         """The log of the number of arcs at the middle of each."""
         longest = float(self._end.max(initial=0.0) - self._start.min(initial=0.0)) + 1.0
         shift = np.repeat(np.arange(len(self.networks)) * longest, np.diff(self.networks.arc_offsets))
-        middle = (self._start + self._end) / 2 + shift
-        begun = np.searchsorted(np.sort(self._start + shift), middle, "right")
-        ended = np.searchsorted(np.sort(self._end + shift), middle, "right")
+        # rounded: the middle of 0.01 and 0.09 is a little less than 0.05, and beside a large shift it is not
+        start, middle, end = (
+            np.round(time, 6) + shift for time in (self._start, (self._start + self._end) / 2, self._end)
+        )
+        begun = np.searchsorted(np.sort(start), middle, "right")
+        ended = np.searchsorted(np.sort(end), middle, "right")
         return np.asarray(np.log(np.maximum(begun - ended, 1)))
 
     def frequency(self) -> Values:
@@ -125,6 +128,7 @@ _MAKERS: Mapping[str, Callable[[Arcs], NDArray[np.generic]]] = {
     "acoustic_rate": Arcs.acoustic_rate,
     "phone_rate": Arcs.phone_rate,
 }
+_ARRAYS = {"transition": "transition", "acoustic": "acoustic", "one_best": "picked"}  # of lattices, as they are
 
 
 def logit(probability: NDArray[np.floating]) -> Values:
@@ -137,11 +141,18 @@ def columns_of(name: str) -> tuple[str, ...]:
     """The columns of a feature set by name, or of a list of columns joined by commas."""
     if name in SETS:
         return SETS[name]
-    columns = tuple(part.strip() for part in name.split(","))
+    return known([part.strip() for part in name.split(",")])
+
+
+def known(columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns, if there is any and each of them is one that can be made."""
     unknown = [column for column in columns if column not in FULL]
-    if unknown:
-        raise OptionError(f"no feature set or column {unknown[0]!r}; sets: paper, full; columns: {', '.join(FULL)}")
-    return columns
+    if unknown or not columns:
+        found = repr(unknown[0])[:100] if unknown else "at all"
+        raise OptionError(f"no feature set or column {found}; sets: paper, full; columns: {', '.join(FULL)}")
+    if len(set(columns)) < len(columns):
+        raise OptionError(f"a column is named twice: {', '.join(columns)}")
+    return tuple(columns)
 
 
 def given(networks: Lattices, columns: Iterable[str]) -> tuple[str, ...]:
@@ -154,8 +165,7 @@ def _is_given(networks: Lattices, column: str) -> bool:
         return column in networks.extra
     if column == "acoustic_rate":
         return networks.acoustic is not None
-    needed = {"one_best": "picked"}.get(column, column)
-    return needed in _MAKERS or getattr(networks, needed) is not None
+    return column in _MAKERS or (column in _ARRAYS and getattr(networks, _ARRAYS[column]) is not None)
 
 
 def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
@@ -169,19 +179,17 @@ def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
 
 
 def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
-    if column in _MAKERS:
-        return _MAKERS[column](arcs)
-    if column in EVIDENCE:
-        found = arcs.networks.extra.get(column)
-    else:
-        found = getattr(arcs.networks, {"one_best": "picked"}.get(column, column))
-    if found is None:
+    if not _is_given(arcs.networks, column):
         raise InputError(
             f"there is no {column!r} on the arcs",
             file=arcs.networks.origin.file,
             remedy="The model was trained with it: use a model for this recognizer, or train one without it",
         )
-    values: NDArray[np.generic] = found
+    if column in _MAKERS:
+        return _MAKERS[column](arcs)
+    values: NDArray[np.generic] = (
+        arcs.networks.extra[column] if column in EVIDENCE else getattr(arcs.networks, _ARRAYS[column])
+    )
     return values
 
 
@@ -206,7 +214,8 @@ class Statistics:
 
     def normalise(self, raw: Floats, silence: Flags) -> Floats:
         """Features of mean 0 and spread 1, within limits."""
-        made: Floats = np.clip((raw - self.mean) / self.spread, -LIMIT, LIMIT)
+        with np.errstate(over="ignore"):  # infinity is beyond the limit like much else
+            made: Floats = np.clip((raw - self.mean) / self.spread, -LIMIT, LIMIT)
         for place, column in enumerate(self.columns):
             if column in OF_WORDS:
                 made[silence, place] = 0.0

@@ -59,10 +59,12 @@ class WordScorer:
         self._scorer = Scorer(model.config, model.weights, model.table, model.statistics, threads=threads)
         try:
             self.tolerance = float(model.about.get("tolerance", TOLERANCE))
+            if not 0 <= self.tolerance < np.inf:
+                raise ValueError(f"a tolerance of {self.tolerance}")  # told with the others
             self.scales = Scales(**model.about["scales"]) if model.about.get("scales") else None
             self.choice = Choice(**model.about.get("choice", {}))
             self.calibration = _calibration(model)
-        except (TypeError, ValueError, OptionError) as error:
+        except (TypeError, ValueError, OverflowError, OptionError) as error:
             raise InputError(f"the model does not say how its networks are built: {error}") from None
 
     @overload
@@ -137,7 +139,9 @@ def _said(scales: Scales) -> str:
 
 def load(model: str | Path, *, allow_mismatch: bool = False, threads: int | None = None) -> WordScorer:
     """A model folder, ready to score. `allow_mismatch` also scores what it was not trained for."""
-    return WordScorer(load_model(Path(model)), allow_mismatch=allow_mismatch, threads=threads)
+    return WordScorer(
+        load_model(Path(model), allow_mismatch=allow_mismatch), allow_mismatch=allow_mismatch, threads=threads
+    )
 
 
 def about_networks(networks: Lattices) -> Mapping[str, Any]:

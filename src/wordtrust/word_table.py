@@ -122,16 +122,17 @@ def make_table(
     from .embeddings import read_vectors
     from .lexicon import read_lexicon
 
-    in_use = sorted(set(mass) | (set(also) - {""}))
+    used = set(mass) | (set(also) - {""})
+    in_use = sorted(used)
     if vectors is None:
         words, rows = in_use, None
     else:
-        found = read_vectors(vectors, set(in_use), extra=MORE_WORDS)
+        found = read_vectors(vectors, used, extra=MORE_WORDS)
         where = {word: row for row, word in enumerate(found.words)}
-        words = in_use + [word for word in found.words if word not in set(in_use)]
+        words = in_use + [word for word in found.words if word not in used]
         rows = np.zeros((len(words), found.dimension), np.float32)
         known = [place for place, word in enumerate(words) if word in where]
-        rows[known] = found.values[[where[words[place]] for place in known]]
+        rows[known] = _as_kept(found.values[[where[words[place]] for place in known]])
     counts = None if lexicon is None else read_lexicon(lexicon, set(words))
     return WordTable(
         words=tuple(words),
@@ -141,8 +142,14 @@ def make_table(
     )
 
 
+def _as_kept(vectors: Floats) -> Floats:
+    """Vectors rounded to what a model keeps of them, so that training sees what scoring will see."""
+    half = np.finfo(np.float16)
+    return np.clip(vectors, half.min, half.max).astype(np.float16).astype(np.float32)
+
+
 def hashed(words: Sequence[str], buckets: int) -> tuple[Offsets, Ints]:
-    """The buckets of the character n-grams of each word; silence has none."""
+    """The buckets of the character n-grams of each word, and where those of each begin."""
     from .embeddings import ngram_buckets
 
     return ngram_buckets(words, buckets)

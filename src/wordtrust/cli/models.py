@@ -85,6 +85,8 @@ def train(
     if (out is None) == (pack is None):
         raise OptionError("say where the model goes (--out MODEL) or where the training data go (--pack FILE)")
     _refuse_target(out, pack)
+    if out is not None:
+        _require_torch()
     data = _training_data(store, dev, PrepareOptions(features, labels, silence_loss, vectors, lexicon))
     if pack is not None:
         from ..model.pack import write_pack
@@ -93,10 +95,10 @@ def train(
         click.echo(f"{pack}: {len(data.train):,} utterances to train on, {len(data.dev):,} to stop on")
         return
     assert out is not None
-    with _torch_or_advice():
-        from ..model.machine import machine
-        from ..model.run import search as search_grid
-        from ..model.run import train_model
+    from ..model.machine import machine
+    from ..model.run import search as search_grid
+    from ..model.run import train_model
+
     with machine(device, threads) as here, _epochs(chosen.epochs, here.is_first) as (tell, step):
         if search:
             model = search_grid(data, chosen, out, here, tell=tell, step=step)
@@ -116,21 +118,27 @@ def _refuse_target(out: Path | None, pack: Path | None) -> None:
         raise OptionError(f"{pack}: there is no folder {pack.resolve().parent}")
 
 
-@contextmanager
-def _torch_or_advice() -> Iterator[None]:
+def _require_torch() -> None:
+    """Say so before the work begins, not after it."""
     try:
-        yield
-    except ModuleNotFoundError as error:
-        raise OptionError(f"training needs {error.name}: pip install 'wordtrust[train]'") from None
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise OptionError(
+            f"training needs torch: pip install 'wordtrust[train]' ({error}); --pack FILE needs none"
+        ) from None
 
 
 def _training_data(store: tuple[str, ...], dev: tuple[str, ...], options: Any) -> TrainingData:
     from ..formats import stream
     from ..model.pack import read_pack
-    from ..model.prepare import prepare
+    from ..model.prepare import PrepareOptions, prepare
     from ..score import about_networks
 
     if len(store) == 1 and Path(store[0]).is_file():
+        if options != PrepareOptions():
+            raise OptionError(
+                f"{store[0]}: features, labels, vectors, lexicon and silence loss were settled when it was packed"
+            )
         return read_pack(Path(store[0]))
     if not dev:
         raise OptionError("training needs networks to stop on: --dev STORE")

@@ -91,6 +91,8 @@ def _many(given: argparse.Namespace, arguments: list[str]) -> int:
     jobs = [(pack, seed) for pack in given.packs for seed in seeds]
     if len({pack.stem for pack in given.packs}) < len(given.packs):
         raise OptionError("two packed files have the same name; models take their names from them")
+    if given.side_by_side < 1:
+        raise OptionError(f"at least one training runs at a time, not {given.side_by_side} (--side-by-side)")
     running: list[subprocess.Popen[bytes]] = []
     failed = False
     while jobs or running:

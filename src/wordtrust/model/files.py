@@ -31,6 +31,7 @@ VERSION = 1
 WEIGHTS, ABOUT, LOG = "model.safetensors", "model.json", "train.jsonl"
 _DAMAGED = "The model is damaged or from another version: get it again, or train it again"
 _LARGEST_JSON = 1 << 24
+LARGEST_WEIGHT = 1e6  # products stay numbers; trained weights are a few units at most
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,14 @@ def _write(model: Model, folder: Path, log: list[dict[str, Any]]) -> None:
 def update_about(folder: Path, about: Mapping[str, Any]) -> None:
     """Write what is known about a model anew, the weights as they are."""
     found = _read_about(folder / ABOUT)
-    draft = folder / f".{ABOUT}.part"
-    draft.write_text(json.dumps({**found, **about}, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(draft, folder / ABOUT)
+    draft = folder / f".{ABOUT}.{secrets.token_hex(4)}.part"
+    try:
+        draft.write_text(json.dumps({**found, **about}, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        os.replace(draft, folder / ABOUT)
+    except OSError as error:
+        raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _replace(draft: Path, folder: Path) -> None:
@@ -171,8 +177,10 @@ def _read_about(file: Path) -> dict[str, Any]:
 
 def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     weight = typed(arrays, f"weight.{name}", np.float32)
-    if weight.shape != shape or not np.isfinite(weight).all():
-        raise ValueError(f"the weights {name} have the shape {weight.shape} instead of {shape}, or are no numbers")
+    if weight.shape != shape:
+        raise ValueError(f"the weights {name} have the shape {weight.shape} instead of {shape}")
+    if not (np.abs(weight) <= LARGEST_WEIGHT).all():
+        raise ValueError(f"the weights {name} are not all numbers up to {LARGEST_WEIGHT:g}")
     return weight
 
 

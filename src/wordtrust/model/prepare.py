@@ -94,7 +94,7 @@ def _labels(networks: Lattices, options: PrepareOptions) -> Any:
     name = LABELS.get(options.labels)
     if name is None:
         raise OptionError(f"labels are one of {', '.join(LABELS)}, not {options.labels!r}")
-    if name not in networks.extra or REFERENCE not in networks.notes:
+    if name not in networks.extra or (options.silence_loss and REFERENCE not in networks.notes):
         raise InputError(
             "these networks have no labels, or no references",
             file=networks.origin.file,

@@ -32,6 +32,7 @@ from .scorer_words import WordMemory
 PART = 16_384  # arcs
 CHUNK = 8_192
 TILE = 384  # arcs whose gates are made with one product, where levels are small
+SUREST = 80.0  # as a logit: in single precision the sigmoid is 1 long before
 _CELLS = {"lstm": lstm, "gru": gru}
 
 
@@ -61,12 +62,17 @@ class Scorer:
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] how likely each word is right; of silence its posterior."""
-        chance = 1.0 / (1.0 + np.exp(-self.logits(networks).astype(np.float64)))
+        logits = np.clip(self.logits(networks).astype(np.float64), -SUREST, SUREST)
+        chance = 1.0 / (1.0 + np.exp(-logits))
         assert networks.posterior is not None
         return np.where(networks.word == 0, networks.posterior, chance).astype(np.float32)
 
     def logits(self, networks: Lattices) -> Floats:
         """[arcs] what the confidences are the sigmoids of, for silence too."""
+        if networks.posterior is None:
+            raise InputError(
+                "these networks have no posteriors", file=networks.origin.file, remedy="Build them again"
+            )
         parts = list(_cut(networks.arc_offsets, PART))
         with one_blas_thread():
             if len(parts) == 1:
