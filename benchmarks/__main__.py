@@ -17,6 +17,7 @@ MODULES = (
     "metrics",
     "calibrate",
     "combine",
+    "joint",
     "model",
     "report",
 )

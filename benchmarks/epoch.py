@@ -58,7 +58,7 @@ def main() -> None:
         print(f"{name}: {len(data.train):,} utterances, {arcs:,} arcs, {len(trainer.train)} batches, state 128")
         for epoch in range(1, 4):
             began = time.perf_counter()
-            loss = trainer._epoch(lambda _: None)
+            loss = trainer._epoch(lambda *_: None)
             seconds = time.perf_counter() - began
             print(f"epoch {epoch}: {seconds:.2f} s, {arcs / seconds:,.0f} arcs/s, loss {loss:.4f}")
 

@@ -23,7 +23,6 @@ from wordtrust.errors import InputError, OptionError
 from wordtrust.features import Statistics
 from wordtrust.model.config import CELLS, EMBEDDINGS, MERGES, Config, weight_shapes
 from wordtrust.model.files import Model, load_model, read_log, save_model, update_about
-from wordtrust.model.scorer_weights import shapes
 from wordtrust.word_table import WordTable
 
 ABOUT = {"recognizer": "zoë", "tolerance": 0.1, "scales": {"acoustic": 0.5}, "metrics": {"dev_eer": 0.1}}
@@ -106,7 +105,6 @@ def test_the_list_of_weights_is_that_of_torch_and_of_the_scorer(
     config = make_model(cell, merge, embedding, skip).config
     found = {name: tuple(weight.shape) for name, weight in LatticeRNN(config).state_dict().items()}
     assert weight_shapes(config) == found
-    assert shapes(config) == found
 
 
 def test_a_model_replaces_a_model(folder: Path) -> None:

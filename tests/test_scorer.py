@@ -20,11 +20,10 @@ from wordtrust.model import blas
 from wordtrust.model import scorer as module
 from wordtrust.model.arrays import Dataset
 from wordtrust.model.blas import one_blas_thread
-from wordtrust.model.config import CELLS, EMBEDDINGS, MERGES, Config
+from wordtrust.model.config import CELLS, EMBEDDINGS, MERGES, Config, weight_shapes
 from wordtrust.model.node_levels import node_levels
 from wordtrust.model.scorer import Scorer
 from wordtrust.model.scorer_kernels import tanh
-from wordtrust.model.scorer_weights import shapes
 from wordtrust.word_table import BatchWords, WordTable
 
 WORDS = tuple("ab abc abcd b bcd d".split())
@@ -59,7 +58,7 @@ def make_weights(config: Config, seed: int = 0, spread: float = 0.5) -> dict[str
     rng = np.random.default_rng(seed)
     return {
         name: rng.normal(scale=spread, size=shape).astype(np.float32)
-        for name, shape in sorted(shapes(config).items())
+        for name, shape in sorted(weight_shapes(config).items())
     }
 
 
@@ -341,7 +340,7 @@ def test_shapes_are_those_of_torch() -> None:
             for embedding in EMBEDDINGS:
                 config = make_config(cell=cell, merge=merge, embedding=embedding, skip=cell == "gru")
                 found = {name: tuple(weight.shape) for name, weight in LatticeRNN(config).state_dict().items()}
-                assert found == shapes(config)
+                assert found == weight_shapes(config)
 
 
 def blas_threads() -> list[int]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..calibration import CalibratedWords
     from ..model.arrays import TrainingData
     from ..model.files import Model
+    from ..model.train import Step, Tell
     from ..score import WordScorer
 
 _OUTPUTS = ".jsonl, .ctm, .vtt, .parquet"
@@ -149,26 +150,31 @@ def _training_data(store: tuple[str, ...], dev: tuple[str, ...], options: Any) -
 
 
 @contextmanager
-def _epochs(most: int, speaks: bool) -> Iterator[tuple[Callable[[dict[str, Any]], None], Callable[[float], None]]]:
-    """A line for every epoch, and on a terminal a bar over the one that runs."""
+def _epochs(most: int, speaks: bool) -> Iterator[tuple[Tell, Step]]:
+    """A line for every epoch, and on a terminal a bar over the one that runs, with its loss so far."""
     if not speaks:
-        yield (lambda _: None), (lambda _: None)
+        yield (lambda _: None), (lambda *_: None)
         return
     if not sys.stderr.isatty():
-        yield (lambda line: click.echo(_epoch_line(line, most), err=True)), (lambda _: None)
+        yield (lambda line: click.echo(_epoch_line(line, most), err=True)), (lambda *_: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[loss]}"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        row = bar.add_task("epoch 1", total=1.0)
+        row = bar.add_task("training", total=1.0, loss="")
 
         def tell(line: dict[str, Any]) -> None:
             bar.console.print(_epoch_line(line, most), highlight=False)
             bar.update(row, description=f"epoch {line['epoch'] + 1}", completed=0.0)
 
-        yield tell, lambda share: bar.update(row, completed=share)
+        yield tell, lambda share, loss: bar.update(row, completed=share, loss=f"loss {loss:.4f}")
 
 
 def _epoch_line(line: dict[str, Any], most: int) -> str:

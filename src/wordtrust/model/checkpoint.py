@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .files import LOG
 from .tensors import read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ def save(path: Path, trainer: Trainer) -> None:
             arrays[f"{moment}.{name}"] = trainer.adam.state[weight][moment].cpu().numpy()
     about = {"options": asdict(trainer.options), "data": trainer.fingerprint, "state": asdict(trainer.state)}
     write_tensors(path, arrays, about)
+    lines = "".join(json.dumps(line) + "\n" for line in trainer.state.log)
+    path.with_name(LOG).write_text(lines, "utf-8")  # for those who watch; a model's own is written at the end
 
 
 def load(path: Path, trainer: Trainer) -> None:

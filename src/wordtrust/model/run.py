@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -13,7 +12,7 @@ from .arrays import TrainingData
 from .files import ABOUT, Model, load_model, read_log, refuse_to_overwrite, save_model
 from .machine import Machine
 from .options import TrainOptions
-from .train import Tell, Trainer
+from .train import Step, Tell, Trainer
 
 GRID = {"state": (80, 128, 200), "hidden": (20, 40), "merge": ("mean", "max", "posterior", "attention")}
 
@@ -30,7 +29,7 @@ def train_model(
     machine: Machine,
     *,
     tell: Tell,
-    step: Callable[[float], None] = lambda _: None,
+    step: Step = lambda *_: None,
 ) -> Model:
     """Train and write the model; goes on from a checkpoint that an earlier, killed run left."""
     refuse_to_overwrite(out)
@@ -63,7 +62,7 @@ def search(
     machine: Machine,
     *,
     tell: Tell,
-    step: Callable[[float], None] = lambda _: None,
+    step: Step = lambda *_: None,
 ) -> Model:
     """Try the grid of the paper and keep the model with the best EER on dev; a killed search goes on."""
     refuse_to_overwrite(out)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..lattice import Floats
-from .config import ATTENTION_SIZE, Config
+from .config import Config, weight_shapes
 
 Weights = Mapping[str, Floats]
 SIGMOID_GATES = {"lstm": (0, 1, 3), "gru": (0, 1)}
@@ -66,34 +66,9 @@ def _attention(weights: Weights, name: str) -> Attention:
     )
 
 
-def shapes(config: Config) -> dict[str, tuple[int, ...]]:
-    """What weights a model has, by the names that torch gives them."""
-    found: dict[str, tuple[int, ...]] = {
-        "hidden.weight": (config.hidden, 2 * config.state),
-        "hidden.bias": (config.hidden,),
-        "output.weight": (1, config.hidden),
-        "output.bias": (1,),
-    }
-    for name in ("forwards", "backwards"):
-        found[f"{name}.input.weight"] = (config.gates, config.inputs)
-        found[f"{name}.input.bias"] = (config.gates,)
-        found[f"{name}.recurrent.weight"] = (config.gates, config.state)
-        found[f"{name}.recurrent.bias"] = (config.gates,)
-        if config.merge == "attention":
-            found[f"{name}.attention.inner.weight"] = (ATTENTION_SIZE, config.state)
-            found[f"{name}.attention.inner.bias"] = (ATTENTION_SIZE,)
-            found[f"{name}.attention.spread.weight"] = (ATTENTION_SIZE, 3)
-            found[f"{name}.attention.score.weight"] = (1, ATTENTION_SIZE)
-    if config.embedding == "hashed":
-        found["embedding.weight"] = (config.buckets, config.dimension)
-    if config.skip:
-        found["skip"] = (1,)
-    return found
-
-
 def checked(config: Config, weights: Weights) -> dict[str, Floats]:
     """The weights as float32; an `InputError` where they are not those of such a model."""
-    expected = shapes(config)
+    expected = weight_shapes(config)
     for name in sorted(set(expected) ^ set(weights)):
         what = "lacks" if name in expected else "has more than it should:"
         raise InputError(f"the model {what} the weights {name!r}", remedy=_REMEDY)

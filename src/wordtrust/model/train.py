@@ -32,7 +32,10 @@ BATCHES = 80  # an epoch, unless said otherwise
 LEAST_ARCS, MOST_ARCS = 500, 50_000  # in a batch that we choose
 SLOWEST = 1 / 64  # of the first learning rate
 
+_OFTEN = 0.5  # seconds between looks at an epoch that runs
+
 Tell = Callable[[dict[str, Any]], None]
+Step = Callable[[float, float], None]
 
 
 @dataclass(slots=True)
@@ -83,8 +86,8 @@ class Trainer:
         if self._file and self._file.is_file():
             checkpoint.load(self._file, self)
 
-    def run(self, tell: Tell, step: Callable[[float], None] = lambda _: None) -> dict[str, NDArray[np.float32]]:
-        """Train until dev gets no better; `tell` hears of every epoch, `step` which share of one is done."""
+    def run(self, tell: Tell, step: Step = lambda *_: None) -> dict[str, NDArray[np.float32]]:
+        """Train until dev gets no better; `tell` hears of every epoch, `step` of the share done and the loss so far."""
         while not self.finished:
             began = time.perf_counter()
             loss = self._epoch(step)
@@ -108,13 +111,13 @@ class Trainer:
         state = self.state
         return state.epoch >= self.options.epochs or state.epoch - state.best_epoch >= self.options.patience
 
-    def _epoch(self, step: Callable[[float], None]) -> float:
+    def _epoch(self, step: Step) -> float:
         self.network.train()
         self.state.epoch += 1
         for group in self.adam.param_groups:
             group["lr"] = self.state.rate * group["share"]
         order = np.random.default_rng([self.options.seed, self.state.epoch]).permutation(len(self.train))
-        losses, arcs = 0.0, 0.0
+        losses, arcs, shown = 0.0, 0.0, time.perf_counter()
         for place, numbers in enumerate(self.machine.shares(order)):
             torch.manual_seed(_seed(self.options.seed, self.state.epoch, place, self.machine.rank))
             total = sum(self.train.counted(number) for number in numbers)
@@ -122,7 +125,9 @@ class Trainer:
             has_one = self.machine.rank < len(numbers)  # who has no batch of its own left goes along, for nothing
             loss = self._step(self.train[mine], mine, has_one * self.machine.size / max(total, 1))
             losses, arcs = losses + has_one * loss, arcs + has_one * self.train.counted(mine)
-            step((place + 1) * self.machine.size / len(self.train))
+            if time.perf_counter() - shown > _OFTEN:  # to see the loss, one has to wait for the GPU
+                shown = time.perf_counter()
+                step((place + 1) * self.machine.size / len(self.train), float(losses) / max(arcs, 1))
         losses, arcs = self.machine.sums(losses, arcs)
         return losses / max(arcs, 1)
 
