@@ -100,11 +100,10 @@ def train(
     from ..model.run import search as search_grid
     from ..model.run import train_model
 
-    with machine(device, threads) as here, _epochs(chosen.epochs, here.is_first) as (tell, step):
-        if search:
-            model = search_grid(data, chosen, out, here, tell=tell, step=step)
-        else:
-            model = train_model(data, chosen, out, here, tell=tell, step=step)
+    with machine(device, threads) as here:
+        with _epochs(chosen.epochs, here.is_first) as (tell, step):
+            work = search_grid if search else train_model
+            model = work(data, chosen, out, here, tell=tell, step=step)
         if here.is_first:
             _finish(model, out, dev)
 

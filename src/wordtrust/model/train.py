@@ -87,7 +87,7 @@ class Trainer:
             checkpoint.load(self._file, self)
 
     def run(self, tell: Tell, step: Step = lambda *_: None) -> dict[str, NDArray[np.float32]]:
-        """Train until dev gets no better; `tell` hears of every epoch, `step` of the share done and the loss so far."""
+        """Train until dev gets no better; `tell` hears of every epoch, `step` of its share done and its loss."""
         while not self.finished:
             began = time.perf_counter()
             loss = self._epoch(step)
