@@ -171,7 +171,7 @@ def test_threshold_tells_what_holds_here_and_for_new_speakers(folder: Path) -> N
     [
         (["calibrate"], "MODEL and a STORE"),
         (["calibrate", "{model}"], "STORE to calibrate"),
-        (["calibrate", "--scores", "{ctm}"], "--ref"),
+        (["calibrate", "--scores", "{ctm}", "--compare"], "--ref"),
         (["calibrate", "--scores", "{ctm}", "--ref", "{ref}"], "--out"),
         (["calibrate", "{model}", "{store}", "--calibrator", "magic"], "magic"),
         (["threshold"], "STORE of networks"),

@@ -101,8 +101,24 @@ def test_training_from_a_pack_gives_the_same_model(made: Path, run: Run, tmp_pat
     run("train", tmp_path / "train.pack", "--out", tmp_path / "m", *TINY)
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == (made / "model/model.safetensors").read_bytes()
     assert "choice" not in load_model(tmp_path / "m").about  # for want of networks
-    settled = run("train", tmp_path / "train.pack", "--out", tmp_path / "m", "--features", "paper", code=1)
+    settled = run("train", tmp_path / "train.pack", "--out", tmp_path / "m2", "--features", "paper", code=1)
     assert "settled when it was packed" in settled
+
+
+def test_a_model_is_only_replaced_when_that_is_said(made: Path, run: Run, tmp_path: Path) -> None:
+    command = ["train", made / "networks", "--dev", made / "networks", "--out", tmp_path / "m", *TINY]
+    run(*command)
+    before = (tmp_path / "m" / "model.json").read_bytes()
+    assert "--overwrite" in run(*command, code=1)
+    assert (tmp_path / "m" / "model.json").read_bytes() == before
+    run(*command, "--overwrite")
+
+
+def test_what_is_read_is_not_written_over(made: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "words.jsonl").write_text("{}\n", "utf-8")
+    told = run("score", made / "model", tmp_path / "words.jsonl", "--out", tmp_path / "words.jsonl", code=1)
+    assert "is what is read" in told
+    assert (tmp_path / "words.jsonl").read_text("utf-8") == "{}\n"
 
 
 @pytest.fixture
@@ -248,7 +264,7 @@ def test_what_is_no_model_is_not_replaced_and_told_before_training(made: Path, r
 
 def test_wrong_paths_of_models_are_told(made: Path, run: Run, tmp_path: Path) -> None:
     assert "nowhere: no model" in run("score", tmp_path / "nowhere", LATTICES, "--out", "-", code=1)
-    assert "no model" in run("score", made / "networks", LATTICES, "--out", "-", code=1)
+    assert "a store, not a model" in run("score", made / "networks", LATTICES, "--out", "-", code=1)
     assert "is a model; name the store" in run("evaluate", made / "model", code=1)
     assert "nowhere" in run("evaluate", tmp_path / "nowhere", made / "networks", code=1)
     assert ".ctm" in run("score", made / "model", LATTICES, "--out", tmp_path / "words.doc", code=1)

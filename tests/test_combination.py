@@ -81,7 +81,7 @@ def test_calibrated_models_are_also_compared_calibrated(folder: Path) -> None:
 
 
 def test_what_was_fitted_is_used_again(folder: Path) -> None:
-    fit = [word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}")]
+    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
     first = combined(folder, "--subsets", *fit, "--out", folder / "joint")
     again = combined(folder, "--subsets", "--joint", folder / "joint")
     assert {"informed", "rover"} <= set(first["better"])
@@ -92,7 +92,7 @@ def test_what_was_fitted_is_used_again(folder: Path) -> None:
 
 
 def test_fold_models_score_what_is_fitted_on_and_nothing_else(folder: Path) -> None:
-    fit = [word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}")]
+    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
     folds = [word for name in NAMES for word in ("--fold-model", f"{name}={folder / f'{name}-fold'}")]
     plain = combined(folder, *fit, "--out", folder / "a")
     folded = combined(folder, *fit, *folds, "--out", folder / "b")
@@ -108,6 +108,33 @@ def test_words_with_confidences_are_combined_without_models(tmp_path: Path) -> N
     found = json.loads(run("combine", *words, "--ref", SAMPLE / "ref.tsv", "--json").stdout)
     assert found["equal"] == {"raw": 1, "rover": 1}  # a recognizer with a copy of itself changes nothing
     assert found["systems"]["a"] == found["systems"]["b"]
+
+
+def test_combined_words_can_be_had(folder: Path) -> None:
+    done = run("combine", *systems(folder, *NAMES), "--words", folder / "w.jsonl")
+    assert done.exit_code == 0, done.exception
+    lines = [json.loads(line) for line in (folder / "w.jsonl").read_text("utf-8").splitlines()]
+    alone = {}
+    for name in NAMES:
+        run("score", folder / name, folder / "store", "--out", folder / f"{name}.jsonl")
+        text = (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
+        alone[name] = {found["utt"]: found for found in map(json.loads, text)}
+    for line in lines:  # the words of whoever is surest on average
+        sure = {name: alone[name][line["utt"]]["confidence"] or 0.0 for name in NAMES}
+        best = alone[max(NAMES, key=lambda name: sure[name])][line["utt"]]
+        assert [word["norm"] for word in line["words"]] == [word["norm"] for word in best["words"]]
+
+
+def test_the_joint_network_is_fitted_kept_and_decoded(folder: Path) -> None:
+    fit = [word for name in NAMES[:2] for word in ("--fit", f"{name}={folder / 'store'}")]
+    words = [*systems(folder, *NAMES[:2]), "--words", folder / "w.ctm", "--json"]
+    first = json.loads(run("combine", *words, *fit, "--out", folder / "joint").stdout)
+    again = json.loads(run("combine", *words, "--joint", folder / "joint").stdout)
+    assert first == again
+    assert first["subsets"][0]["joint"] <= 1.0
+    assert len(wt.read(folder / "w.ctm")) > 30
+    without = json.loads(run("combine", *words, "--joint", folder / "joint", "--no-joint").stdout)
+    assert "joint" not in without["better"]
 
 
 def test_the_table_names_every_way(folder: Path) -> None:
@@ -144,7 +171,7 @@ def test_a_damaged_folder_is_told(tmp_path: Path, text: str) -> None:
 
 
 def test_subsets_that_were_not_fitted_are_told(folder: Path) -> None:
-    fit = [word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}")]
+    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
     combined(folder, *fit, "--out", folder / "joint")
     done = run("combine", *systems(folder, "one", "two"), "--joint", folder / "joint")
     assert "nothing was fitted for" in str(done.exception)

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import wordtrust as wt
+from tests.made_models import sample_networks, write_model
 from wordtrust import build, read
 from wordtrust.confidence import word_confidence
 from wordtrust.decode import Paths, best_confidence
 from wordtrust.errors import InputError, OptionError
-from wordtrust.features import Statistics
+from wordtrust.features import Arcs, Statistics, matrix
 from wordtrust.lattice import Floats, Lattices, Scales
 from wordtrust.model.config import Config, weight_shapes
 from wordtrust.model.files import Model, save_model
@@ -216,3 +217,20 @@ def test_what_a_model_has_to_know_of_its_networks() -> None:
     assert about_networks(networks) == {"recognizer": "sphinx", "tolerance": 0.05, "scales": asdict(SCALES)}
     unnamed = replace(networks, origin=replace(networks.origin, recognizer=""))
     assert about_networks(unnamed)["recognizer"] is None
+
+
+def test_an_utterance_of_silence_alone_is_scored() -> None:
+    """N-best evidence is absent where nothing was said; that is no reason to refuse the utterance."""
+    networks = sample_networks()
+    silent = replace(networks[:1], word=np.zeros_like(networks[:1].word), extra={})
+    zeros = np.zeros(len(silent.source))
+    found = matrix(Arcs(silent, zeros, zeros), ("logprob", "rank", "posterior"))
+    assert (found[:, :2] == 0).all()
+
+
+def test_what_is_no_lattice_is_told(tmp_path: Path) -> None:
+    networks = sample_networks()
+    scorer = wt.load(write_model(tmp_path / "m", networks))
+    with pytest.raises(TypeError, match="not list"):
+        scorer([networks[0]])  # type: ignore[call-overload]
+    assert "not calibrated" in repr(scorer)

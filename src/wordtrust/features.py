@@ -180,6 +180,8 @@ def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
 
 def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
     if not _is_given(arcs.networks, column):
+        if column in EVIDENCE and arcs.silence.all():  # nothing was said, so there is nothing to know of words
+            return np.zeros(len(arcs.silence), np.float32)
         raise InputError(
             f"there is no {column!r} on the arcs",
             file=arcs.networks.origin.file,

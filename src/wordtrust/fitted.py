@@ -12,12 +12,13 @@ from .errors import InputError, OptionError
 from .formats import json_checks
 from .formats.outputs import atomic_text
 from .informed import InformedChoice
+from .joint import JointModel, load_joint, save_joint
 from .outputs import Together
 from .rover import RoverSettings, tune_rover
 
 KIND = "wordtrust combination"
 VERSION = 1
-FILE = "combination.json"
+FILE, JOINT = "combination.json", "joint.safetensors"
 _LARGEST = 1 << 27
 
 Members = frozenset[str]
@@ -30,6 +31,7 @@ class Fitted:
     order: tuple[str, ...]  # recognizers, the one with the fewest errors first
     rover: Mapping[Members, RoverSettings]
     informed: InformedChoice
+    joint: JointModel | None = None
 
     @classmethod
     def fit(cls, together: Together, subsets: Sequence[Sequence[int]]) -> Fitted:
@@ -55,6 +57,8 @@ class Fitted:
         folder.mkdir(parents=True, exist_ok=True)
         rover = [{"members": sorted(members), **each.to_dict()} for members, each in self.rover.items()]
         found = {"kind": KIND, "version": VERSION, "order": list(self.order), "rover": rover}
+        if self.joint is not None:
+            save_joint(self.joint, folder / JOINT)
         with atomic_text(folder / FILE) as file:
             file.write(json.dumps(found | {"informed": self.informed.to_dict()}) + "\n")
 
@@ -71,7 +75,8 @@ class Fitted:
                 raise InputError(f"no {KIND} of version {VERSION}", remedy=remedy)
             rover = dict(_rover(json_checks.objects_of(found, "rover")))
             order = tuple(str(name) for name in json_checks.list_of(found, "order"))
-            return cls(order, rover, InformedChoice.from_dict(found.get("informed")))
+            joint = load_joint(folder / JOINT) if (folder / JOINT).is_file() else None
+            return cls(order, rover, InformedChoice.from_dict(found.get("informed")), joint)
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
         except (TypeError, KeyError, OptionError) as error:

@@ -19,6 +19,7 @@ import numpy as np
 from . import __version__
 from .counts import Counts, count
 from .decode import Paths, best_paths
+from .errors import InputError
 from .hwcn import TOLERANCE, build
 from .labels import Spoken, label
 from .lattice import Lattices
@@ -53,6 +54,10 @@ class BuildOptions:
 
 def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
     """The networks of a batch, labelled where references are given."""
+    if lattices.origin.tolerance is not None:
+        raise InputError(
+            "these are networks already", file=lattices.origin.file, remedy="Build from the lattices they came from"
+        )
     scales = options.tuned.posterior if options.tuned else None
     if options.beam is not None:
         lattices = prune(lattices, beam=options.beam, scales=scales)

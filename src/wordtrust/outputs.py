@@ -24,6 +24,7 @@ from .lattice import Floats, Ints, Lattices, Offsets, Times, Vocabulary
 from .networks import REFERENCE, SPEAKER
 from .references import Reference
 from .text import UNKNOWN
+from .transcript import Transcript, Word
 
 EXAMPLES = 3  # names that a message lists
 Missing = Literal["error", "leave out", "empty"]
@@ -293,3 +294,20 @@ def _known(utts: Sequence[str], references: Mapping[str, Reference]) -> list[Ref
             remedy="Add the missing references, or leave these utterances out",
         )
     return [references[utt] for utt in utts]
+
+
+def chosen_transcripts(together: Together, which: Sequence[int]) -> list[Transcript]:
+    """The words of the recognizer that was chosen for each utterance, with the best confidences it has."""
+    found = []
+    for number, (utt, system) in enumerate(zip(together.utts, which, strict=True)):
+        outputs = together.outputs[system]
+        first, last = outputs.offsets[number : number + 2].tolist()
+        sure = outputs.calibrated if outputs.calibrated is not None else outputs.confidence
+        if sure is None:
+            raise OptionError(f"the words of {together.names[system]} have no confidences")
+        rows = zip(
+            outputs.words(number), outputs.start[first:last].tolist(), outputs.end[first:last].tolist(),
+            sure[first:last].tolist(), strict=True,
+        )  # fmt: skip
+        found.append(Transcript(utt, tuple(Word(word, word, *rest) for word, *rest in rows)))
+    return found

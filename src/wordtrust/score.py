@@ -67,6 +67,13 @@ class WordScorer:
         except (TypeError, ValueError, OverflowError, OptionError) as error:
             raise InputError(f"the model does not say how its networks are built: {error}") from None
 
+    def __repr__(self) -> str:
+        known = [f"for {self.model.recognizer}"] if self.model.recognizer else []
+        nce = self.model.about.get("metrics", {}).get("dev_nce")
+        known += [f"dev NCE {nce:.3f}"] if isinstance(nce, float) else []
+        known += ["calibrated" if self.calibration else "not calibrated", f"words by {self.choice.criterion}"]
+        return f"<WordScorer {', '.join(known)}>"
+
     @overload
     def __call__(self, lattice: Lattice | Network, *, alternatives: int = ...) -> Transcript: ...
     @overload
@@ -82,6 +89,10 @@ class WordScorer:
             paths, curve = self.choice.paths(networks, confidence), self.calibration
             show = (lambda scores: curve.of("words", scores)) if curve else None
             return transcripts(networks, confidence, paths, alternatives=alternatives, show=show)
+        if not isinstance(lattice, (Lattice, Network)):
+            raise TypeError(
+                f"a scorer takes a Lattice, a Network or Lattices (wt.read), not {type(lattice).__name__}"
+            )
         single = lattice.lattice if isinstance(lattice, Network) else lattice
         return self(single.batch(), alternatives=alternatives)[0]
 

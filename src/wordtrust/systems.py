@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from .calibration import Folds
+from . import joint
+from .calibrate import Calibrator
+from .calibration import Folds, load_calibrator
 from .decode import one_best
 from .errors import OptionError
 from .formats import stream
-from .lattice import Lattices
+from .joint import hypotheses
+from .lattice import Lattices, Vocabulary, concatenate
 from .outputs import Missing, Outputs, Together, join, references_of
 from .references import Reference, read_references
 from .score import WordScorer, load
@@ -25,6 +28,7 @@ class System:
     """
 
     scorer: WordScorer | None
+    calibrator: Calibrator | None
     folds: tuple[WordScorer, ...]
     path: str
 
@@ -36,7 +40,8 @@ class System:
     def outputs(self) -> Outputs:
         """The best-confidence words, calibrated where the model is; or the words of the file."""
         if self.scorer is None:
-            return join(Outputs.given(batch) for batch in self.batches())
+            given = join(Outputs.given(batch) for batch in self.batches())
+            return given if self.calibrator is None else given.with_calibrated(self.calibrator)
         return join(self._scored(batch) for batch in self.batches())
 
     def _scored(self, networks: Lattices) -> Outputs:
@@ -45,6 +50,16 @@ class System:
         found = Outputs.of(networks, confidence, self.scorer.choice.paths(networks, confidence))
         curve = self.scorer.calibration
         return found if curve is None else found.with_calibrated(curve.parts["words"])
+
+    def hypotheses(self, vocabulary: Vocabulary) -> Lattices:
+        """All that the recognizer holds possible, for the joint network."""
+        assert self.scorer is not None
+        found = []
+        for networks in self.batches():
+            confidence = Folds(self.scorer, self.folds).confidence(networks)
+            own = self.scorer.choice.paths(networks, confidence)
+            found.append(hypotheses(networks, confidence, own, vocabulary))
+        return concatenate(found)
 
     def printed(self) -> Outputs:
         """What the recognizer itself would print."""
@@ -80,7 +95,12 @@ class Systems:
         found = {}
         for name, value in named.items():
             model, comma, store = value.partition(",")
-            found[name] = System(scorer(model), (), store) if comma else System(None, (), value)
+            if not comma:
+                found[name] = System(None, None, (), value)
+            elif Path(model).is_file():
+                found[name] = System(None, load_calibrator(Path(model)), (), store)
+            else:
+                found[name] = System(scorer(model), None, (), store)
         if any(system.scorer is None for system in found.values()) and ref is None:
             raise OptionError("NAME=FILE needs the references: --ref REF.tsv (or give NAME=MODEL,STORE)")
         strange = {owner for owner, _ in folds} - set(found)
@@ -113,12 +133,23 @@ class Systems:
 
     def together(self) -> Together:
         """The outputs side by side."""
-        missing: Missing = "error" if all(system.scorer for system in self.systems.values()) else "empty"
+        missing: Missing = "error" if self.have_networks else "empty"
         outputs = {name: system.outputs() for name, system in self.systems.items()}
         return Together.of(outputs, self.references, missing=missing)
 
+    @property
+    def have_networks(self) -> bool:
+        """Whether all of them can be joined in one network."""
+        return all(system.scorer for system in self.systems.values())
+
+    def joined(self) -> joint.Systems:
+        """All that they hold possible, side by side."""
+        vocabulary = Vocabulary()
+        found = [system.hypotheses(vocabulary) for system in self.systems.values()]
+        return joint.Systems.of(joint.matched(found))
+
     def printed(self) -> Together | None:
         """What the recognizers themselves would print, where that is something else."""
-        if not all(system.scorer for system in self.systems.values()):
+        if not self.have_networks:
             return None
         return Together.of({name: system.printed() for name, system in self.systems.items()}, self.references)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .tune import Tuned
 
 _MOST_ROWS = 25
+_WIDE = 110  # columns of a terminal that has room for everything
 _WIDTH_OF_FILES = 140  # when the output is not a terminal
 
 
@@ -33,18 +34,28 @@ def console() -> Console:
 
 def print_counts(files: Mapping[str, Counts]) -> None:
     """What `wordtrust info` shows."""
-    rows = _grouped(files)
-    table = _table("input", "format", *_NUMBERS)
+    rows, out = _grouped(files), console()
+    # A narrow terminal gets the columns that matter most, and the end of long names.
+    shown = [0, *range(1, 8)] if out.width >= _WIDE else [0, 1, 3, 6, 7]
+    names = ("format", *_NUMBERS)
+    table = _table("input", *(names[place] for place in shown))
+    widest = max(12, out.width - sum(2 + max(len(names[place]), 9) for place in shown) - 2)
     for name, counts in rows.items():
-        table.add_row(Text(name), *_cells(counts))
+        cells = _cells(counts)
+        table.add_row(Text(_end_of(name, widest)), *(cells[place] for place in shown))
     everything = total(files.values())
     if len(rows) > 1:
         table.add_section()
-        table.add_row("all", *_cells(everything), style="bold")
-    out = console()
+        cells = _cells(everything)
+        table.add_row("all", *(cells[place] for place in shown), style="bold")
     out.print(table)
     for line in _remarks(everything):
         out.print(Text(line))
+
+
+def _end_of(name: str, most: int) -> str:
+    """The end of a name that is too long for its column: it tells files of a folder apart."""
+    return name if len(name) <= most else "…" + name[1 - most :]
 
 
 _NUMBERS = ("utterances", "nodes", "arcs", "arcs/s", "arcs/word", "hours", "1-best words")
@@ -79,6 +90,8 @@ def print_threshold(
         )
     if sure.threshold is None or sure.accepted is None or sure.precision is None:
         out.print(f"For new speakers nothing can be promised at the level of {100 * sure.level:g}%: {sure.reason}.")
+        if sure.method == "betting":
+            out.print("--method bootstrap is approximate, and finds thresholds with fewer speakers.")
     else:
         out.print(
             f"For new speakers: from {sure.threshold:.4f} on, at least {wanted} are right, which is "

@@ -35,7 +35,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted", 130)
+        _fail("interrupted; `build` and `train` go on where they were when they are started again", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import OptionError
-from .inputs import announce_compilation
+from .inputs import announce_compilation, tell_skipped
 
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or --scores FILE with --ref REF"
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="MODEL STORE...")
 @click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON): no model needed.")
 @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
+@click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
 @click.option("--out", type=click.Path(path_type=Path), help="With --scores: where the calibrator goes (JSON).")
 @click.option("--fold-model", multiple=True, type=click.Path(path_type=Path), metavar="MODEL",
               help="Trained without a fold of speakers (train --folds): scores those that it never saw.")  # fmt: skip
@@ -39,6 +41,7 @@ def calibrate(
     fold_model: tuple[Path, ...],
     calibrator: str,
     *,
+    skip_bad: bool,
     keep_choice: bool,
     comparing: bool,
     allow_mismatch: bool,
@@ -57,7 +60,7 @@ def calibrate(
     if bool(scores) == bool(paths):
         raise OptionError("name a MODEL and a STORE to calibrate it on, or --scores FILE with --ref REF")
     if scores:
-        _calibrate_scores(scores, ref, out, calibrator, comparing, as_json)
+        _calibrate_scores(scores, ref, out, calibrator, skip_bad, comparing, as_json)
         return
     if len(paths) < 2:
         raise OptionError(f"{paths[0]}: name the STORE to calibrate the model on after it")
@@ -66,31 +69,43 @@ def calibrate(
 
 
 def _calibrate_scores(
-    scores: tuple[str, ...], ref: Path | None, out: Path | None, name: str, comparing: bool, as_json: bool
+    scores: tuple[str, ...],
+    ref: Path | None,
+    out: Path | None,
+    name: str,
+    skip_bad: bool,
+    comparing: bool,
+    as_json: bool,
 ) -> None:
     from ..blackbox import CONFIDENCE, ONE_BEST
     from ..calibrate import make
     from ..calibration import save_calibrator
 
-    words = judged(scores, ref).scores[ONE_BEST, CONFIDENCE]
-    if comparing:
+    if out is None and not comparing:
+        raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")
+    curve = make(name)
+    words = judged(scores, ref, skip_bad).scores[ONE_BEST, CONFIDENCE]
+    if comparing or out is None:
         _print_comparison(words, as_json)
         return
-    if out is None:
-        raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")
-    save_calibrator(out, make(name).fit(words.score, words.correct, groups=words.speaker))
+    save_calibrator(out, curve.fit(words.score, words.correct, groups=words.speaker))
     click.echo(f"{out}: {name}, fitted on {len(words):,} words of {len(words.speakers):,} speakers")
 
 
-def judged(scores: tuple[str, ...], ref: Path | None) -> Evaluation:
+def judged(scores: tuple[str, ...], ref: Path | None, skip_bad: bool) -> Evaluation:
     """The words of files with confidences, against references."""
+    from ..assemble import Problems
     from ..blackbox import evaluate_words
     from ..formats import stream
+    from ..progress import byte_progress
     from ..references import read_references
 
     if ref is None:
         raise OptionError("--scores needs the references: --ref REF.tsv")
-    found = evaluate_words(stream(scores), read_references(ref))
+    problems = Problems(skip=skip_bad, tell=tell_skipped)
+    with byte_progress("reading", scores) as watch:
+        batches = stream(scores, problems=problems, watch=watch)
+        found = evaluate_words(batches, read_references(ref), problems)
     if not found.utterances:
         raise OptionError("no utterances found")
     return found
@@ -123,12 +138,19 @@ def _calibrate_model(
     if comparing:
         _print_comparison(words, as_json)
         return
-    about["calibration"] = fit_calibration(found, name).to_dict()
+    curve = fit_calibration(found, name)
+    about["calibration"] = curve.to_dict()
     about["calibrated_on"] = {"utterances": found.utterances, "words": len(words), "speakers": len(words.speakers)}
     update_about(model, about)
     choice = scorer.choice
     way = choice.criterion + (f" {choice.threshold:g}" if choice.criterion == "gain" else "")
     click.echo(f"{model}: calibrated on {found.utterances:,} utterances, {len(words):,} words; words chosen by {way}")
+    before = words.metrics()
+    after = replace(words, score=curve.of("words", words.score)).metrics()
+    if before.nce is not None and after.nce is not None:
+        click.echo(
+            f"on these words: NCE {before.nce:.3f} before, {after.nce:.3f} now; ECE {before.ece:.4f}, {after.ece:.4f}"
+        )
 
 
 def _print_comparison(words: Scores, as_json: bool) -> None:
@@ -144,9 +166,10 @@ def _print_comparison(words: Scores, as_json: bool) -> None:
 @click.argument("store", nargs=-1, metavar="[MODEL] STORE...")
 @click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON), not a STORE.")
 @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
-@click.option("--precision", type=click.FloatRange(0, 1, min_open=True), default=0.98, show_default=True,
+@click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
+@click.option("--precision", type=_SHARE, default=0.98, show_default=True,
               help="Share of the accepted words that has to be right.")  # fmt: skip
-@click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
+@click.option("--level", type=_SHARE, default=0.95, show_default=True,
               help="How sure that is for speakers nobody has heard yet.")  # fmt: skip
 @click.option("--method", type=click.Choice(["betting", "bootstrap"]), default="betting", show_default=True,
               help="Valid for any number of speakers, or approximate but sharper for few.")  # fmt: skip
@@ -160,6 +183,7 @@ def threshold(
     level: float,
     method: str,
     *,
+    skip_bad: bool,
     allow_mismatch: bool,
     as_json: bool,
 ) -> None:
@@ -177,7 +201,7 @@ def threshold(
     announce_compilation()
     if bool(scores) == bool(store):
         raise OptionError(NOTHING_NAMED)
-    words = shown_words(judged(scores, ref) if scores else _evaluated(store, allow_mismatch))
+    words = shown_words(judged(scores, ref, skip_bad) if scores else _evaluated(store, allow_mismatch))
     here, sure = operating_point(words, precision), guaranteed_threshold(words, precision, level, method=method)
     review = {f"{share:g}": errors_caught(words, share) for share in (0.05, 0.1, 0.2, 0.3)}
     if as_json:

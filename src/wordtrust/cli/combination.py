@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from .inputs import announce_compilation
 if TYPE_CHECKING:
     from ..combine import Combination
     from ..fitted import Fitted
+    from ..joint import Systems as JoinedSystems
     from ..outputs import Together
     from ..systems import Systems
 
@@ -27,6 +30,11 @@ if TYPE_CHECKING:
 @click.option("--fold-model", multiple=True, metavar="NAME=MODEL", help="With --fit: trained without a fold.")
 @click.option("--out", type=click.Path(path_type=Path), help="With --fit: the folder for what was fitted.")
 @click.option("--joint", type=click.Path(path_type=Path), help="A folder that --fit wrote.")
+@click.option("--no-joint", "only_choice", is_flag=True, help="Leave the joint network out: it takes minutes to fit.")
+@click.option(
+    "--words", "words_file", type=click.Path(path_type=Path), help="Where the combined words go, by the ending."
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Subsets worked on at once [as many as there are cores].")
 @click.option("--report", type=click.Path(path_type=Path), help="Also write a report (HTML).")
 @click.option("--allow-mismatch", is_flag=True, help="Also with models that were not trained for these networks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
@@ -37,15 +45,19 @@ def combine(
     fold_model: tuple[str, ...],
     out: Path | None,
     joint: Path | None,
+    words_file: Path | None,
+    jobs: int | None,
     report: Path | None,
     *,
+    only_choice: bool,
     every: bool,
     allow_mismatch: bool,
     as_json: bool,
 ) -> None:
     """Combine recognizers: which way beats the best of them?
 
-    Each is NAME=MODEL,STORE (a model and networks with references) or NAME=FILE (words with confidences, with --ref).
+    Each is NAME=MODEL,STORE (a model and networks with references), or with --ref NAME=FILE or NAME=CALIBRATOR,FILE
+    (words that come with confidences).
 
     \b
     Examples: wordtrust combine a=model.a,dev.a b=model.b,dev.b
@@ -61,8 +73,13 @@ def combine(
     if len(named) < 2:
         raise OptionError("name two recognizers or more")
     given = Systems.of(named, ref, _pairs(fold_model), allow_mismatch=allow_mismatch)
-    fitted = _fitted(given, _named(fit), out, joint, every)
-    found = _combined(given.together(), given.printed(), fitted, every)
+    cores = jobs or os.cpu_count() or 1
+    fitted = _fitted(given, _named(fit), out, joint, every, cores if given.have_networks and not only_choice else 0)
+    together = given.together()
+    joined = given.joined() if fitted and fitted.joint and given.have_networks and not only_choice else None
+    found = _combined(together, given.printed(), fitted, joined, every, cores)
+    if words_file:
+        write_words(words_file, together, fitted, joined)
     if report:
         from ..evaluate import Evaluation
         from ..report import write_report
@@ -94,19 +111,33 @@ def _named(given: Sequence[str]) -> dict[str, str]:
 
 
 def _fitted(
-    given: Systems, fit: Mapping[str, str], out: Path | None, joint: Path | None, every: bool
+    given: Systems, fit: Mapping[str, str], out: Path | None, folder: Path | None, every: bool, joint_jobs: int
 ) -> Fitted | None:
+    """What was fitted before, or is now; the joint model with so many jobs, none of it with 0."""
     from ..fitted import Fitted
 
-    if joint is not None:
-        return Fitted.load(joint)
+    if folder is not None:
+        return Fitted.load(folder)
     if not fit or out is None:
         return None
-    held_out = given.on(fit).together()
-    fitted = Fitted.fit(held_out, _subsets(len(held_out.names), every))
+    data = given.on(fit)
+    held_out = data.together()
+    subsets = _subsets(len(held_out.names), every)
+    fitted = Fitted.fit(held_out, subsets)
+    if joint_jobs:
+        from ..joint import fit_joint
+
+        named = [[held_out.names[number] for number in subset] for subset in subsets]
+        click.echo("wordtrust: fitting the joint network, which takes minutes ...", err=True)
+        model = fit_joint(data.joined(), held_out.names, subsets=named, jobs=joint_jobs, tell=_tell)
+        fitted = replace(fitted, joint=model)
     fitted.save(out)
     click.echo(f"{out}: fitted on {len(held_out):,} utterances", err=True)
     return fitted
+
+
+def _tell(done: str) -> None:
+    click.echo(f"wordtrust: fitted {done}", err=True)
 
 
 def _subsets(systems: int, every: bool) -> list[tuple[int, ...]]:
@@ -115,7 +146,14 @@ def _subsets(systems: int, every: bool) -> list[tuple[int, ...]]:
     return all_subsets(systems) if every else [tuple(range(systems))]
 
 
-def _combined(together: Together, printed: Together | None, fitted: Fitted | None, every: bool) -> Combination:
+def _combined(
+    together: Together,
+    printed: Together | None,
+    fitted: Fitted | None,
+    joined: JoinedSystems | None,
+    every: bool,
+    jobs: int,
+) -> Combination:
     from ..combine import combine as measure
     from ..rover import RoverSettings
 
@@ -125,8 +163,36 @@ def _combined(together: Together, printed: Together | None, fitted: Fitted | Non
     names = [name for name in fitted.order if name in together.names]
     if len(names) < len(together.names):
         raise OptionError(f"nothing was fitted for {', '.join(set(together.names) - set(names))}")
-    ordered = together.subset(names)
-    subsets = _subsets(len(names), every)
+    ordered, subsets = together.subset(names), _subsets(len(names), every)
     settings = fitted.settings(names, subsets)
+    others = {}
+    if joined is not None and fitted.joint is not None:
+        from ..joint import joint_errors
+
+        numbers = [[together.names.index(names[each]) for each in subset] for subset in subsets]
+        others["joint"] = joint_errors(fitted.joint, joined, together.names, numbers, jobs=jobs)
     one_best = None if printed is None else printed.subset(names)
-    return measure(ordered, subsets, one_best=one_best, rover=settings, informed=fitted.informed)
+    return measure(ordered, subsets, one_best=one_best, rover=settings, informed=fitted.informed, others=others)
+
+
+def write_words(path: Path, together: Together, fitted: Fitted | None, joined: JoinedSystems | None) -> None:
+    """The words of all together: of the joint network, or else of the recognizer chosen for each utterance."""
+    from ..combine import choose, mean_confidence
+    from ..outputs import chosen_transcripts
+    from ..transcript import transcripts
+    from ..transcript_files import TranscriptWriter
+
+    if fitted and fitted.joint and joined is not None:
+        decoded = fitted.joint.decode(joined, together.names)
+        found = transcripts(decoded.lattices, decoded.confidence, decoded.paths)
+    else:
+        subset = [tuple(range(len(together.names)))]
+        calibrated = all(each.calibrated is not None for each in together.outputs)
+        if fitted is not None:
+            which = fitted.informed.choose(together, subset)[0]
+        else:
+            which = choose(mean_confidence(together, calibrated=calibrated), subset)[0]
+        found = chosen_transcripts(together, which.tolist())
+    with TranscriptWriter(path) as writer:
+        writer.add(found)
+    click.echo(f"{path}: {len(found):,} utterances", err=True)

@@ -36,7 +36,7 @@ class Inputs:
         from ..progress import byte_progress
         from ..references import with_references
 
-        problems = Problems(skip=self.skip_bad, tell=_tell_skipped)
+        problems = Problems(skip=self.skip_bad, tell=tell_skipped)
         with byte_progress(task, self.paths) as watch:
             for batch in stream(self.paths, self.options, problems, watch=watch):
                 kept = batch if references is None else with_references(batch, references, problems)
@@ -46,7 +46,8 @@ class Inputs:
             click.echo(f"wordtrust: left out {len(problems.errors)} bad utterances or files", err=True)
 
 
-def _tell_skipped(error: InputError) -> None:
+def tell_skipped(error: InputError) -> None:
+    """Name what was left out."""
     known = isinstance(error, UnknownFormat)  # the list of all formats would come with every file
     click.echo(f"wordtrust: skipped: {f'{error.file}: {error.found}' if known else error}", err=True)
 

@@ -51,6 +51,7 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors: a GloVe or word2vec text file.")
 @click.option("--lexicon", type=click.Path(path_type=Path), help="Pronunciations: lexicon.txt, CMUdict or Sphinx.")
 @click.option("--silence-loss", is_flag=True, help="Silence is trained on like a word.")
+@click.option("--overwrite", is_flag=True, help="Replace a model that is there already.")
 @click.option("--search", is_flag=True, help="Try the paper's grid of sizes and merging; keep the best dev EER.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, or auto.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads on a CPU [1].")
@@ -63,6 +64,7 @@ def train(
     device: str,
     threads: int | None,
     *,
+    overwrite: bool,
     search: bool,
     features: str,
     labels: str,
@@ -85,7 +87,7 @@ def train(
     chosen = TrainOptions(**options)
     if (out is None) == (pack is None):
         raise OptionError("say where the model goes (--out MODEL) or where the training data go (--pack FILE)")
-    _refuse_target(out, pack)
+    _refuse_target(out, pack, overwrite)
     if out is not None:
         _require_torch()
     data = _training_data(store, dev, PrepareOptions(features, labels, silence_loss, vectors, lexicon))
@@ -96,10 +98,13 @@ def train(
         click.echo(f"{pack}: {len(data.train):,} utterances to train on, {len(data.dev):,} to stop on")
         return
     assert out is not None
+    from ..model.checkpoint import NAME as CHECKPOINT
     from ..model.machine import machine
+    from ..model.run import draft_of, train_model
     from ..model.run import search as search_grid
-    from ..model.run import train_model
 
+    if (draft_of(out) / CHECKPOINT).is_file():
+        click.echo("wordtrust: going on where an earlier training stopped", err=True)
     with machine(device, threads) as here:
         with _epochs(chosen.epochs, here.is_first) as (tell, step):
             work = search_grid if search else train_model
@@ -108,12 +113,14 @@ def train(
             _finish(model, out, dev)
 
 
-def _refuse_target(out: Path | None, pack: Path | None) -> None:
-    """Say at once what could not be written in the end."""
-    from ..model.files import refuse_to_overwrite
+def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None:
+    """Say at once what could not be written in the end, or would be lost."""
+    from ..model.files import ABOUT, refuse_to_overwrite
 
     if out is not None:
         refuse_to_overwrite(out)
+        if (out / ABOUT).is_file() and not overwrite:
+            raise OptionError(f"{out}: there is a model already; name another folder, or replace it with --overwrite")
     if pack is not None and not pack.resolve().parent.is_dir():
         raise OptionError(f"{pack}: there is no folder {pack.resolve().parent}")
 
@@ -267,6 +274,8 @@ def score(
             for transcript in scorer(batch, alternatives=alternatives):
                 click.echo(json_line(transcript), nl=False)
         return
+    if any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
+        raise OptionError(f"{out}: is what is read; name another file")
     done = words = 0
     with TranscriptWriter(Path(out)) as writer:
         for batch in batches:

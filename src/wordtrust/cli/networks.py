@@ -112,6 +112,7 @@ def _key(inputs: Inputs, *files: Path | None) -> list[str]:
 )
 @click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON), not a STORE.")
 @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
+@click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
 @click.option("--report", type=click.Path(path_type=Path), help="Also write a report (HTML).")
 @click.option("--figures", type=click.Path(path_type=Path), help="Also write its plots here, as PNG and SVG.")
 @click.option("--allow-mismatch", is_flag=True, help="Also with a model that was not trained for these networks.")
@@ -124,6 +125,7 @@ def evaluate(
     report: Path | None,
     figures: Path | None,
     *,
+    skip_bad: bool,
     allow_mismatch: bool,
     as_json: bool,
 ) -> None:
@@ -145,13 +147,14 @@ def evaluate(
         raise OptionError("--figures come with a report: --report FILE.html")
     facts: dict[str, Any] = {}
     if scores:
-        found = judged(scores, ref)
+        found = judged(scores, ref, skip_bad)
     else:
         found, facts = evaluate_networks(store, criterion, allow_mismatch, report)
     if report:
         from ..report import write_report
 
         write_report(report, found, title=", ".join(scores or store), figures=figures, **facts)
+        click.echo(f"{report}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
     if as_json:
         click.echo(json.dumps(found.to_dict()))
     else:
@@ -202,6 +205,9 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
     from ..model.files import ABOUT
 
     if not (Path(given[0]) / ABOUT).is_file():
+        late = next((each for each in given[1:] if (Path(each) / ABOUT).is_file()), None)
+        if late:
+            raise OptionError(f"{late} is a model: it comes first, the stores after it")
         return None, given
     if len(given) == 1:
         raise OptionError(f"{given[0]} is a model; name the store to evaluate it on after it")

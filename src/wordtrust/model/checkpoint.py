@@ -45,8 +45,9 @@ def load(path: Path, trainer: Trainer) -> None:
     """Go on where the checkpoint was made."""
     arrays, about = read_tensors(path)
     try:
-        if about["options"] != asdict(trainer.options):
-            raise ValueError("it was made with other options")
+        changed = _changed(about["options"], asdict(trainer.options))
+        if changed:
+            raise ValueError(f"it was made with other options: {changed}")
         if about["data"] != trainer.fingerprint:
             raise ValueError("it was made on other data")
         trainer.network.load_state_dict({name: _tensor(arrays, "weight", name) for name in trainer.best})
@@ -61,6 +62,12 @@ def load(path: Path, trainer: Trainer) -> None:
         raise InputError(
             f"training cannot go on from this checkpoint: {error}", file=str(path), remedy="Remove it to start anew"
         ) from None
+
+
+def _changed(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Which options differ; how many epochs there may be is no matter."""
+    names = [name for name in now if name != "epochs" and before.get(name) != now[name]]
+    return ", ".join(f"{name} {before.get(name)} then, {now[name]} now" for name in names)
 
 
 def _tensor(arrays: dict[str, NDArray[Any]], kind: str, name: str) -> torch.Tensor:

@@ -161,6 +161,8 @@ def _read_about(file: Path) -> dict[str, Any]:
         found = json.loads(file.read_text("utf-8"))
     except OSError as error:
         remedy = "A model is a folder that `wordtrust train` made"
+        if (file.parent / "store.json").is_file():
+            raise InputError("a store, not a model", file=str(file.parent), remedy="The MODEL comes first") from None
         raise InputError(f"no model: {error.strerror}", file=str(file.parent), remedy=remedy) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"no JSON: {error}", file=str(file), remedy=_DAMAGED) from None

@@ -38,7 +38,11 @@ def write_pack(path: Path, data: TrainingData) -> None:
 
 def read_pack(path: Path) -> TrainingData:
     """Read training data; what does not fit together is an `InputError`."""
-    arrays, found = read_tensors(path)
+    try:
+        arrays, found = read_tensors(path)
+    except InputError as error:
+        remedy = "Training takes a store that `wordtrust build --ref` made, or a file of `wordtrust train --pack`"
+        raise InputError(f"no packed training data: {error.found}", file=str(path), remedy=remedy) from None
     if found.get("kind") != KIND or found.get("version") != VERSION:
         remedy = "Make it with: wordtrust train STORE --dev STORE --pack FILE"
         raise InputError(f"no {KIND} of version {VERSION}", file=str(path), remedy=remedy)

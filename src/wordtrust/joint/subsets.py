@@ -1,0 +1,53 @@
+"""Joint combination of many subsets at once: what a study needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ..labels import Spoken, score_paths
+from ..lattice import Ints, Lattices, concatenate
+from ..networks import REFERENCE
+from .model import JointModel
+from .union import Systems
+
+
+def matched(hypotheses: Sequence[Lattices]) -> list[Lattices]:
+    """The utterances that all recognizers have, in the order of the first."""
+    shared = set(hypotheses[0].utts).intersection(*(each.utts for each in hypotheses[1:]))
+    wanted = [utt for utt in hypotheses[0].utts if utt in shared]
+    return [_ordered(each, wanted) for each in hypotheses]
+
+
+def _ordered(lattices: Lattices, utts: Sequence[str]) -> Lattices:
+    if list(lattices.utts) == list(utts):
+        return lattices
+    row = {utt: place for place, utt in enumerate(lattices.utts)}
+    return concatenate(lattices[row[utt] : row[utt] + 1] for utt in utts)
+
+
+def joint_errors(
+    model: JointModel, systems: Systems, names: Sequence[str], subsets: Sequence[Sequence[int]], *, jobs: int = 1,
+    tell: Callable[[int], None] | None = None,
+) -> Ints:  # fmt: skip
+    """[subsets, utterances] word errors of the joint output.
+
+    Subsets are numbers of `names`, which are those of `systems`; `tell` hears how many are done.
+    """
+    errors = np.empty((len(subsets), len(systems)), np.int32)
+    with ThreadPoolExecutor(jobs) as pool:
+        for row, found in enumerate(pool.map(lambda subset: _errors(model, systems, names, subset), subsets)):
+            errors[row] = found
+            if tell:
+                tell(row + 1)
+    return errors
+
+
+def _errors(model: JointModel, systems: Systems, names: Sequence[str], subset: Sequence[int]) -> Ints:
+    decoded = model.decode(systems.order(subset), [names[number] for number in subset])
+    spoken = Spoken.of([note.split() for note in decoded.lattices.notes[REFERENCE]], decoded.lattices)
+    counts: Ints = score_paths(decoded.lattices, decoded.paths, spoken).alignments.counts[:, 1:]
+    errors: Ints = counts.sum(axis=1, dtype=np.int32)
+    return errors

@@ -1,0 +1,215 @@
+"""The joint model: gradients, what it learns, that it never hurts, and its file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from tests.joint_data import corpus
+from wordtrust import InputError, OptionError
+from wordtrust.joint import FitOptions, JointModel, Systems, fit_joint, joint_errors, load_joint, matched, save_joint
+from wordtrust.joint.evidence import evidence
+from wordtrust.joint.fit import _slopes, fit_correction, oracle_arcs
+from wordtrust.joint.minimise import minimise
+from wordtrust.joint.weigh import Weigher, inputs, marginals
+from wordtrust.labels import Spoken, score_paths
+from wordtrust.lattice import Lattices, concatenate
+from wordtrust.networks import REFERENCE
+from wordtrust.transcript import transcripts
+
+QUICK = FitOptions(hidden=4, epochs=8, batch=16)
+
+
+def errors(lattices: Lattices, paths: object) -> int:
+    spoken = Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
+    return score_paths(lattices, paths, spoken).errors  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[JointModel, Systems, list[str]]:
+    recognizers, names = corpus(8, 25, (0.3, 0.15, 0.25))
+    systems = Systems.of(recognizers)
+    return fit_joint(systems, names, options=QUICK), systems, names
+
+
+def test_the_joint_output_beats_the_best_member_on_new_utterances(
+    fitted: tuple[JointModel, Systems, list[str]],
+) -> None:
+    model, _, names = fitted
+    fresh, _ = corpus(4, 50, (0.3, 0.15, 0.25), seed=1)
+    alone = [
+        errors(each, model.decode(Systems.of([each]), [name]).paths) for each, name in zip(fresh, names, strict=True)
+    ]
+    together = model.decode(Systems.of(fresh), names)
+    assert errors(together.lattices, together.paths) < 0.8 * min(alone)
+    assert model.names == ("r1", "r2", "r0")  # the best first
+    text = transcripts(together.lattices, together.confidence, together.paths)
+    assert 0 < sum(each.confidence or 0.0 for each in text) / len(text) < 1
+
+
+def test_confidences_mean_what_they_say(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    model, _, names = fitted
+    fresh, _ = corpus(4, 100, (0.3, 0.15, 0.25), seed=2)
+    found = model.decode(Systems.of(fresh), names)
+    spoken = Spoken.of([note.split() for note in found.lattices.notes[REFERENCE]], found.lattices)
+    right = score_paths(found.lattices, found.paths, spoken).alignments.correct
+    text = transcripts(found.lattices, found.confidence, found.paths)
+    sure = np.array([word.confidence for each in text for word in each.words])
+    assert sure.mean() == pytest.approx(right.mean(), abs=0.05)
+    assert sure[right].mean() > sure[~right].mean() + 0.1
+
+
+def test_the_order_of_recognizers_does_not_matter(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    model, systems, names = fitted
+    one = model.decode(systems, names)
+    other = model.decode(systems.order([2, 0, 1]), [names[2], names[0], names[1]])
+    assert one.paths.arcs.tolist() == other.paths.arcs.tolist()
+    assert one.confidence == pytest.approx(other.confidence)
+
+
+def test_where_the_best_member_is_better_its_output_stands(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    model, systems, names = fitted
+    members = (0, 1, 2)
+    cautious = replace(model, settings={members: replace(model.settings[members], alone=0)})
+    found = cautious.decode(systems, names)
+    best = systems.hypotheses[names.index(model.names[0])]
+    assert best.picked is not None
+    assert errors(found.lattices, found.paths) == model.settings[members].best_member
+
+
+def test_a_copy_of_a_recognizer_adds_nothing() -> None:
+    recognizers, _ = corpus(6, 20, (0.2,))
+    model = fit_joint(Systems.of([recognizers[0], recognizers[0]]), ["one", "copy"], options=QUICK)
+    settings = model.settings[0, 1]
+    assert settings.errors <= 1.05 * settings.best_member
+
+
+def test_a_gain_too_small_to_count_leaves_the_best_member_its_output() -> None:
+    recognizers, names = corpus(4, 10, (0.3, 0.15))
+    model = fit_joint(Systems.of(recognizers), names, options=replace(QUICK, least_gain=1.0))
+    assert model.settings[0, 1].alone == 0
+
+
+def test_errors_of_many_subsets(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    model, systems, names = fitted
+    told: list[int] = []
+    found = joint_errors(model, systems, names, [(0, 1), (1, 2), (0, 1, 2)], jobs=2, tell=told.append)
+    assert found.shape == (3, 200)
+    assert told == [1, 2, 3]
+    all_three = model.decode(systems, names)
+    assert found[2].sum() == errors(all_three.lattices, all_three.paths)
+
+
+def test_recognizers_are_matched_by_utterance() -> None:
+    (one, other), _ = corpus(2, 3, (0.2, 0.2))
+    turned = concatenate(other[row : row + 1] for row in (4, 0, 2))
+    first, second = matched([one, turned])
+    assert first.utts == second.utts == ("utt0", "utt2", "utt4")
+    assert first.notes[REFERENCE] == second.notes[REFERENCE]
+
+
+def test_gradients_against_differences() -> None:
+    recognizers, _ = corpus(2, 4, (0.3, 0.3))
+    systems, model = Systems.of(recognizers), Weigher.new(2, 3, 0)
+    for layers in (model.word, model.silence):
+        for each in fields(layers):
+            setattr(layers, each.name, getattr(layers, each.name).astype(np.float64))
+    loss, gradients = _slopes(model, systems, (0, 1))
+    for layers, gradient in zip((model.word, model.silence), gradients, strict=True):
+        for each in fields(layers):
+            weights, slope = getattr(layers, each.name).ravel(), getattr(gradient, each.name).ravel()
+            for place in range(0, len(weights), 7):
+                weights[place] += 1e-4
+                above = _slopes(model, systems, (0, 1))[0]
+                weights[place] -= 1e-4
+                assert (np.log(above + 0.3) - np.log(loss + 0.3)) / 1e-4 == pytest.approx(slope[place], abs=2e-3)
+
+
+def test_a_correction_raises_the_likelihood() -> None:
+    recognizers, _ = corpus(4, 10, (0.3, 0.2))
+    union = Systems.of(recognizers).union((0, 1))
+    x, oracle = inputs(union, evidence(union)), oracle_arcs(union.lattices)
+    flat = np.zeros(len(x))
+    found = fit_correction(union.lattices, x, flat, oracle, QUICK)
+    silent = union.lattices.word == 0
+    better = marginals(union.lattices, np.where(silent, x @ found[1], x @ found[0]).astype(float))
+    assert np.log(better[oracle]).sum() > 0.5 * np.log(marginals(union.lattices, flat)[oracle]).sum()
+
+
+def test_the_least_value_is_found() -> None:
+    random = np.random.default_rng(0)
+    root = random.normal(size=(8, 8))
+    bend, pull = root @ root.T + 0.1 * np.eye(8), random.normal(size=8)
+    found = minimise(lambda x: (float(x @ bend @ x / 2 - pull @ x), bend @ x - pull), np.zeros(8), steps=200)
+    assert found == pytest.approx(np.linalg.solve(bend, pull), rel=1e-3, abs=1e-3)
+
+
+def test_the_file_gives_the_same_model(tmp_path: Path, fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    model, systems, names = fitted
+    save_joint(model, tmp_path / "joint")
+    again = load_joint(tmp_path / "joint")
+    one, other = model.decode(systems, names), again.decode(systems, names)
+    assert one.paths.arcs.tolist() == other.paths.arcs.tolist()
+    assert one.confidence.tolist() == other.confidence.tolist()
+    assert [path.name for path in tmp_path.iterdir()] == ["joint"]
+
+
+def broken(path: Path, about: dict[str, object], **arrays: np.ndarray) -> Path:
+    """The file with other contents."""
+    from wordtrust.model.tensors import read_tensors
+
+    old, known = read_tensors(path)
+    save_file({**old, **arrays}, path, {"about": json.dumps({**known, **about})})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"kind": "something"}, "no wordtrust joint model"),
+        ({"systems": ["a", "a"]}, "names of their own"),
+        ({"systems": ["a", "b"]}, "weights are not those of 2"),
+        ({"halves": 10**9}, "halves"),
+        ({"inputs": [[], []]}, "other inputs"),
+        ({"subsets": [{"members": [0, 7]}]}, "members"),
+        ({"subsets": []}, "weights are not those of its subsets"),
+        ({"subsets": 3}, "damaged"),
+    ],
+)
+def test_a_damaged_file_says_so(
+    tmp_path: Path, fitted: tuple[JointModel, Systems, list[str]], about: dict[str, object], message: str
+) -> None:
+    save_joint(fitted[0], tmp_path / "joint")
+    with pytest.raises(InputError, match=message):
+        load_joint(broken(tmp_path / "joint", about))
+
+
+def test_weights_that_are_no_numbers(tmp_path: Path, fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    save_joint(fitted[0], tmp_path / "joint")
+    bad = load_file(tmp_path / "joint")["0.word.skip"] * np.nan
+    with pytest.raises(InputError, match="no number"):
+        load_joint(broken(tmp_path / "joint", {}, **{"0.word.skip": bad}))
+    (tmp_path / "joint").write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="safetensors"):
+        load_joint(tmp_path / "joint")
+
+
+def test_unknown_and_repeated_recognizers(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    model, systems, _ = fitted
+    with pytest.raises(OptionError, match="does not know 'x'"):
+        model.decode(systems, ["r0", "r1", "x"])
+    with pytest.raises(OptionError, match="once each"):
+        model.decode(systems, ["r0", "r1", "r1"])
+
+
+def test_references_and_speakers_are_needed() -> None:
+    recognizers, names = corpus(1, 4, (0.2, 0.2))
+    with pytest.raises(InputError, match="several speakers"):
+        fit_joint(Systems.of(recognizers), names, options=QUICK)
+    with pytest.raises(OptionError, match="names of their own"):
+        fit_joint(Systems.of(recognizers), ["a", "a"], options=QUICK)
