@@ -79,15 +79,26 @@ def test_what_is_no_calibration_is_refused(bad: object) -> None:
 
 def test_everybody_is_scored_by_a_model_that_never_saw_them(networks: Lattices) -> None:
     main = WordScorer(made_model(networks))
-    folds = [
-        WordScorer(made_model(networks, seed=k + 1, training={"folds": 3, "fold": k})) for k in range(2)
-    ]  # the third fold has no model: those speakers are scored by the main one
+    folds = [WordScorer(made_model(networks, seed=k + 1, training={"folds": 3, "fold": k})) for k in range(3)]
     found = Folds(main, folds).confidence(networks)
     for number, speaker in enumerate(networks.notes["speaker"]):
-        fold = crc32(speaker.encode()) % 3
-        expected = (folds[fold] if fold < 2 else main).confidence(networks[number : number + 1])
+        expected = folds[crc32(speaker.encode()) % 3].confidence(networks[number : number + 1])
         rows = slice(networks.arc_offsets[number], networks.arc_offsets[number + 1])
         np.testing.assert_allclose(found[rows], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("there", [[0], [0, 1], [0, 0, 1], [0, 1, 2, 2]])
+def test_a_fold_without_a_model_would_leak_and_is_refused(networks: Lattices, there: list[int]) -> None:
+    folds = [WordScorer(made_model(networks, training={"folds": 3, "fold": k})) for k in there]
+    with pytest.raises(OptionError, match="each fold"):
+        Folds(WordScorer(made_model(networks)), folds)
+
+
+def test_references_without_output_are_told(tmp_path: Path) -> None:
+    (tmp_path / "w.ctm").write_text("u1 1 0.0 0.5 hello 0.9\nu2 1 0.0 0.5 there 0.4\n", "utf-8")
+    (tmp_path / "ref.tsv").write_text("utt\ttext\nu1\thello\nu2\tthere\nu3\tten words that nobody heard\n", "utf-8")
+    done = run("evaluate", "--scores", tmp_path / "w.ctm", "--ref", tmp_path / "ref.tsv", "--json")
+    assert "1 of 3 references have no output" in done.stderr
 
 
 def test_a_model_trained_on_everybody_is_no_fold(networks: Lattices) -> None:

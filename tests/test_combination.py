@@ -17,6 +17,7 @@ from wordtrust.fitted import FILE, Fitted
 from wordtrust.lattice import Lattices
 
 NAMES = ("one", "two", "three")
+FIT = ("--fit", "one={store}", "--fit", "two={store}", "--out", "{out}", "--no-joint")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,10 @@ def folder(tmp_path: Path, networks: Lattices) -> Path:
     ways = ({"criterion": "mean"}, {"criterion": "gain", "threshold": 0.3}, {"criterion": "mean-silence"})
     for seed, (name, choice) in enumerate(zip(NAMES, ways, strict=True)):
         write_model(tmp_path / name, networks, seed, choice=choice)
-        write_model(tmp_path / f"{name}-fold", networks, seed + 10, training={"folds": 2, "fold": 0})
+        for fold in range(2):
+            write_model(
+                tmp_path / f"{name}-fold-{fold}", networks, seed + 10 + fold, training={"folds": 2, "fold": fold}
+            )
     return tmp_path
 
 
@@ -91,9 +95,37 @@ def test_what_was_fitted_is_used_again(folder: Path) -> None:
     assert len(kept.rover) == 4
 
 
+def test_fitting_on_what_is_measured_is_told(folder: Path) -> None:
+    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
+    done = run("combine", *systems(folder, *NAMES), *fit, "--out", folder / "joint")
+    assert "fitted on 36 of these utterances" in done.stderr
+
+
+def test_an_old_joint_model_does_not_stay(folder: Path) -> None:
+    (folder / "joint").mkdir()
+    (folder / "joint" / "joint.safetensors").write_bytes(b"old")
+    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
+    combined(folder, *fit, "--out", folder / "joint")
+    assert not (folder / "joint" / "joint.safetensors").exists()
+
+
+def test_words_without_confidences_are_fitted_too(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        lines = [f"u{number} 1 0.0 0.5 {name if number % 2 else 'same'}\n" for number in range(8)]
+        (tmp_path / f"{name}.ctm").write_text("".join(lines), "utf-8")
+    rows = [f"u{number}\t{'a' if number % 2 else 'same'}\n" for number in range(8)]
+    (tmp_path / "ref.tsv").write_text("utt\ttext\n" + "".join(rows), "utf-8")
+    words = [f"{name}={tmp_path / name}.ctm" for name in ("a", "b")]
+    fit = [part for word in words for part in ("--fit", word)]
+    done = run("combine", *words, "--ref", tmp_path / "ref.tsv", *fit, "--out", tmp_path / "joint", "--json")
+    assert done.exit_code == 0, done.exception
+    assert json.loads(done.stdout)["systems"] == {"a": 0.0, "b": 0.5}
+
+
 def test_fold_models_score_what_is_fitted_on_and_nothing_else(folder: Path) -> None:
     fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
-    folds = [word for name in NAMES for word in ("--fold-model", f"{name}={folder / f'{name}-fold'}")]
+    names = [(name, folder / f"{name}-fold-{fold}") for name in NAMES for fold in range(2)]
+    folds = [word for name, path in names for word in ("--fold-model", f"{name}={path}")]
     plain = combined(folder, *fit, "--out", folder / "a")
     folded = combined(folder, *fit, *folds, "--out", folder / "b")
     assert folded["systems"] == plain["systems"]
@@ -152,13 +184,17 @@ def test_the_table_names_every_way(folder: Path) -> None:
         (["{one}", "b=words.ctm"], "--ref"),
         (["{one}", "{two}", "--fit", "one={store}"], "--out"),
         (["{one}", "{two}", "--fit", "one={store}", "--out", "{out}"], "one NAME=STORE for each"),
-        (["{one}", "{two}", "--fold-model", "other=x"], "no recognizer here"),
+        (["{one}", "{two}", "--fold-model", "other=x"], "goes with --fit"),
+        (["{one}", "{two}", *FIT, "--fold-model", "other=x"], "no recognizer here"),
+        (["{one}", "{two}", *FIT, "--fold-model", "one={fold}"], "every recognizer or for none"),
+        (["{one}", "{two}", "--words", "{out}.txt"], ".ctm"),
+        (["{one}", "{two}", "--report", "{out}/no/r.html"], "there is no folder"),
         (["{one}", "{two}", "--joint", "{out}"], "cannot be opened"),
     ],
 )
 def test_what_is_wrong_is_told(folder: Path, words: list[str], told: str) -> None:
     one, two = systems(folder, "one", "two")
-    places = {"one": one, "two": two, "store": folder / "store", "out": folder / "out"}
+    places = {"one": one, "two": two, "store": folder / "store", "out": folder / "out", "fold": folder / "one-fold-0"}
     done = run("combine", *(word.format(**places) for word in words))
     assert told in str(done.exception)
 

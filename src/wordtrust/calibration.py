@@ -19,7 +19,7 @@ from .assemble import Problems
 from .blackbox import with_confidences
 from .calibrate import Calibrator, calibrator_from_dict, make
 from .decode import one_best
-from .errors import InputError
+from .errors import InputError, OptionError
 from .evaluate import Choose, Evaluation, Judged, by_posterior, evaluate
 from .formats import json_checks
 from .formats.outputs import atomic_text
@@ -62,14 +62,21 @@ class Calibration:
 
 
 class Folds:
-    """A model and those trained without a fold of speakers each: everybody is scored by one that never saw them."""
+    """A model and those trained without a fold of speakers each: everybody is scored by one that never saw them.
+
+    A fold without a model would be scored by one that was trained on it, so all of them are needed.
+    """
 
     def __init__(self, scorer: WordScorer, folds: Sequence[WordScorer] = ()) -> None:
         self._scorer = scorer
         self._folds = [(each, *_fold_of(each)) for each in folds]
+        known = sorted((count, fold) for _, count, fold in self._folds)
+        if known and known != [(known[0][0], fold) for fold in range(known[0][0])]:
+            told = ", ".join(f"{fold} of {count}" for count, fold in known)
+            raise OptionError(f"--fold-model needs a model for each fold, once; these are {told}")
 
     def confidence(self, networks: Lattices) -> Floats:
-        """[arcs] by the model that did not see the speaker; who is in no fold is scored by the model itself."""
+        """[arcs] by the model that did not see the speaker; without folds, by the model itself."""
         speaker = np.array([speaker_number(name) for name in networks.notes[SPEAKER]], np.uint32)
         found, sizes = self._scorer.confidence(networks), np.diff(networks.arc_offsets)
         for scorer, folds, fold in self._folds:

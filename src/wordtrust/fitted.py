@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from .errors import InputError, OptionError
 from .formats import json_checks
@@ -32,6 +33,7 @@ class Fitted:
     rover: Mapping[Members, RoverSettings]
     informed: InformedChoice
     joint: JointModel | None = None
+    utterances: frozenset[int] = frozenset()  # what it was fitted on, as checksums of their names
 
     @classmethod
     def fit(cls, together: Together, subsets: Sequence[Sequence[int]]) -> Fitted:
@@ -42,7 +44,11 @@ class Fitted:
         rover = {
             frozenset(ordered.names[n] for n in subset): each for subset, each in zip(turned, settings, strict=True)
         }
-        return cls(ordered.names, rover, InformedChoice.fit(together, subsets))
+        return cls(ordered.names, rover, InformedChoice.fit(together, subsets), utterances=_checksums(together))
+
+    def seen(self, together: Together) -> int:
+        """How many of these utterances it was fitted on."""
+        return len(self.utterances & _checksums(together))
 
     def settings(self, names: Sequence[str], subsets: Sequence[Sequence[int]]) -> list[RoverSettings]:
         """ROVER's settings for every subset of these recognizers."""
@@ -56,14 +62,16 @@ class Fitted:
         """Write the folder's combination.json."""
         folder.mkdir(parents=True, exist_ok=True)
         rover = [{"members": sorted(members), **each.to_dict()} for members, each in self.rover.items()]
-        found = {"kind": KIND, "version": VERSION, "order": list(self.order), "rover": rover}
+        found: dict[str, Any] = {"kind": KIND, "version": VERSION, "order": list(self.order), "rover": rover}
+        found["utterances"] = sorted(self.utterances)
+        (folder / JOINT).unlink(missing_ok=True)  # what was fitted before does not go with this
         if self.joint is not None:
             save_joint(self.joint, folder / JOINT)
         with atomic_text(folder / FILE) as file:
             file.write(json.dumps(found | {"informed": self.informed.to_dict()}) + "\n")
 
     @classmethod
-    def load(cls, folder: Path) -> Fitted:
+    def load(cls, folder: Path, *, with_joint: bool = True) -> Fitted:
         """Read it; anything else is an `InputError`."""
         path = folder / FILE
         remedy = "Make it with: wordtrust combine NAME=MODEL,STORE ... --fit NAME=STORE ... --out FOLDER"
@@ -75,14 +83,19 @@ class Fitted:
                 raise InputError(f"no {KIND} of version {VERSION}", remedy=remedy)
             rover = dict(_rover(json_checks.objects_of(found, "rover")))
             order = tuple(str(name) for name in json_checks.list_of(found, "order"))
-            joint = load_joint(folder / JOINT) if (folder / JOINT).is_file() else None
-            return cls(order, rover, InformedChoice.from_dict(found.get("informed")), joint)
+            joint = load_joint(folder / JOINT) if with_joint and (folder / JOINT).is_file() else None
+            seen = frozenset(int(each) for each in json_checks.list_of(found, "utterances"))
+            return cls(order, rover, InformedChoice.from_dict(found.get("informed")), joint, seen)
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
-        except (TypeError, KeyError, OptionError) as error:
+        except (TypeError, KeyError, ValueError, OverflowError, OptionError) as error:
             raise InputError(f"not a whole combination: {error}", file=str(path), remedy=remedy) from None
         except InputError as error:
             raise error.at(file=str(path)) from None
+
+
+def _checksums(together: Together) -> frozenset[int]:
+    return frozenset(crc32(utt.encode("utf-8", "replace")) for utt in together.utts)
 
 
 def _rover(rows: Iterable[Mapping[str, Any]]) -> Iterable[tuple[Members, RoverSettings]]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .align import align_numbers
+from .blackbox import one_best_words
 from .confidence import Reals, word_confidence
 from .decode import Paths, one_best
 from .errors import InputError, OptionError
@@ -58,10 +59,10 @@ class Outputs:
     @classmethod
     def given(cls, lattices: Lattices) -> Outputs:
         """What the recognizer itself would print, with the confidence that its file gave."""
-        paths = one_best(lattices)
         if lattices.posterior is None:
-            return _on_paths(lattices, None, paths)
-        return _on_paths(lattices, lattices.posterior[_arcs(lattices, paths)].astype(np.float64), paths)
+            return _on_paths(lattices, None, one_best(lattices))
+        paths, confidence = one_best_words(lattices)
+        return _on_paths(lattices, confidence, paths)
 
     def __len__(self) -> int:
         return len(self.utts)

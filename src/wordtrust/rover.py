@@ -150,6 +150,8 @@ def tune_rover(
 ) -> list[RoverSettings]:
     """The settings with the fewest errors on held-out data for each of these subsets; ties to the earlier setting."""
     tried = list(settings or grid(calibrated=all(each.calibrated is not None for each in together.outputs)))
+    if any(each.confidence is None for each in together.outputs):
+        tried = [each for each in tried if each.by == "frequency"] or [RoverSettings()]
     every = np.array([[0, len(tried)]] * len(subsets), np.int32)
     errors = _count(together, subsets, tried, every, np.zeros(len(together), np.int32))[:, :, 0]
     return [tried[best] for best in errors.argmin(axis=0).tolist()]

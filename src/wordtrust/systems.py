@@ -103,9 +103,12 @@ class Systems:
                 found[name] = System(scorer(model), None, (), store)
         if any(system.scorer is None for system in found.values()) and ref is None:
             raise OptionError("NAME=FILE needs the references: --ref REF.tsv (or give NAME=MODEL,STORE)")
+        lacking = [name for name in found if folds and name not in {owner for owner, _ in folds}]
         strange = {owner for owner, _ in folds} - set(found)
         if strange:
             raise OptionError(f"--fold-model names {min(strange)!r}, which is no recognizer here")
+        if lacking:
+            raise OptionError(f"--fold-model is needed for every recognizer or for none; {lacking[0]} has none")
         return cls(
             found, ref, {name: tuple(scorer(path) for owner, path in folds if owner == name) for name in found}
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,8 +86,8 @@ def print_threshold(
         out.print(f"No threshold reaches {wanted} on these {words:,} words.")
     else:
         out.print(
-            f"On these {words:,} words: from {here.threshold:.4f} on, {100 * here.precision:.2f}% are right; "
-            f"that accepts {100 * here.accepted:.1f}% of the words."
+            f"On these {words:,} words: from {_rounded_up(here.threshold)} on, {100 * here.precision:.2f}% are "
+            f"right; that accepts {100 * here.accepted:.1f}% of the words."
         )
     if sure.threshold is None or sure.accepted is None or sure.precision is None:
         out.print(f"For new speakers nothing can be promised at the level of {100 * sure.level:g}%: {sure.reason}.")
@@ -94,7 +95,7 @@ def print_threshold(
             out.print("--method bootstrap is approximate, and finds thresholds with fewer speakers.")
     else:
         out.print(
-            f"For new speakers: from {sure.threshold:.4f} on, at least {wanted} are right, which is "
+            f"For new speakers: from {_rounded_up(sure.threshold)} on, at least {wanted} are right, which is "
             f"{100 * sure.level:g}% sure ({sure.speakers:,} speakers, {sure.method}); that accepts "
             f"{100 * sure.accepted:.1f}% of the words, {100 * sure.precision:.2f}% of them right here."
         )
@@ -102,6 +103,11 @@ def print_threshold(
               if found is not None]  # fmt: skip
     if caught:
         out.print("Errors found by reviewing the least trusted words: " + "; ".join(caught))
+
+
+def _rounded_up(threshold: float) -> str:
+    """Never a lower threshold than the one that was found."""
+    return f"{ceil(threshold * 1e6) / 1e6:.6f}"
 
 
 def print_combination(found: Combination) -> None:

@@ -102,13 +102,22 @@ def judged(scores: tuple[str, ...], ref: Path | None, skip_bad: bool) -> Evaluat
 
     if ref is None:
         raise OptionError("--scores needs the references: --ref REF.tsv")
-    problems = Problems(skip=skip_bad, tell=tell_skipped)
+    references, problems = read_references(ref), Problems(skip=skip_bad, tell=tell_skipped)
     with byte_progress("reading", scores) as watch:
         batches = stream(scores, problems=problems, watch=watch)
-        found = evaluate_words(batches, read_references(ref), problems)
+        found = evaluate_words(batches, references, problems)
     if not found.utterances:
         raise OptionError("no utterances found")
+    tell_unheard(len(references) - found.utterances, len(references))
     return found
+
+
+def tell_unheard(missing: int, references: int) -> None:
+    """A file of words cannot say that nothing was said: what it lacks counts as no error, which has to be known."""
+    if missing > 0:
+        click.echo(
+            f"wordtrust: {missing:,} of {references:,} references have no output here and are not counted", err=True
+        )
 
 
 def _calibrate_model(

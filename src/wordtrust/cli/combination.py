@@ -72,10 +72,17 @@ def combine(
     named = _named(systems)
     if len(named) < 2:
         raise OptionError("name two recognizers or more")
+    if fold_model and not fit:
+        raise OptionError("--fold-model goes with --fit")
+    _check_targets(words_file, report)
     given = Systems.of(named, ref, _pairs(fold_model), allow_mismatch=allow_mismatch)
     cores = jobs or os.cpu_count() or 1
     fitted = _fitted(given, _named(fit), out, joint, every, cores if given.have_networks and not only_choice else 0)
     together = given.together()
+    seen = fitted.seen(together) if fitted else 0
+    if seen:
+        told = f"the combination was fitted on {seen:,} of these utterances: it looks too good here"
+        click.echo(f"wordtrust: {told}", err=True)
     joined = given.joined() if fitted and fitted.joint and given.have_networks and not only_choice else None
     found = _combined(together, given.printed(), fitted, joined, every, cores)
     if words_file:
@@ -91,6 +98,17 @@ def combine(
         from ..tables import print_combination
 
         print_combination(found)
+
+
+def _check_targets(words: Path | None, report: Path | None) -> None:
+    """What cannot be written is told before the work, not after it."""
+    from ..transcript_files import TranscriptWriter
+
+    if words:
+        TranscriptWriter(words)
+    for path in (words, report):
+        if path and not path.resolve().parent.is_dir():
+            raise OptionError(f"{path}: there is no folder {path.resolve().parent}")
 
 
 def _pairs(given: Sequence[str]) -> list[tuple[str, str]]:
@@ -117,7 +135,7 @@ def _fitted(
     from ..fitted import Fitted
 
     if folder is not None:
-        return Fitted.load(folder)
+        return Fitted.load(folder, with_joint=joint_jobs > 0)
     if not fit or out is None:
         return None
     data = given.on(fit)
@@ -162,7 +180,7 @@ def _combined(
         return measure(together, subsets, one_best=printed, rover=RoverSettings())
     names = [name for name in fitted.order if name in together.names]
     if len(names) < len(together.names):
-        raise OptionError(f"nothing was fitted for {', '.join(set(together.names) - set(names))}")
+        raise OptionError(f"nothing was fitted for {', '.join(sorted(set(together.names) - set(names)))}")
     ordered, subsets = together.subset(names), _subsets(len(names), every)
     settings = fitted.settings(names, subsets)
     others = {}

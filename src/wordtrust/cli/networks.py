@@ -177,8 +177,8 @@ def evaluate_networks(
 
         keeper = ExampleKeeper(show=_shown(model))
         choose = keeper.watching(choose)
-    with byte_progress("evaluating", stores):
-        found = measure(stream(stores), judge, choose)
+    with byte_progress("evaluating", stores) as watch:
+        found = measure(stream(stores, watch=watch), judge, choose)
     if not found.utterances:
         raise OptionError("no utterances found")
     if report:
