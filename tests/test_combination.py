@@ -142,6 +142,17 @@ def test_words_with_confidences_are_combined_without_models(tmp_path: Path) -> N
     assert found["systems"]["a"] == found["systems"]["b"]
 
 
+def test_a_report_of_the_subsets_and_its_plots(folder: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra `report`")
+    done = run(
+        "combine", *systems(folder, *NAMES), "--subsets", "--report", folder / "r.html", "--figures", folder / "f"
+    )
+    assert done.exit_code == 0, done.exception
+    assert "ROVER" in (folder / "r.html").read_text("utf-8")
+    kinds = {path.suffix for path in (folder / "f").iterdir()}
+    assert kinds == {".png", ".svg"}
+
+
 def test_combined_words_can_be_had(folder: Path) -> None:
     done = run("combine", *systems(folder, *NAMES), "--words", folder / "w.jsonl")
     assert done.exit_code == 0, done.exception

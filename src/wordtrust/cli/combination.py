@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--jobs", type=click.IntRange(min=1), help="Subsets worked on at once [as many as there are cores].")
 @click.option("--report", type=click.Path(path_type=Path), help="Also write a report (HTML).")
+@click.option("--figures", type=click.Path(path_type=Path), help="Also write its plots here, as PNG and SVG.")
 @click.option("--allow-mismatch", is_flag=True, help="Also with models that were not trained for these networks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def combine(
@@ -48,6 +49,7 @@ def combine(
     words_file: Path | None,
     jobs: int | None,
     report: Path | None,
+    figures: Path | None,
     *,
     only_choice: bool,
     every: bool,
@@ -74,6 +76,8 @@ def combine(
         raise OptionError("name two recognizers or more")
     if fold_model and not fit:
         raise OptionError("--fold-model goes with --fit")
+    if figures and not report:
+        raise OptionError("--figures come with a report: --report FILE.html")
     _check_targets(words_file, report)
     given = Systems.of(named, ref, _pairs(fold_model), allow_mismatch=allow_mismatch)
     cores = jobs or os.cpu_count() or 1
@@ -91,7 +95,9 @@ def combine(
         from ..evaluate import Evaluation
         from ..report import write_report
 
-        write_report(report, Evaluation(), title=" + ".join(named), subsets=found.to_dict()["subsets"])
+        write_report(
+            report, Evaluation(), title=" + ".join(named), subsets=found.to_dict()["subsets"], figures=figures
+        )
     if as_json:
         click.echo(json.dumps(found.to_dict()))
     else:
