@@ -206,6 +206,15 @@ def test_a_report_is_written(folder: Path) -> None:
     assert "calibrated" in page
 
 
+def test_words_with_confidences_get_a_report_with_utterances(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="needs the extra `report`")
+    words = ctm(tmp_path / "w.ctm")
+    run("evaluate", "--scores", words, "--ref", SAMPLE / "ref.tsv", "--report", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "flite-" in page  # utterances by name
+    assert "Utterances" in page
+
+
 def test_a_choice_out_of_range_is_refused() -> None:
     with pytest.raises(OptionError, match="threshold"):
         Choice("gain", 2.0)

@@ -17,7 +17,8 @@ and the words it does not doubt would be judged without those it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,9 @@ from .decode import Paths, one_best
 from .errors import InputError
 from .evaluate import Evaluation
 from .labels import Spoken, score_paths
-from .lattice import Lattices
+from .lattice import Floats, Lattices
 from .metrics import Scores, SpeakerErrors
+from .networks import REFERENCE
 from .references import Reference, with_references
 
 Reals = NDArray[np.float64]
@@ -47,11 +49,15 @@ def judged_words(lattices: Lattices, references: Mapping[str, Reference]) -> Sco
 
 
 def evaluate_words(
-    batches: Iterable[Lattices], references: Mapping[str, Reference], problems: Problems | None = None
+    batches: Iterable[Lattices],
+    references: Mapping[str, Reference],
+    problems: Problems | None = None,
+    look: Callable[[Lattices, Floats, Paths], None] | None = None,
 ) -> Evaluation:
     """Judge the words of a corpus, batch by batch: error rates in `errors`, words in `scores`, both of `one_best`.
 
     Utterances without a reference or without confidences raise an error, or go to `problems` when that skips them.
+    `look` (a keeper of examples) sees every batch, with its references noted.
     """
     problems = problems or Problems()
     parts = []
@@ -59,6 +65,9 @@ def evaluate_words(
         kept = with_confidences(with_references(batch, references, problems), problems)
         if len(kept):
             parts.append(_evaluate_batch(kept, references))
+            if look and kept.posterior is not None:
+                said = tuple(" ".join(references[utt].words) for utt in kept.utts)
+                look(replace(kept, notes={**kept.notes, REFERENCE: said}), kept.posterior, one_best(kept))
     while len(parts) > 1:  # in pairs: adding one by one would copy everything every time
         parts = [sum(parts[start : start + 2], Evaluation()) for start in range(0, len(parts), 2)]
     return parts[0] if parts else Evaluation()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,10 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or --scores FILE with --ref REF"
 
 if TYPE_CHECKING:
+    from ..decode import Paths
+    from ..lattice import Floats, Lattices
+
+    Look = Callable[[Lattices, Floats, Paths], None]
     from ..evaluate import Evaluation
     from ..metrics import Scores
 
@@ -92,7 +97,7 @@ def _calibrate_scores(
     click.echo(f"{out}: {name}, fitted on {len(words):,} words of {len(words.speakers):,} speakers")
 
 
-def judged(scores: tuple[str, ...], ref: Path | None, skip_bad: bool) -> Evaluation:
+def judged(scores: tuple[str, ...], ref: Path | None, skip_bad: bool, look: Look | None = None) -> Evaluation:
     """The words of files with confidences, against references."""
     from ..assemble import Problems
     from ..blackbox import evaluate_words
@@ -105,7 +110,7 @@ def judged(scores: tuple[str, ...], ref: Path | None, skip_bad: bool) -> Evaluat
     references, problems = read_references(ref), Problems(skip=skip_bad, tell=tell_skipped)
     with byte_progress("reading", scores) as watch:
         batches = stream(scores, problems=problems, watch=watch)
-        found = evaluate_words(batches, references, problems)
+        found = evaluate_words(batches, references, problems, look)
     if not found.utterances:
         raise OptionError("no utterances found")
     tell_unheard(len(references) - found.utterances, len(references))

@@ -95,8 +95,10 @@ def combine(
         from ..evaluate import Evaluation
         from ..report import write_report
 
+        alone = {name: f"{100 * rate:.2f}% word errors alone" for name, rate in found.systems.items()}
+        subsets = found.to_dict()["subsets"]
         write_report(
-            report, Evaluation(), title=" + ".join(named), subsets=found.to_dict()["subsets"], figures=figures
+            report, Evaluation(), title="Recognizers combined", about=alone, subsets=subsets, figures=figures
         )
     if as_json:
         click.echo(json.dumps(found.to_dict()))

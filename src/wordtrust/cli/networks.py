@@ -146,7 +146,13 @@ def evaluate(
     if figures and not report:
         raise OptionError("--figures come with a report: --report FILE.html")
     facts: dict[str, Any] = {}
-    if scores:
+    if scores and report:
+        from ..report import ExampleKeeper
+
+        keeper = ExampleKeeper()
+        found = judged(scores, ref, skip_bad, keeper.add)
+        facts = {"examples": keeper.examples}
+    elif scores:
         found = judged(scores, ref, skip_bad)
     else:
         found, facts = evaluate_networks(store, criterion, allow_mismatch, report)
