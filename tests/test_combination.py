@@ -165,7 +165,8 @@ def test_combined_words_can_be_had(folder: Path) -> None:
     for line in lines:  # the words of whoever is surest on average
         sure = {name: alone[name][line["utt"]]["confidence"] or 0.0 for name in NAMES}
         best = alone[max(NAMES, key=lambda name: sure[name])][line["utt"]]
-        assert [word["norm"] for word in line["words"]] == [word["norm"] for word in best["words"]]
+        for kind in ("norm", "word"):
+            assert [word[kind] for word in line["words"]] == [word[kind] for word in best["words"]]
 
 
 def test_the_joint_network_is_fitted_kept_and_decoded(folder: Path) -> None:

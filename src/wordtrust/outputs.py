@@ -25,7 +25,7 @@ from .lattice import Floats, Ints, Lattices, Offsets, Times, Vocabulary
 from .networks import REFERENCE, SPEAKER
 from .references import Reference
 from .text import UNKNOWN
-from .transcript import Transcript, Word
+from .transcript import Transcript, Word, spelling
 
 EXAMPLES = 3  # names that a message lists
 Missing = Literal["error", "leave out", "empty"]
@@ -50,6 +50,7 @@ class Outputs:
     vocabulary: Vocabulary
     confidence: Reals | None = None  # [words] as the model or the file gave it; None where they gave none
     calibrated: Reals | None = None  # [words] how likely each word is right
+    surface: Ints | None = None  # [words] the word as the recognizer wrote it, likewise a number in `vocabulary`
 
     @classmethod
     def of(cls, networks: Lattices, confidence: Floats | Reals, paths: Paths) -> Outputs:
@@ -102,6 +103,7 @@ class Outputs:
         return Outputs(
             tuple(utts), offsets, _renumbered(self, vocabulary)[places], self.start[places], self.end[places],
             vocabulary, _part(self.confidence, places), _part(self.calibrated, places),
+            None if self.surface is None else _surfaces(self, vocabulary)[places],
         )  # fmt: skip
 
 
@@ -129,15 +131,25 @@ def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> Outputs:
         end=lattices.time[first_node + lattices.target[arcs]],
         vocabulary=lattices.vocabulary,
         confidence=None if shown is None else shown[spoken],
+        surface=lattices.surface[arcs],
     )
 
 
 def _renumbered(outputs: Outputs, vocabulary: Vocabulary) -> Ints:
-    if outputs.vocabulary is vocabulary:
-        return outputs.word
-    used, place = np.unique(outputs.word, return_inverse=True)
-    numbers = [vocabulary.id(word) for word in outputs.vocabulary.lookup(used.tolist())]
-    renumbered: Ints = np.array(numbers, np.int32)[place]
+    return _moved(outputs.word, outputs.vocabulary, vocabulary)
+
+
+def _surfaces(outputs: Outputs, vocabulary: Vocabulary) -> Ints:
+    found = outputs.word if outputs.surface is None else outputs.surface
+    return _moved(found, outputs.vocabulary, vocabulary)
+
+
+def _moved(numbers: Ints, old: Vocabulary, new: Vocabulary) -> Ints:
+    """The same words, numbered by another vocabulary."""
+    if old is new:
+        return numbers
+    used, place = np.unique(numbers, return_inverse=True)
+    renumbered: Ints = np.array([new.id(word) for word in old.lookup(used.tolist())], np.int32)[place]
     return renumbered
 
 
@@ -157,6 +169,7 @@ def join(parts: Iterable[Outputs]) -> Outputs:
         vocabulary=vocabulary,
         confidence=_joined(found, "confidence"),
         calibrated=_joined(found, "calibrated"),
+        surface=np.concatenate([np.zeros(0, np.int32), *(_surfaces(part, vocabulary) for part in found)]),
     )
 
 
@@ -306,9 +319,12 @@ def chosen_transcripts(together: Together, which: Sequence[int]) -> list[Transcr
         sure = outputs.calibrated if outputs.calibrated is not None else outputs.confidence
         if sure is None:
             raise OptionError(f"the words of {together.names[system]} have no confidences")
+        surface = outputs.word if outputs.surface is None else outputs.surface
+        written = [spelling(text) for text in outputs.vocabulary.lookup(surface[first:last].tolist())]
         rows = zip(
-            outputs.words(number), outputs.start[first:last].tolist(), outputs.end[first:last].tolist(),
+            written, outputs.words(number), outputs.start[first:last].tolist(), outputs.end[first:last].tolist(),
             sure[first:last].tolist(), strict=True,
         )  # fmt: skip
-        found.append(Transcript(utt, tuple(Word(word, word, *rest) for word, *rest in rows)))
+        words = (Word(text, norm, start, end, sure, (), joins) for (text, joins), norm, start, end, sure in rows)
+        found.append(Transcript(utt, tuple(words)))
     return found

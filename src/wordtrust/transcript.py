@@ -175,12 +175,12 @@ def _words(
 def _spellings(networks: Lattices, arcs: Offsets) -> tuple[list[str], list[bool], tuple[str, ...]]:
     """What people read on each arc, whether it joins the next one, and the normalised word."""
     surface, strings = networks.surface[arcs].tolist(), networks.vocabulary.strings
-    known = {number: _spelling(strings[number]) for number in set(surface)}
+    known = {number: spelling(strings[number]) for number in set(surface)}
     norms = networks.vocabulary.lookup(networks.word[arcs].tolist())
     return [known[number][0] for number in surface], [known[number][1] for number in surface], norms
 
 
-def _spelling(surface: str) -> tuple[str, bool]:
+def spelling(surface: str) -> tuple[str, bool]:
     """What people read of a surface form, and whether it joins the next one. White space is one space at most."""
     joins = surface.endswith(JOINER) and not surface[-2:-1].isspace()
     return " ".join(surface.replace(JOINER, "").split()), joins
