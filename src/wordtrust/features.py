@@ -98,7 +98,9 @@ class Arcs:
         start, middle, end = (
             np.round(time, 6) + shift for time in (self._start, (self._start + self._end) / 2, self._end)
         )
-        begun = np.searchsorted(np.sort(start), middle, "right")
+        begun = np.searchsorted(
+            start, middle, "right"
+        )  # nodes are in the order of time, arcs in that of their source
         ended = np.searchsorted(np.sort(end), middle, "right")
         return np.asarray(np.log(np.maximum(begun - ended, 1)))
 
