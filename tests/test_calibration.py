@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
@@ -128,14 +129,24 @@ def test_calibrate_keeps_curve_and_choice_in_the_model(folder: Path, networks: L
 
 def test_evaluate_tells_all_four_scores_of_a_calibrated_model(folder: Path) -> None:
     run("calibrate", folder / "model", folder / "store")
-    found = json.loads(run("evaluate", folder / "model", folder / "store", "--json").output)
+    found = json.loads(run("evaluate", folder / "model", folder / "store", "--json").stdout)
     for population in ("arcs", "arcs_paper", "one_best", "output"):
         assert set(found[population]) == {"posterior", "calibrated_posterior", "confidence", "calibrated"}
     assert found["arcs"]["calibrated"]["nce"] > found["arcs"]["confidence"]["nce"]
 
 
+def test_measuring_on_speakers_that_were_calibrated_on_is_told(folder: Path, networks: Lattices) -> None:
+    assert "calibrated on" not in run("evaluate", folder / "model", folder / "store").stderr
+    run("calibrate", folder / "model", folder / "store")
+    for verb in ("evaluate", "threshold"):
+        assert "calibrated on 18 of these speakers" in run(verb, folder / "model", folder / "store").stderr
+    others = replace(networks, notes={**networks.notes, "speaker": tuple(networks.utts)})
+    write_networks(folder / "others", others)
+    assert "calibrated on" not in run("evaluate", folder / "model", folder / "others").stderr
+
+
 def test_compare_prints_every_calibrator(folder: Path) -> None:
-    found = json.loads(run("calibrate", folder / "model", folder / "store", "--compare", "--json").output)
+    found = json.loads(run("calibrate", folder / "model", folder / "store", "--compare", "--json").stdout)
     assert set(wt.calibrate.names()) <= set(found["calibrators"])
     about = json.loads((folder / "model" / "model.json").read_text("utf-8"))
     assert "calibration" not in about  # comparing changes nothing
@@ -161,13 +172,13 @@ def test_words_with_confidences_need_no_model(tmp_path: Path) -> None:
         arcs = [arc for arc in lattice.one_best() if lattice.word[arc]]
         expected = curve.predict(np.asarray(lattice.posterior[arcs], np.float64))
         assert [word["confidence"] for word in line["words"]] == pytest.approx(expected, abs=1e-5)
-    found = json.loads(run("evaluate", "--scores", words, "--ref", ref, "--json").output)
+    found = json.loads(run("evaluate", "--scores", words, "--ref", ref, "--json").stdout)
     assert found["words"] > 200
     assert set(found["one_best"]) == {"confidence"}
 
 
 def test_threshold_tells_what_holds_here_and_for_new_speakers(folder: Path) -> None:
-    found = json.loads(run("threshold", folder / "model", folder / "store", "--precision", "0.8", "--json").output)
+    found = json.loads(run("threshold", folder / "model", folder / "store", "--precision", "0.8", "--json").stdout)
     assert found["on_these_words"]["precision"] >= 0.8
     assert found["on_new_speakers"]["wanted"] == 0.8
     caught = [found["errors_caught"][share] for share in ("0.05", "0.1", "0.2", "0.3")]

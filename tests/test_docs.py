@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -48,9 +50,25 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.startswith("http") or (page.parent / target).exists(), target
 
 
+def commands(page: Path) -> list[list[str]]:
+    """Every `wordtrust ...` line of a page, as a shell would split it."""
+    lines = re.findall(r"^(?:\$ )?wordtrust ([a-z].*)$", page.read_text("utf-8").replace("\\\n", " "), re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in lines]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_exist(page: Path) -> None:
+def test_commands_and_their_options_exist(page: Path) -> None:
     from wordtrust.cli import cli
 
-    used = re.findall(r"^(?:\$ )?wordtrust ([a-z]+)", page.read_text("utf-8"), re.MULTILINE)
-    assert set(used) <= set(cli.commands)
+    for verb, *words in commands(page):
+        command = cli.commands[verb]
+        parser = command.make_parser(click.Context(command))
+        parser.parse_args([word for word in words if word != "..."])  # raises where there is no such option
+
+
+def test_an_option_that_does_not_exist_would_be_found() -> None:
+    from wordtrust.cli import cli
+
+    parser = cli.commands["info"].make_parser(click.Context(cli.commands["info"]))
+    with pytest.raises(click.NoSuchOption):
+        parser.parse_args(["x", "--no-such-thing"])

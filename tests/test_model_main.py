@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.model_data import training_data
 from wordtrust.model.__main__ import main
+from wordtrust.model.pack import write_pack
 
 
 class Started:
@@ -86,3 +88,13 @@ def test_what_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch, capsys:
     assert main(["a.pack", "b.pack", "--out", "m", "--side-by-side", "0"]) == 1
     assert "--side-by-side" in capsys.readouterr().err
     assert not found.commands
+
+
+def test_a_model_is_only_replaced_when_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    write_pack(tmp_path / "data.pack", training_data())
+    command = [str(tmp_path / "data.pack"), "--out", str(tmp_path / "m"), *"--epochs 1 --state 4 --hidden 4".split()]
+    assert main(command) == 0
+    assert main(command) == 1
+    assert "--overwrite" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0

@@ -77,8 +77,10 @@ class Folds:
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] by the model that did not see the speaker; without folds, by the model itself."""
+        if not self._folds:
+            return self._scorer.confidence(networks)
         speaker = np.array([speaker_number(name) for name in networks.notes[SPEAKER]], np.uint32)
-        found, sizes = self._scorer.confidence(networks), np.diff(networks.arc_offsets)
+        found, sizes = np.zeros(len(networks.source), np.float32), np.diff(networks.arc_offsets)
         for scorer, folds, fold in self._folds:
             theirs = np.repeat(in_fold(speaker, folds, fold), sizes)
             if theirs.any():

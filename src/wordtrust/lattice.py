@@ -387,7 +387,7 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
     vocabulary = parts[0].vocabulary
     arcs = {name: np.concatenate([part.arrays()[name] for part in parts]) for name in parts[0].arrays()}
     for name in ("word", "surface"):
-        arcs[name] = np.concatenate([_renumber(part, name, vocabulary) for part in parts])
+        arcs[name] = np.concatenate([renumbered(getattr(part, name), part.vocabulary, vocabulary) for part in parts])
     arcs_of: dict[str, Any] = {name: values for name, values in arcs.items() if name not in parts[0].extra}
     facts = [part.facts for part in parts]
     return replace(
@@ -415,14 +415,14 @@ def _empty() -> Lattices:
     return Lattices((), offsets, offsets.copy(), np.zeros(0), ints, ints, ints, ints, Vocabulary())
 
 
-def _renumber(part: Lattices, name: str, vocabulary: Vocabulary) -> Ints:
-    numbers: Ints = getattr(part, name)
-    if part.vocabulary is vocabulary or not len(numbers):
+def renumbered(numbers: Ints, old: Vocabulary, new: Vocabulary) -> Ints:
+    """The same strings, numbered by another vocabulary."""
+    if old is new or not len(numbers):
         return numbers
-    table = np.full(len(part.vocabulary), -1, np.int32)
+    table = np.full(len(old), -1, np.int32)
     table[numbers] = 0
-    for number in np.flatnonzero(table == 0).tolist():
-        table[number] = vocabulary.id(part.vocabulary[number])
+    used = np.flatnonzero(table == 0).tolist()
+    table[used] = [new.id(string) for string in old.lookup(used)]
     return table[numbers]
 
 

@@ -21,7 +21,7 @@ from .blackbox import one_best_words
 from .confidence import Reals, word_confidence
 from .decode import Paths, one_best
 from .errors import InputError, OptionError
-from .lattice import Floats, Ints, Lattices, Offsets, Times, Vocabulary
+from .lattice import Floats, Ints, Lattices, Offsets, Times, Vocabulary, renumbered
 from .networks import REFERENCE, SPEAKER
 from .references import Reference
 from .text import UNKNOWN
@@ -100,8 +100,9 @@ class Outputs:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         first = np.where(rows < 0, 0, self.offsets[rows])
         places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], lengths)
+        word = renumbered(self.word, self.vocabulary, vocabulary)
         return Outputs(
-            tuple(utts), offsets, _renumbered(self, vocabulary)[places], self.start[places], self.end[places],
+            tuple(utts), offsets, word[places], self.start[places], self.end[places],
             vocabulary, _part(self.confidence, places), _part(self.calibrated, places),
             None if self.surface is None else _surfaces(self, vocabulary)[places],
         )  # fmt: skip
@@ -135,22 +136,9 @@ def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> Outputs:
     )
 
 
-def _renumbered(outputs: Outputs, vocabulary: Vocabulary) -> Ints:
-    return _moved(outputs.word, outputs.vocabulary, vocabulary)
-
-
 def _surfaces(outputs: Outputs, vocabulary: Vocabulary) -> Ints:
     found = outputs.word if outputs.surface is None else outputs.surface
-    return _moved(found, outputs.vocabulary, vocabulary)
-
-
-def _moved(numbers: Ints, old: Vocabulary, new: Vocabulary) -> Ints:
-    """The same words, numbered by another vocabulary."""
-    if old is new:
-        return numbers
-    used, place = np.unique(numbers, return_inverse=True)
-    renumbered: Ints = np.array([new.id(word) for word in old.lookup(used.tolist())], np.int32)[place]
-    return renumbered
+    return renumbered(found, outputs.vocabulary, vocabulary)
 
 
 def join(parts: Iterable[Outputs]) -> Outputs:
@@ -159,11 +147,12 @@ def join(parts: Iterable[Outputs]) -> Outputs:
     vocabulary = found[0].vocabulary if found else Vocabulary()
     utts = tuple(utt for part in found for utt in part.utts)
     _require_once(utts)
+    words = (renumbered(part.word, part.vocabulary, vocabulary) for part in found)
     lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in found)])
     return Outputs(
         utts=utts,
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        word=np.concatenate([np.zeros(0, np.int32), *(_renumbered(part, vocabulary) for part in found)]),
+        word=np.concatenate([np.zeros(0, np.int32), *words]),
         start=np.concatenate([np.zeros(0), *(part.start for part in found)]),
         end=np.concatenate([np.zeros(0), *(part.end for part in found)]),
         vocabulary=vocabulary,

@@ -17,6 +17,7 @@ from .decode import CRITERIA, Paths, best_confidence
 from .errors import InputError, OptionError
 from .hwcn import TOLERANCE, Network, build
 from .lattice import Floats, Lattice, Lattices, Scales
+from .model.arrays import speaker_number
 from .model.files import Model, load_model
 from .model.scorer import Scorer
 from .transcript import Transcript, transcripts
@@ -103,6 +104,13 @@ class WordScorer:
         if lattices.origin.tolerance is not None:
             return lattices
         return build(lattices, tolerance=self.tolerance, scales=self.scales).lattices
+
+    def calibrated_on(self, speakers: Iterable[str]) -> int:
+        """How many of these speakers the calibration was fitted on."""
+        found = self.model.about.get("calibrated_on")
+        known = found.get("speakers") if isinstance(found, Mapping) else None
+        numbers = {each for each in known if isinstance(each, int)} if isinstance(known, list) else set()
+        return len({speaker_number(name) for name in speakers} & numbers)
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] how likely each word is right; of silence its posterior."""

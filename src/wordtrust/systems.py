@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +10,11 @@ from pathlib import Path
 from . import joint
 from .calibrate import Calibrator
 from .calibration import Folds, load_calibrator
-from .decode import one_best
+from .decode import Paths
 from .errors import OptionError
 from .formats import stream
 from .joint import hypotheses
-from .lattice import Lattices, Vocabulary, concatenate
+from .lattice import Floats, Lattices, Vocabulary, concatenate
 from .outputs import Missing, Outputs, Together, join, references_of
 from .references import Reference, read_references
 from .score import WordScorer, load
@@ -32,42 +32,38 @@ class System:
     folds: tuple[WordScorer, ...]
     path: str
 
-    def batches(self) -> Iterator[Lattices]:
+    @cached_property
+    def batches(self) -> list[Lattices]:
         """The networks, or the words."""
         batches = stream(self.path)
-        return batches if self.scorer is None else map(self.scorer.networks, batches)
+        return list(batches if self.scorer is None else map(self.scorer.networks, batches))
+
+    @cached_property
+    def _scored(self) -> list[tuple[Lattices, Floats, Paths]]:
+        """The networks with their confidences, and the best-confidence words."""
+        assert self.scorer is not None
+        found, folds = [], Folds(self.scorer, self.folds)
+        for networks in self.batches:
+            confidence = folds.confidence(networks)
+            found.append((networks, confidence, self.scorer.choice.paths(networks, confidence)))
+        return found
 
     def outputs(self) -> Outputs:
         """The best-confidence words, calibrated where the model is; or the words of the file."""
         if self.scorer is None:
-            given = join(Outputs.given(batch) for batch in self.batches())
-            return given if self.calibrator is None else given.with_calibrated(self.calibrator)
-        return join(self._scored(batch) for batch in self.batches())
-
-    def _scored(self, networks: Lattices) -> Outputs:
-        assert self.scorer is not None
-        confidence = Folds(self.scorer, self.folds).confidence(networks)
-        found = Outputs.of(networks, confidence, self.scorer.choice.paths(networks, confidence))
-        curve = self.scorer.calibration
-        return found if curve is None else found.with_calibrated(curve.parts["words"])
+            found, curve = join(map(Outputs.given, self.batches)), self.calibrator
+        else:
+            found, calibration = join(Outputs.of(*each) for each in self._scored), self.scorer.calibration
+            curve = calibration.parts["words"] if calibration else None
+        return found if curve is None else found.with_calibrated(curve)
 
     def hypotheses(self, vocabulary: Vocabulary) -> Lattices:
         """All that the recognizer holds possible, for the joint network."""
-        assert self.scorer is not None
-        found = []
-        for networks in self.batches():
-            confidence = Folds(self.scorer, self.folds).confidence(networks)
-            own = self.scorer.choice.paths(networks, confidence)
-            found.append(hypotheses(networks, confidence, own, vocabulary))
-        return concatenate(found)
+        return concatenate(hypotheses(*each, vocabulary) for each in self._scored)
 
     def printed(self) -> Outputs:
         """What the recognizer itself would print."""
-        found = []
-        for networks in self.batches():
-            assert networks.posterior is not None
-            found.append(Outputs.of(networks, networks.posterior, one_best(networks)))
-        return join(found)
+        return join(map(Outputs.given, self.batches))
 
 
 @dataclass(frozen=True)
@@ -127,12 +123,8 @@ class Systems:
         """From the file that was named, or from the networks."""
         if self.ref is not None:
             return read_references(self.ref)
-        found: dict[str, Reference] = {}
-        for system in self.systems.values():
-            for networks in system.batches():
-                found |= references_of(networks)
-            break
-        return found
+        first = next(iter(self.systems.values()))
+        return {utt: each for networks in first.batches for utt, each in references_of(networks).items()}
 
     def together(self) -> Together:
         """The outputs side by side."""

@@ -138,6 +138,7 @@ def _calibrate_model(
     from ..calibration import Folds, fit_calibration, held_out
     from ..evaluate import path_errors
     from ..formats import stream
+    from ..model.arrays import speaker_number
     from ..model.files import update_about
     from ..score import choose, load
 
@@ -154,7 +155,11 @@ def _calibrate_model(
         return
     curve = fit_calibration(found, name)
     about["calibration"] = curve.to_dict()
-    about["calibrated_on"] = {"utterances": found.utterances, "words": len(words), "speakers": len(words.speakers)}
+    about["calibrated_on"] = {
+        "utterances": found.utterances,
+        "words": len(words),
+        "speakers": sorted(speaker_number(name) for name in words.speakers),
+    }
     update_about(model, about)
     choice = scorer.choice
     way = choice.criterion + (f" {choice.threshold:g}" if choice.criterion == "gain" else "")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import OptionError
+from .calibration import tell_unheard
 from .inputs import announce_compilation
 
 if TYPE_CHECKING:
@@ -69,43 +70,59 @@ def combine(
     from ..systems import Systems
 
     announce_compilation()
-    if bool(fit) != (out is not None) or (fit and joint):
-        raise OptionError("--fit NAME=STORE goes with --out FOLDER; --joint FOLDER uses what was fitted before")
     named = _named(systems)
     if len(named) < 2:
         raise OptionError("name two recognizers or more")
-    if fold_model and not fit:
-        raise OptionError("--fold-model goes with --fit")
-    if figures and not report:
-        raise OptionError("--figures come with a report: --report FILE.html")
+    _check_options(fit=bool(fit), out=out, joint=joint, folds=bool(fold_model), figures=figures, report=report)
     _check_targets(words_file, report)
     given = Systems.of(named, ref, _pairs(fold_model), allow_mismatch=allow_mismatch)
     cores = jobs or os.cpu_count() or 1
-    fitted = _fitted(given, _named(fit), out, joint, every, cores if given.have_networks and not only_choice else 0)
+    with_joint = given.have_networks and not only_choice
+    fitted = _fitted(given, _named(fit), out, joint, every, cores if with_joint else 0)
     together = given.together()
-    seen = fitted.seen(together) if fitted else 0
-    if seen:
-        told = f"the combination was fitted on {seen:,} of these utterances: it looks too good here"
-        click.echo(f"wordtrust: {told}", err=True)
-    joined = given.joined() if fitted and fitted.joint and given.have_networks and not only_choice else None
+    _tell_about(given, together, fitted)
+    joined = given.joined() if fitted and fitted.joint and with_joint else None
     found = _combined(together, given.printed(), fitted, joined, every, cores)
     if words_file:
         write_words(words_file, together, fitted, joined)
     if report:
-        from ..evaluate import Evaluation
-        from ..report import write_report
-
-        alone = {name: f"{100 * rate:.2f}% word errors alone" for name, rate in found.systems.items()}
-        subsets = found.to_dict()["subsets"]
-        write_report(
-            report, Evaluation(), title="Recognizers combined", about=alone, subsets=subsets, figures=figures
-        )
+        _write_report(report, found, figures)
     if as_json:
         click.echo(json.dumps(found.to_dict()))
     else:
         from ..tables import print_combination
 
         print_combination(found)
+
+
+def _check_options(
+    *, fit: bool, out: Path | None, joint: Path | None, folds: bool, figures: Path | None, report: Path | None
+) -> None:
+    if fit != (out is not None) or (fit and joint):
+        raise OptionError("--fit NAME=STORE goes with --out FOLDER; --joint FOLDER uses what was fitted before")
+    if folds and not fit:
+        raise OptionError("--fold-model goes with --fit")
+    if figures and not report:
+        raise OptionError("--figures come with a report: --report FILE.html")
+
+
+def _tell_about(given: Systems, together: Together, fitted: Fitted | None) -> None:
+    """What would make figures look better than they are."""
+    seen = fitted.seen(together) if fitted else 0
+    if seen:
+        told = f"the combination was fitted on {seen:,} of these utterances: it looks too good here"
+        click.echo(f"wordtrust: {told}", err=True)
+    tell_unheard(len(given.references) - len(together), len(given.references))
+
+
+def _write_report(path: Path, found: Combination, figures: Path | None) -> None:
+    from ..evaluate import Evaluation
+    from ..report import write_report
+
+    alone = {name: f"{100 * rate:.2f}% word errors alone" for name, rate in found.systems.items()}
+    subsets = found.to_dict()["subsets"]
+    write_report(path, Evaluation(), title="Recognizers combined", about=alone, subsets=subsets, figures=figures)
+    click.echo(f"{path}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
 
 
 def _check_targets(words: Path | None, report: Path | None) -> None:

@@ -115,12 +115,10 @@ def train(
 
 def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None:
     """Say at once what could not be written in the end, or would be lost."""
-    from ..model.files import ABOUT, refuse_to_overwrite
+    from ..model.files import refuse_to_overwrite
 
     if out is not None:
-        refuse_to_overwrite(out)
-        if (out / ABOUT).is_file() and not overwrite:
-            raise OptionError(f"{out}: there is a model already; name another folder, or replace it with --overwrite")
+        refuse_to_overwrite(out, overwrite=overwrite)
     if pack is not None and not pack.resolve().parent.is_dir():
         raise OptionError(f"{pack}: there is no folder {pack.resolve().parent}")
 

@@ -14,6 +14,7 @@ from .inputs import Inputs, announce_compilation, lattice_inputs, load_reference
 
 if TYPE_CHECKING:
     from ..evaluate import Choose, Evaluation, Judge
+    from ..score import WordScorer
 
 
 @click.command()
@@ -173,37 +174,35 @@ def evaluate_networks(
     """The evaluation, and what a report shows besides."""
     from ..evaluate import evaluate as measure
     from ..formats import stream
+    from ..model.files import read_log
     from ..progress import byte_progress
+    from ..score import load
 
     model, stores = _model_and_stores(given)
-    judge, choose = _judge(model, criterion, allow_mismatch)
-    facts: dict[str, Any] = {}
+    scorer = None if model is None else load(model, allow_mismatch=allow_mismatch)
+    judge, choose = _judge(scorer, criterion)
+    keeper = None
     if report:
         from ..report import ExampleKeeper
 
-        keeper = ExampleKeeper(show=_shown(model))
+        curve = scorer.calibration if scorer else None
+        keeper = ExampleKeeper(show=curve.parts["words"].predict if curve else None)
         choose = keeper.watching(choose)
     with byte_progress("evaluating", stores) as watch:
         found = measure(stream(stores, watch=watch), judge, choose)
     if not found.utterances:
         raise OptionError("no utterances found")
-    if report:
-        facts = {"examples": keeper.examples, "log": _training_log(model)}
-    return found, facts
+    if scorer:
+        _tell_calibrated_on(scorer, found)
+    return found, {} if keeper is None else {"examples": keeper.examples, "log": read_log(model) if model else []}
 
 
-def _shown(model: Path | None) -> Any:
-    """What a model's calibration makes of the confidences of words."""
-    from ..score import load
-
-    curve = None if model is None else load(model, allow_mismatch=True).calibration
-    return None if curve is None else curve.parts["words"].predict
-
-
-def _training_log(model: Path | None) -> list[dict[str, Any]]:
-    from ..model.files import read_log
-
-    return [] if model is None else read_log(model)
+def _tell_calibrated_on(scorer: WordScorer, found: Evaluation) -> None:
+    """Calibrated figures are no test on speakers that the calibration was fitted on."""
+    seen = scorer.calibrated_on(found.errors["one_best"].speakers)
+    if seen:
+        told = f"the model was calibrated on {seen:,} of these speakers: calibrated figures look too good here"
+        click.echo(f"wordtrust: {told}", err=True)
 
 
 def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
@@ -220,16 +219,15 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
     return Path(given[0]), given[1:]
 
 
-def _judge(model: Path | None, criterion: str | None, allow_mismatch: bool) -> tuple[Judge, Choose]:
+def _judge(scorer: WordScorer | None, criterion: str | None) -> tuple[Judge, Choose]:
     """Whose confidences are measured, and how they choose words."""
     from functools import partial
 
     from ..calibration import calibrated_judge
     from ..evaluate import by_posterior
-    from ..score import Choice, load
+    from ..score import Choice
 
-    if model is None:
+    if scorer is None:
         return by_posterior, Choice(criterion or "mean").paths
-    scorer = load(model, allow_mismatch=allow_mismatch)
     choice = Choice(criterion, scorer.choice.threshold) if criterion else scorer.choice
     return partial(calibrated_judge, scorer), choice.paths

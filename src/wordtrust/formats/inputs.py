@@ -262,5 +262,6 @@ def _zip_members(path: Path) -> Iterator[tuple[str, BinaryIO]]:
                 if not member.is_dir():
                     with archive.open(member) as file:
                         yield member.filename, cast(BinaryIO, file)
+    # NotImplementedError is zipfile's answer to a way of packing that it does not know, RuntimeError to a password.
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise InputError(f"the zip archive cannot be read: {error}", file=str(path), remedy="Make it again") from None

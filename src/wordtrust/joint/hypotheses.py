@@ -13,7 +13,7 @@ import numpy as np
 from ..decode import Paths
 from ..errors import OptionError
 from ..jit import compiled
-from ..lattice import Flags, Floats, Ints, Lattices, Offsets, Vocabulary
+from ..lattice import Flags, Floats, Lattices, Offsets, Vocabulary, renumbered
 from ..posterior import Flat, Numbers, select
 from ..scores import Reals
 
@@ -40,18 +40,10 @@ def hypotheses(
     _complete(networks, keep)
     kept = replace(
         networks, acoustic=None, transition=None, picked=picked, extra={CONFIDENCE: np.clip(sure, 0.0, 1.0)},
-        word=_renumbered(networks.word, networks.vocabulary, vocabulary),
-        surface=_renumbered(networks.surface, networks.vocabulary, vocabulary), vocabulary=vocabulary,
+        word=renumbered(networks.word, networks.vocabulary, vocabulary),
+        surface=renumbered(networks.surface, networks.vocabulary, vocabulary), vocabulary=vocabulary,
     )  # fmt: skip
     return select(kept, keep)
-
-
-def _renumbered(numbers: Ints, old: Vocabulary, new: Vocabulary) -> Ints:
-    if old is new:
-        return numbers
-    used, place = np.unique(numbers, return_inverse=True)
-    renumbered: Ints = np.array([new.id(word) for word in old.lookup(used.tolist())], np.int32)[place]
-    return renumbered
 
 
 def _complete(networks: Lattices, keep: Flags) -> None:

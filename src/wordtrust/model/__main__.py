@@ -31,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, help="Threads on a CPU.")
     parser.add_argument("--seeds", help="Several seeds, joined by commas.")
     parser.add_argument("--side-by-side", type=int, default=1, help="How many trainings run at once.")
+    parser.add_argument("--overwrite", action="store_true", help="Replace a model that is there already.")
     parser.add_argument("--search", action="store_true", help="Try the paper's grid and keep the best dev EER.")
     add_options(parser)
     given = parser.parse_args(arguments)
@@ -63,10 +64,12 @@ def options_of(given: argparse.Namespace) -> TrainOptions:
 
 
 def _one(given: argparse.Namespace) -> None:
+    from .files import refuse_to_overwrite
     from .machine import machine
     from .pack import read_pack
     from .run import search, train_model
 
+    refuse_to_overwrite(given.out, overwrite=given.overwrite)
     data = read_pack(given.packs[0])
     with machine(given.device, given.threads) as here:
         work = search if given.search else train_model

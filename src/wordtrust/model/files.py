@@ -65,8 +65,13 @@ def save_model(model: Model, folder: Path, log: list[dict[str, Any]] | None = No
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def refuse_to_overwrite(folder: Path) -> None:
-    """Raise an `OptionError` where something is that is no model: better before training than after it."""
+def refuse_to_overwrite(folder: Path, *, overwrite: bool = True) -> None:
+    """Raise an `OptionError` where something is that is no model, or a model that must not be lost.
+
+    Better before training than after it.
+    """
+    if (folder / ABOUT).is_file() and not overwrite:
+        raise OptionError(f"{folder}: there is a model already; name another folder, or replace it with --overwrite")
     if folder.exists() and not (folder / ABOUT).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise OptionError(f"{folder}: exists and is no model; name another folder")
 
