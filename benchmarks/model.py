@@ -91,7 +91,7 @@ class Job:
 
     def score(self) -> Floats:
         """All utterances at once."""
-        return self.scorer.logits(self.networks)
+        return self.scorer.outputs(self.networks)
 
     def train(self) -> None:
         """One pass over all utterances."""
@@ -184,7 +184,7 @@ def measure(name: str, networks: Lattices) -> None:
     singles = [lattice.batch() for lattice in networks[:SINGLE]]
     works: dict[str, tuple[int, Callable[[], object]]] = {
         "in batches": (len(networks.source), job.score),
-        "one by one": (sum(len(one.source) for one in singles), lambda: [job.scorer.logits(one) for one in singles]),
+        "one by one": (sum(len(one.source) for one in singles), lambda: [job.scorer.outputs(one) for one in singles]),
         "training": (len(networks.source), job.train),
         "published": (few, lambda: _plain_score(published, examples)),
         "tuned": (few, lambda: _plain_score(tuned, examples)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordtrust.features import Statistics
 from wordtrust.model.arrays import Dataset, TrainingData
@@ -52,10 +53,23 @@ def random_dataset(seed: int, utterances: int = 3) -> tuple[Dataset, list[Graph]
         features=features,
         posterior=rng.uniform(0.01, 0.99, arcs).astype(np.float32),
         label=np.where(word < 0, -1, right).astype(np.int8),
+        path=_path(graphs, nodes),
         word=word,
         speaker=np.arange(utterances, dtype=np.uint32) // 3,
     )
     return data, graphs
+
+
+def _path(graphs: list[Graph], nodes: list[int]) -> NDArray[np.int8]:
+    """A way through each graph: by the first arc out of every node that it comes to."""
+    found = []
+    for graph, count in zip(graphs, nodes, strict=True):
+        on, node = [0] * len(graph), 0
+        while node < count - 1:
+            arc = next(number for number, (source, _) in enumerate(graph) if source == node)
+            on[arc], node = 1, graph[arc][1]
+        found += on
+    return np.array(found, np.int8)
 
 
 def training_data(seed: int = 0, utterances: int = 60) -> TrainingData:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tests.strategies import assembled, lattices
-from wordtrust.confidence import word_confidence
+from wordtrust.confidence import capped, word_confidence
 from wordtrust.decode import one_best
 from wordtrust.lattice import Lattice
 
@@ -48,3 +50,21 @@ def test_segmentations_of_one_word_add_up() -> None:
     batch = lattice.batch()
     shown = word_confidence(batch, np.array([0.6, 0.4, 0.6, 0.3]), one_best(batch))
     assert shown.tolist() == pytest.approx([0.6, 0.9])
+
+
+@given(lattices(words=WORDS, score_sets=(("posterior",),)), st.floats(0.5, 3))
+def test_capped_confidences_sum_to_at_most_one_at_every_instant(lattice: Lattice, times: float) -> None:
+    assert lattice.posterior is not None
+    given_ = np.minimum(lattice.posterior.astype(float) * times, 1.0)
+    words = lattice.word > 0
+    found = capped(lattice.batch(), given_)
+
+    def total(values: NDArray[np.float64], cut: int) -> float:
+        return float(values[(lattice.source <= cut) & (lattice.target > cut) & words].sum())
+
+    for cut in range(lattice.nodes - 1):
+        assert total(found, cut) <= 1 + 1e-9
+    for arc in range(lattice.arcs):  # none is made smaller than the largest sum around it asks for
+        most = max(total(given_, cut) for cut in range(lattice.source[arc], lattice.target[arc]))
+        expected = given_[arc] / max(1.0, most) if words[arc] else given_[arc]
+        assert found[arc] == pytest.approx(expected)

@@ -65,10 +65,9 @@ def _mean(lattice: Lattice, confidence: list[float], path: tuple[int, ...]) -> f
 
 def _mean_silence(lattice: Lattice, confidence: list[float], path: tuple[int, ...]) -> float:
     """DESIGN section 7, `mean-silence`; paths with a word come before those without."""
-    values = _values(lattice, confidence)
     length = lattice.time[lattice.target] - lattice.time[lattice.source]
     weight = [1.0 if lattice.word[arc] else max(1.0, length[arc] / 0.3) for arc in range(lattice.arcs)]
-    mean = sum(weight[arc] * values[arc] for arc in path) / sum(weight[arc] for arc in path)
+    mean = sum(weight[arc] * confidence[arc] for arc in path) / sum(weight[arc] for arc in path)
     return mean if any(lattice.word[arc] for arc in path) else mean - 10
 
 

@@ -20,7 +20,8 @@ class Started:
         self.codes, self.running, self.most = codes, 0, 0
         self.commands: list[list[str]] = []
 
-    def __call__(self, command: list[str]) -> Process:
+    def __call__(self, command: list[str], stdout: int | None = None) -> Process:
+        assert stdout is None  # what trainings say is the output here
         self.commands.append(command)
         self.running += 1
         self.most = max(self.most, self.running)

@@ -62,8 +62,8 @@ def make_weights(config: Config, seed: int = 0, spread: float = 0.5) -> dict[str
     }
 
 
-def make_scorer(config: Config, seed: int = 0, **more: int) -> Scorer:
-    return Scorer(config, make_weights(config, seed), table(), statistics(config.columns), **more)
+def make_scorer(config: Config, seed: int = 0, threads: int | None = None) -> Scorer:
+    return Scorer(config, make_weights(config, seed), table(), statistics(config.columns), threads=threads)
 
 
 def network(arcs: list[tuple[int, int]], words: list[str], rng: np.random.Generator, utt: str = "u") -> Lattices:
@@ -100,12 +100,13 @@ def random_networks(seed: int, count: int) -> Lattices:
     return concatenate(random_network(rng, number) for number in range(count))
 
 
-def torch_logits(
+def torch_outputs(
     config: Config, weights: dict[str, Floats], known: WordTable, stats: Statistics, nets: Lattices
-) -> Floats:
-    """By torch's network, in the order of the networks' arcs; features in single precision."""
+) -> tuple[Floats, Floats]:
+    """Outputs and confidences of torch, in the order of the networks' arcs; features in single precision."""
     torch = pytest.importorskip("torch", reason="needs the extra `train`")
     from wordtrust.model.data import Words, make_batch
+    from wordtrust.model.heads import confidence_of
     from wordtrust.model.network import LatticeRNN
 
     words = BatchWords.of(nets)
@@ -125,16 +126,19 @@ def torch_logits(
         features=stats.normalise(features.matrix(arcs, config.columns), arcs.silence),  # type: ignore[arg-type]
         posterior=nets.posterior,
         label=np.zeros(len(nets.source), np.int8),
+        path=np.zeros(len(nets.source), np.int8),
         word=everything.rows(words.words)[words.index],
         speaker=np.zeros(len(nets), np.uint32),
     )
     model = LatticeRNN(config)
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
     batch = make_batch(data, np.arange(len(data)), Words(everything, config), config.merge, torch.device("cpu"))
-    found = np.empty(len(nets.source), np.float32)
+    found, order = np.empty((len(nets.source), config.outputs), np.float32), _forward_order(data)
+    confidence = np.empty(len(order), np.float32)
     with torch.no_grad():
-        found[_forward_order(data)] = model(batch).numpy()
-    return found
+        outputs = model(batch)
+        found[order], confidence[order] = outputs.numpy(), confidence_of(batch, outputs).numpy()
+    return found, confidence
 
 
 def _longer(vectors: Floats | None) -> Floats:
@@ -151,10 +155,13 @@ def _forward_order(data: Dataset) -> NDArray[np.int64]:
 
 def assert_like_torch(config: Config, nets: Lattices, seed: int = 0, spread: float = 0.5) -> Floats:
     weights, known, stats = make_weights(config, seed, spread), table(), statistics(config.columns)
-    found = Scorer(config, weights, known, stats).logits(nets)
+    scorer = Scorer(config, weights, known, stats)
+    found, (outputs, confidence) = scorer.outputs(nets), torch_outputs(config, weights, known, stats, nets)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, torch_logits(config, weights, known, stats, nets), atol=1e-4)
-    return found
+    np.testing.assert_allclose(found, outputs, atol=1e-4)
+    spoken = nets.word > 0
+    np.testing.assert_allclose(scorer.confidence(nets)[spoken], confidence[spoken], atol=1e-4)
+    return found[:, 0]
 
 
 @pytest.mark.parametrize("merge", MERGES)
@@ -163,6 +170,7 @@ def assert_like_torch(config: Config, nets: Lattices, seed: int = 0, spread: flo
 @settings(max_examples=15, deadline=None)
 def test_equals_torch_on_random_graphs(cell: str, merge: str, seed: int) -> None:
     kinds = {"cell": cell, "merge": merge, "embedding": EMBEDDINGS[seed % 3], "skip": seed % 2 == 0}
+    kinds["head"] = ("independent", "normalised")[seed // 6 % 2]
     assert_like_torch(make_config(**kinds), random_networks(seed, 5), seed)
 
 
@@ -179,8 +187,23 @@ def test_equals_torch_at_the_size_of_real_models(cell: str, merge: str) -> None:
 def test_equals_torch_where_gates_are_saturated(cell: str) -> None:
     config, nets = make_config(cell=cell), random_networks(4, 20)
     weights = {name: weight * (8 if ".input." in name else 1) for name, weight in make_weights(config).items()}
-    found = Scorer(config, weights, table(), statistics()).logits(nets)
-    np.testing.assert_allclose(found, torch_logits(config, weights, table(), statistics(), nets), atol=1e-4)
+    found = Scorer(config, weights, table(), statistics()).outputs(nets)[:, 0]
+    np.testing.assert_allclose(found, torch_outputs(config, weights, table(), statistics(), nets)[0][:, 0], atol=1e-4)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_normalised_confidences_sum_to_at_most_one_at_every_instant(seed: int) -> None:
+    nets = random_networks(seed, 4)
+    found = make_scorer(make_config(head="normalised")).confidence(nets).astype(np.float64)
+    for number in range(len(nets)):
+        rows = slice(nets.arc_offsets[number], nets.arc_offsets[number + 1])
+        source, target, sure = nets.source[rows], nets.target[rows], found[rows]
+        said = nets.word[rows] > 0
+        for cut in range(target.max()):  # between one node and the next
+            crossing = (source <= cut) & (target > cut)
+            assert sure[crossing].sum() <= 1 + 1e-5
+            assert crossing[~said].any() or sure[crossing].sum() < 1
 
 
 @pytest.mark.parametrize("merge", MERGES)
@@ -227,7 +250,7 @@ def test_no_utterances() -> None:
 
 def test_confidence_is_the_sigmoid_of_the_logit_for_words() -> None:
     nets, scorer = random_networks(1, 10), make_scorer(make_config())
-    chance = 1 / (1 + np.exp(-scorer.logits(nets).astype(np.float64)))
+    chance = 1 / (1 + np.exp(-scorer.outputs(nets)[:, 0].astype(np.float64)))
     found, silent = scorer.confidence(nets), nets.word == 0
     assert silent.any()
     assert nets.posterior is not None
@@ -246,34 +269,34 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_how_utterances_are_cut_into_batches_does_not_matter(small_pieces: None, merge: str) -> None:
     nets = random_networks(7, 120)
     scorer = make_scorer(make_config(merge=merge), threads=3)
-    single = np.concatenate([scorer.logits(lattice.batch()) for lattice in nets])
-    np.testing.assert_allclose(scorer.logits(nets), single, atol=2e-6)
+    single = np.concatenate([scorer.outputs(lattice.batch())[:, 0] for lattice in nets])
+    np.testing.assert_allclose(scorer.outputs(nets)[:, 0], single, atol=2e-6)
 
 
 def test_the_same_in_every_run_and_for_any_number_of_threads(small_pieces: None) -> None:
     nets = random_networks(8, 120)
-    one, four = (make_scorer(make_config(), threads=threads).logits(nets) for threads in (1, 4))
+    one, four = (make_scorer(make_config(), threads=threads).outputs(nets)[:, 0] for threads in (1, 4))
     np.testing.assert_array_equal(one, four)
 
 
 def test_many_threads_may_call_at_once(small_pieces: None) -> None:
     scorer, batches = make_scorer(make_config(), threads=2), [random_networks(seed, 20) for seed in range(16)]
-    expected = [make_scorer(make_config()).logits(batch) for batch in batches]
+    expected = [make_scorer(make_config()).outputs(batch) for batch in batches]
     with ThreadPoolExecutor(8) as pool:
-        for found, wanted in zip(pool.map(scorer.logits, batches * 3), expected * 3, strict=True):
+        for found, wanted in zip(pool.map(scorer.outputs, batches * 3), expected * 3, strict=True):
             np.testing.assert_array_equal(found, wanted)
 
 
 def test_words_are_known_by_their_spelling_in_growing_and_in_other_vocabularies() -> None:
     rng, scorer = np.random.default_rng(0), make_scorer(make_config())
     first = network([(0, 1), (1, 2)], ["ab", "zzz"], rng)
-    before = scorer.logits(first)
+    before = scorer.outputs(first)[:, 0]
     turned = Vocabulary(["zzz", "more", "ab"])
     other = replace(first, vocabulary=turned, word=np.array([turned.id("ab"), turned.id("zzz")], np.int32))
-    np.testing.assert_array_equal(scorer.logits(other), before)
+    np.testing.assert_array_equal(scorer.outputs(other)[:, 0], before)
     grown = replace(first, word=np.array([first.vocabulary.id("new"), first.vocabulary.id("zzz")], np.int32))
-    assert scorer.logits(grown)[0] != before[0]
-    np.testing.assert_array_equal(scorer.logits(first), before)
+    assert scorer.outputs(grown)[:, 0][0] != before[0]
+    np.testing.assert_array_equal(scorer.outputs(first)[:, 0], before)
 
 
 def test_forgets_words_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +307,7 @@ def test_forgets_words_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) 
     scorer, config = make_scorer(make_config()), make_config()
     for seed in range(6):
         nets = random_networks(seed, 3)
-        np.testing.assert_array_equal(scorer.logits(nets), make_scorer(config).logits(nets))
+        np.testing.assert_array_equal(scorer.outputs(nets)[:, 0], make_scorer(config).outputs(nets)[:, 0])
 
 
 def test_tanh() -> None:
@@ -297,12 +320,12 @@ def test_tanh() -> None:
 
 def test_networks_without_posteriors() -> None:
     with pytest.raises(InputError, match="no posteriors"):
-        make_scorer(make_config()).logits(replace(random_networks(0, 1), posterior=None))
+        make_scorer(make_config()).outputs(replace(random_networks(0, 1), posterior=None))
 
 
 def test_networks_without_a_score_that_the_model_needs() -> None:
     with pytest.raises(InputError, match="no 'logprob' on the arcs"):
-        make_scorer(make_config(columns=("posterior", "logprob"))).logits(random_networks(0, 1))
+        make_scorer(make_config(columns=("posterior", "logprob"))).outputs(random_networks(0, 1))[:, 0]
 
 
 def damaged(config: Config, **changes: Floats | None) -> dict[str, Floats]:

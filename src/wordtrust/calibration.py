@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .assemble import Problems
 from .blackbox import with_confidences
 from .calibrate import Calibrator, calibrator_from_dict, make
+from .confidence import capped
 from .decode import one_best
 from .errors import InputError, OptionError
 from .evaluate import Choose, Evaluation, Judged, by_posterior, evaluate
@@ -48,6 +49,13 @@ class Calibration:
     def of(self, part: str, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Calibrated probabilities."""
         return np.asarray(self.parts[part].predict(np.clip(scores.astype(np.float64), 0.0, 1.0)))
+
+    def of_arcs(self, networks: Lattices, scores: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Calibrated probabilities of the words of networks; no more than one of those that rival can be right."""
+        words = networks.word > 0
+        found = np.zeros(len(words))
+        found[words] = self.of("arcs", scores)
+        return capped(networks, found)[words]
 
     def to_dict(self) -> dict[str, Any]:
         """For model.json."""
@@ -124,7 +132,7 @@ def calibrated_judge(scorer: WordScorer, networks: Lattices) -> dict[str, Judged
     curve = scorer.calibration
     if curve is None:
         return found | {"confidence": Judged(confidence)}
-    posterior = found["posterior"].confidence
+    posterior, trust = found["posterior"].confidence, scorer.trust(networks)
     return found | {
         "calibrated_posterior": Judged(
             posterior,
@@ -133,7 +141,9 @@ def calibrated_judge(scorer: WordScorer, networks: Lattices) -> dict[str, Judged
         ),
         "confidence": Judged(confidence),
         "calibrated": Judged(
-            confidence, lambda scores: curve.of("arcs", scores), lambda scores: curve.of("words", scores)
+            confidence,
+            lambda scores: trust * curve.of_arcs(networks, scores),
+            lambda scores: trust * curve.of("words", scores),
         ),
     }
 

@@ -29,6 +29,37 @@ def word_confidence(lattices: Lattices, confidence: NDArray[np.floating], paths:
     return np.minimum(shown, 1.0)
 
 
+def capped(lattices: Lattices, confidence: NDArray[np.floating]) -> Reals:
+    """Confidences of arcs, those of words made smaller where all that cross an instant would sum to more than 1.
+
+    What is calibrated arc by arc no longer knows of its rivals. Every arc is divided by the largest sum that it is
+    part of, so that no sum is left above 1.
+    """
+    found = np.array(confidence, np.float64)
+    _cap(lattices.node_offsets, lattices.arc_offsets, lattices.source, lattices.target, lattices.word, found)
+    return found
+
+
+@compiled
+def _cap(
+    node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, word: Ints, confidence: Reals
+) -> None:
+    for u in range(len(node_offsets) - 1):
+        total = np.zeros(node_offsets[u + 1] - node_offsets[u])  # of words between each node and the next
+        for arc in range(arc_offsets[u], arc_offsets[u + 1]):
+            if word[arc] > 0:
+                total[source[arc]] += confidence[arc]
+                total[target[arc]] -= confidence[arc]
+        for node in range(1, len(total)):
+            total[node] += total[node - 1]
+        for arc in range(arc_offsets[u], arc_offsets[u + 1]):
+            most = 1.0
+            for node in range(source[arc], target[arc]):
+                most = max(most, total[node])
+            if word[arc] > 0:
+                confidence[arc] /= most
+
+
 @inner
 def _same_words(word: Ints, start: Times, end: Times, arc: int, first: int, last: int, found: Offsets) -> int:
     """Which arcs from `first` on say the word of `arc` while it is said; `start` never falls."""

@@ -3,8 +3,8 @@
 - `one_best`: what the recognizer itself would print;
 - `best_confidence`: the path that word confidences speak for. `mean`, the paper's rule: the largest mean confidence
   of the words, over paths with at least one word; silence neither counts nor contributes. `mean-silence`: a silence
-  arc counts max(1, seconds / 0.3) times with its posterior as confidence. `gain`: the largest sum of confidence minus
-  a threshold, where saying nothing is worth 0.
+  arc counts max(1, seconds / 0.3) times, with the confidence given for it (its posterior, or its share of all paths).
+  `gain`: the largest sum of confidence minus a threshold, where saying nothing is worth 0.
 
 Ties go to the path with the larger product of posteriors, then to the earlier arc.
 """
@@ -93,7 +93,7 @@ def best_confidence(
     if not np.isfinite(confidence).all():
         raise OptionError("a confidence is not a finite number")
     silent = lattices.word == 0
-    value = np.where(silent, lattices.posterior, confidence).astype(np.float64)
+    value = np.asarray(confidence, np.float64)
     if criterion == "mean-silence":
         owner = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
         length = lattices.time[owner + lattices.target] - lattices.time[owner + lattices.source]

@@ -197,6 +197,18 @@ def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
     return values
 
 
+def normalised(arcs: Arcs, statistics: Statistics, *, lenient: bool = False) -> Floats:
+    """[arcs, columns] as a model sees them; where it is lenient, 0 (the mean) for columns that are not given."""
+    columns = statistics.columns
+    if not lenient:
+        return statistics.normalise(matrix(arcs, columns), arcs.silence)
+    made = np.zeros((len(arcs.silence), len(columns)), np.float32)
+    places = [place for place, column in enumerate(columns) if _is_given(arcs.networks, column)]
+    kept = Statistics(tuple(columns[place] for place in places), statistics.mean[places], statistics.spread[places])
+    made[:, places] = kept.normalise(matrix(arcs, kept.columns), arcs.silence)
+    return made
+
+
 @dataclass(frozen=True, eq=False)
 class Statistics:
     """Mean and spread of every column over the training data, those about words over words only."""

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from .adapt import ENOUGH, adapt
 from .decode import CRITERIA, Paths, best_confidence
 from .errors import InputError, OptionError
+from .familiar import familiarity_of
 from .hwcn import TOLERANCE, Network, build
 from .lattice import Floats, Lattice, Lattices, Scales
 from .model.arrays import speaker_number
@@ -56,8 +58,10 @@ class WordScorer:
     """A model that takes lattices or networks and gives transcripts. May be used from several threads at once."""
 
     def __init__(self, model: Model, *, allow_mismatch: bool = False, threads: int | None = None) -> None:
-        self.model, self._allow_mismatch = model, allow_mismatch
-        self._scorer = Scorer(model.config, model.weights, model.table, model.statistics, threads=threads)
+        self.model, self._allow_mismatch, self._threads = model, allow_mismatch, threads
+        self._scorer = Scorer(
+            model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic
+        )
         try:
             self.tolerance = float(model.about.get("tolerance", TOLERANCE))
             if not 0 <= self.tolerance < np.inf:
@@ -65,6 +69,7 @@ class WordScorer:
             self.scales = Scales(**model.about["scales"]) if model.about.get("scales") else None
             self.choice = Choice(**model.about.get("choice", {}))
             self.calibration = _calibration(model)
+            self._familiar = familiarity_of(model)
         except (TypeError, ValueError, OverflowError, OptionError) as error:
             raise InputError(f"the model does not say how its networks are built: {error}") from None
 
@@ -86,9 +91,12 @@ class WordScorer:
         """The transcript of a lattice, or the transcripts of a batch."""
         if isinstance(lattice, Lattices):
             networks = self.networks(lattice)
+            if self.wants_adapting and len(networks) >= ENOUGH:
+                return self.adapted([networks])(networks, alternatives=alternatives)
             confidence = self.confidence(networks)
             paths, curve = self.choice.paths(networks, confidence), self.calibration
-            show = (lambda scores: curve.of("words", scores)) if curve else None
+            trust = self.trust(networks)
+            show = (lambda scores: trust * curve.of("words", scores)) if curve else None
             return transcripts(networks, confidence, paths, alternatives=alternatives, show=show)
         if not isinstance(lattice, (Lattice, Network)):
             raise TypeError(
@@ -96,6 +104,21 @@ class WordScorer:
             )
         single = lattice.lattice if isinstance(lattice, Network) else lattice
         return self(single.batch(), alternatives=alternatives)[0]
+
+    def trust(self, networks: Lattices) -> float:
+        """1, or what calibrated confidences are lowered by where a batch is unlike all that the model knows."""
+        return 1.0 if self._familiar is None else self._familiar.trust(self.model, networks)
+
+    @property
+    def wants_adapting(self) -> bool:
+        """Whether it is a generic model that no recognizer's statistics were given to yet."""
+        return self.model.is_generic and "adapted" not in self.model.about
+
+    def adapted(self, batches: Iterable[Lattices]) -> WordScorer:
+        """The same, for the recognizer of these lattices or networks (see `adapt`)."""
+        found = WordScorer(adapt(self.model, batches), allow_mismatch=self._allow_mismatch, threads=self._threads)
+        found.choice = self.choice
+        return found
 
     def networks(self, lattices: Lattices) -> Lattices:
         """The networks of lattices, built as those that the model was trained on; networks stay as they are."""
@@ -157,7 +180,10 @@ def _said(scales: Scales) -> str:
 
 
 def load(model: str | Path, *, allow_mismatch: bool = False, threads: int | None = None) -> WordScorer:
-    """A model folder, ready to score. `allow_mismatch` also scores what it was not trained for."""
+    """A model folder or a shipped model (`models`), ready to score.
+
+    `allow_mismatch` also scores what it was not trained for.
+    """
     return WordScorer(
         load_model(Path(model), allow_mismatch=allow_mismatch), allow_mismatch=allow_mismatch, threads=threads
     )

@@ -8,9 +8,7 @@ trains a model for every file and seed, several at a time on one GPU. `wordtrust
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
-import time
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -32,10 +30,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", help="Several seeds, joined by commas.")
     parser.add_argument("--side-by-side", type=int, default=1, help="How many trainings run at once.")
     parser.add_argument("--overwrite", action="store_true", help="Replace a model that is there already.")
+    parser.add_argument("--together", action="store_true", help="One training on all files; a model for each.")
+    parser.add_argument("--teachers", nargs="+", type=Path, default=[], metavar="FOLDER",
+                        help="With --together: learn from these, each without a fold of speakers.")  # fmt: skip
+    parser.add_argument("--study", type=int, metavar="TEACHERS",
+                        help="All models of a study: so many teachers for each fold, then students.")  # fmt: skip
     parser.add_argument("--search", action="store_true", help="Try the paper's grid and keep the best dev EER.")
     add_options(parser)
     given = parser.parse_args(arguments)
     try:
+        if given.study is not None:
+            _study(given)
+            return 0
+        if given.together:
+            _together(given)
+            return 0
         if len(given.packs) > 1 or given.seeds:
             return _many(given, sys.argv[1:] if arguments is None else arguments)
         _one(given)
@@ -77,6 +86,41 @@ def _one(given: argparse.Namespace) -> None:
         work(data, options_of(given), given.out, here, tell=tell)
 
 
+def _together(given: argparse.Namespace) -> None:
+    from .machine import machine
+    from .pack import read_pack
+    from .teach import taught_by, teachers_of
+    from .together import train_together
+
+    if given.out.exists() and any(given.out.glob("*/model.json")) and not given.overwrite:
+        raise OptionError(f"{given.out}: there are models already; name another folder, or use --overwrite")
+    parts = {pack.stem: read_pack(pack) for pack in given.packs}
+    with machine(given.device, given.threads) as here:
+        if given.teachers:
+            parts = {name: taught_by(part, teachers_of(name, given.teachers), here) for name, part in parts.items()}
+        tell = partial(_say, given.out) if here.is_first else _keep_quiet
+        train_together(parts, options_of(given), given.out, here, tell=tell)
+
+
+def _study(given: argparse.Namespace) -> None:
+    from dataclasses import replace
+
+    from .plan import Plan, train_everything
+
+    packs = {pack.stem: pack for pack in given.packs}
+    if len(packs) < len(given.packs):
+        raise OptionError("two packed files have the same name; models take their names from them")
+    options = replace(options_of(given), folds=0)
+    plan = Plan(
+        packs, given.out, given.folds or 4, given.study, options, given.device, given.threads, given.side_by_side
+    )
+    train_everything(plan, _tell)
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 def _keep_quiet(line: dict[str, Any]) -> None:
     """Only one of several processes talks."""
 
@@ -89,6 +133,8 @@ def _say(out: Path, line: dict[str, Any]) -> None:
 
 def _many(given: argparse.Namespace, arguments: list[str]) -> int:
     """Every file with every seed, each in a process of its own: one GPU serves them all."""
+    from .plan import side_by_side
+
     seeds = _seeds(given.seeds or str(given.seed))
     rest = _without(arguments, set(given.packs), ("--out", "--seeds", "--seed", "--side-by-side"))
     jobs = [(pack, seed) for pack in given.packs for seed in seeds]
@@ -96,19 +142,11 @@ def _many(given: argparse.Namespace, arguments: list[str]) -> int:
         raise OptionError("two packed files have the same name; models take their names from them")
     if given.side_by_side < 1:
         raise OptionError(f"at least one training runs at a time, not {given.side_by_side} (--side-by-side)")
-    running: list[subprocess.Popen[bytes]] = []
-    failed = False
-    while jobs or running:
-        while jobs and len(running) < given.side_by_side:
-            pack, seed = jobs.pop(0)
-            out = given.out / (f"{pack.stem}-{seed}" if len(seeds) > 1 else pack.stem)
-            command = [sys.executable, "-m", __package__, str(pack), "--out", str(out), "--seed", str(seed), *rest]
-            running.append(subprocess.Popen(command))  # noqa: S603  # ourselves
-        time.sleep(0.1)
-        ended = [each for each in running if each.poll() is not None]
-        running = [each for each in running if each not in ended]
-        failed = failed or any(each.returncode for each in ended)  # below 0 where one was killed
-    return int(failed)
+    commands = {}
+    for pack, seed in jobs:
+        out = given.out / (f"{pack.stem}-{seed}" if len(seeds) > 1 else pack.stem)
+        commands[out] = [sys.executable, "-m", __package__, str(pack), "--out", str(out), "--seed", str(seed), *rest]
+    return int(any(code for _, code in side_by_side(commands, given.side_by_side)))
 
 
 def _seeds(text: str) -> list[int]:

@@ -20,7 +20,7 @@ def speaker_number(name: str) -> int:
     return crc32(name.encode("utf-8", "replace"))
 
 
-_OF_ARCS = "source target features posterior label word"
+_OF_ARCS = "source target features posterior label path word"
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,10 @@ class Dataset:
     features: NDArray[np.float16]  # [arcs, columns] normalised
     posterior: NDArray[np.float32]  # [arcs]
     label: NDArray[np.int8]  # [arcs] 1 right, 0 wrong, -1 does not count
+    path: NDArray[np.int8]  # [arcs] 1 on the path with the fewest errors
     word: NDArray[np.int32]  # [arcs] row of the word table, -1 for silence
     speaker: NDArray[np.uint32]  # [utterances] a number that follows from the speaker's name (see `speaker_number`)
+    taught: NDArray[np.float16] | None = None  # [arcs, 2] what other models think: share of all paths, confidence
 
     def __len__(self) -> int:
         return len(self.arc_offsets) - 1
@@ -66,13 +68,34 @@ class Dataset:
             raise ValueError("a feature is not finite, or a posterior no probability")
         if not ((self.label >= -1) & (self.label <= 1)).all():
             raise ValueError("a label is not 1, 0 or -1")
+        self._check_paths(source, target)
+        self._check_taught()
         if not ((self.word >= -1) & (self.word < words)).all():
             raise ValueError("a word is not in the table")
+
+    def _check_paths(self, source: NDArray[np.integer], target: NDArray[np.integer]) -> None:
+        """What goes into a node on a path leaves it again, but at the start and the end of each utterance."""
+        if not ((self.path == 0) | (self.path == 1)).all():
+            raise ValueError("a path is not made of 1 and 0")
+        nodes = int(self.node_offsets[-1])
+        flow = np.bincount(source, self.path, nodes) - np.bincount(target, self.path, nodes)
+        flow[self.node_offsets[:-1]] -= 1
+        flow[self.node_offsets[1:] - 1] += 1
+        if flow.any():
+            raise ValueError("a path does not lead from start to end")
+
+    def _check_taught(self) -> None:
+        if self.taught is None:
+            return
+        if self.taught.shape != (len(self.source), 2) or not ((self.taught >= 0) & (self.taught <= 1)).all():
+            raise ValueError("what other models think is no share and no confidence")
 
     def checksum(self, start: int = 0) -> int:
         """A number that follows from everything in it."""
         for each in fields(self):
-            start = crc32(np.ascontiguousarray(getattr(self, each.name)).view(np.uint8).data, start)
+            values = getattr(self, each.name)
+            if values is not None:
+                start = crc32(np.ascontiguousarray(values).view(np.uint8).data, start)
         return start
 
     @cached_property

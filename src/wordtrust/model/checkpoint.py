@@ -32,6 +32,7 @@ def save(path: Path, trainer: Trainer) -> None:
     """Write the state of training after an epoch."""
     arrays: dict[str, NDArray[Any]] = {f"best.{name}": weight for name, weight in trainer.best.items()}
     arrays |= {f"weight.{name}": weight for name, weight in weights_of(trainer.network).items()}
+    arrays |= {f"average.{name}": weight.cpu().numpy() for name, weight in trainer.average.items()}
     for name, weight in trainer.network.named_parameters():
         for moment in _MOMENTS:
             arrays[f"{moment}.{name}"] = trainer.adam.state[weight][moment].cpu().numpy()
@@ -53,6 +54,7 @@ def load(path: Path, trainer: Trainer) -> None:
         trainer.network.load_state_dict({name: _tensor(arrays, "weight", name) for name in trainer.best})
         trainer.best = {name: arrays[f"best.{name}"] for name in trainer.best}
         for name, weight in trainer.network.named_parameters():
+            trainer.average[name] = _tensor(arrays, "average", name).to(weight.device)
             moments = {moment: _tensor(arrays, moment, name) for moment in _MOMENTS}
             trainer.adam.state[weight] = {
                 moment: value if moment == "step" else value.to(weight.device) for moment, value in moments.items()

@@ -11,7 +11,10 @@ from ..errors import OptionError
 CELLS = ("lstm", "gru")
 MERGES = ("mean", "max", "posterior", "attention")
 EMBEDDINGS = ("hashed", "table", "none")
+HEADS = {"independent": 1, "normalised": 2}  # numbers that a model gives for an arc
 GATES = {"lstm": 4, "gru": 3}
+IDENTITY = "recognizer:"  # begins the names of columns that say whose network it is (see `together`)
+GENERIC = "generic"  # the name of a model for recognizers that nobody has seen
 ATTENTION_SIZE = 16
 LARGEST = 100_000
 
@@ -28,10 +31,11 @@ class Config:
     dimension: int = 25  # of the embedding
     buckets: int = 8192  # of hashed n-grams
     columns: tuple[str, ...] = ()  # features, in order
-    skip: bool = True  # the posterior's logit goes straight to the output as well
+    skip: bool = True  # the posterior goes straight to the output as well
+    head: str = "independent"  # a sigmoid for each arc, or shares of all paths (see `normalise`)
 
     def __post_init__(self) -> None:
-        for name, known in (("cell", CELLS), ("merge", MERGES), ("embedding", EMBEDDINGS)):
+        for name, known in (("cell", CELLS), ("merge", MERGES), ("embedding", EMBEDDINGS), ("head", tuple(HEADS))):
             if getattr(self, name) not in known:
                 raise OptionError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
         for name in ("state", "hidden", "dimension", "buckets"):
@@ -42,6 +46,11 @@ class Config:
     def gates(self) -> int:
         """How many numbers a cell takes for each of its gates together."""
         return GATES[self.cell] * self.state
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a model gives for an arc."""
+        return HEADS[self.head]
 
     @property
     def inputs(self) -> int:
@@ -56,6 +65,7 @@ class Config:
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
         """From JSON; anything that does not fit is an `OptionError`."""
         known = {each.name for each in fields(cls)}
+        found = {"head": "independent", **found}  # models made before there was another
         if set(found) != known or not isinstance(found["columns"], list):
             raise OptionError(
                 f"a model has {', '.join(sorted(known))}; found {', '.join(sorted(map(str, found)))[:300]}"
@@ -78,5 +88,5 @@ def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
             shapes[way + "attention.spread.weight"] = (ATTENTION_SIZE, 3)
             shapes[way + "attention.score.weight"] = (1, ATTENTION_SIZE)
     shapes["hidden.weight"], shapes["hidden.bias"] = (config.hidden, 2 * config.state), (config.hidden,)
-    shapes["output.weight"], shapes["output.bias"] = (1, config.hidden), (1,)
-    return shapes | ({"skip": (1,)} if config.skip else {})
+    shapes["output.weight"], shapes["output.bias"] = (config.outputs, config.hidden), (config.outputs,)
+    return shapes | ({"skip": (config.outputs,)} if config.skip else {})

@@ -9,25 +9,27 @@ from numpy.typing import NDArray
 from ..word_table import WordTable, hashed
 from .arrays import Dataset
 from .config import Config
-from .levels import plan, skip_logit
+from .levels import Numbers, Plan, local_log_posterior, plan, skip_logit
 from .network import Batch
 from .recurrence import Way
 
 
-def make_batch(data: Dataset, utterances: NDArray[np.int64], words: Words, merge: str, device: torch.device) -> Batch:
-    """Some utterances as a batch on the device."""
-    arcs, owner = _rows(data.arc_offsets, utterances)
+def make_batch(
+    data: Dataset, utterances: NDArray[np.int64], words: Words, merge: str, device: torch.device, taught: float = 0.0
+) -> Batch:
+    """Some utterances as a batch on the device; `taught` is the weight of what other models think."""
+    arcs, source, target, forward = _planned(data, utterances)
     nodes, _ = _rows(data.node_offsets, utterances)
-    sizes = np.diff(data.node_offsets)[utterances]
-    first = (np.cumsum(sizes) - sizes)[owner]
-    source, target = data.source[arcs] + first, data.target[arcs] + first
-    forward = plan(source, target, data.level[nodes].astype(np.int64))
     order, identity = forward.arc, np.arange(len(arcs))
     backward = plan(target[order], source[order], data.level_back[nodes].astype(np.int64))
     arcs = arcs[order]
     place = np.empty_like(identity)
     place[backward.arc] = identity
     posterior, label = data.posterior[arcs], data.label[arcs]
+    targets = np.stack([data.path[arcs], label == 1], axis=1).astype(np.float32)
+    if data.taught is not None:
+        targets = (1 - taught) * targets + taught * data.taught[arcs]
+    local = local_log_posterior(source[order], posterior)
     known, word = np.unique(data.word[arcs], return_inverse=True)
     buckets, bucket_offsets, vectors = words.of(known)
 
@@ -37,7 +39,9 @@ def make_batch(data: Dataset, utterances: NDArray[np.int64], words: Words, merge
     return Batch(
         features=put(data.features[arcs]).float(),
         logit=put(skip_logit(posterior)),
-        label=put((label == 1).astype(np.float32)),
+        label=put(targets[:, 1]),
+        local=put(local),
+        path=put(targets[:, 0]),
         counts=put((label >= 0).astype(np.float32)),
         word=put(word),
         buckets=put(buckets),
@@ -48,6 +52,23 @@ def make_batch(data: Dataset, utterances: NDArray[np.int64], words: Words, merge
         backward_place=put(place),
         arcs=int(np.count_nonzero(label >= 0)),
     )
+
+
+def rows_of(data: Dataset, utterances: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The arcs of a batch of these utterances, in its order."""
+    arcs, _, _, forward = _planned(data, utterances)
+    found: NDArray[np.int64] = arcs[forward.arc]
+    return found
+
+
+def _planned(data: Dataset, utterances: NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers, Plan]:
+    """The arcs of these utterances, the nodes that they join, and the order of the forward direction."""
+    arcs, owner = _rows(data.arc_offsets, utterances)
+    nodes, _ = _rows(data.node_offsets, utterances)
+    sizes = np.diff(data.node_offsets)[utterances]
+    first = (np.cumsum(sizes) - sizes)[owner]
+    source, target = data.source[arcs] + first, data.target[arcs] + first
+    return arcs, source, target, plan(source, target, data.level[nodes].astype(np.int64))
 
 
 def _rows(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

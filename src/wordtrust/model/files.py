@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__, features
+from .. import __version__, features, shipped
 from ..errors import InputError, OptionError
 from ..features import Statistics
 from ..word_table import WordTable
@@ -29,6 +29,8 @@ from .tensors import read_tensors, statistics_arrays, statistics_from, table_arr
 KIND = "wordtrust model"
 VERSION = 1
 WEIGHTS, ABOUT, LOG = "model.safetensors", "model.json", "train.jsonl"
+WORDS = "words.safetensors"  # beside model folders that share words and vectors
+SHARED_ARRAYS = ("words.text", "words.vectors")
 _DAMAGED = "The model is damaged or from another version: get it again, or train it again"
 _LARGEST_JSON = 1 << 24
 LARGEST_WEIGHT = 1e6  # products stay numbers; trained weights are a few units at most
@@ -50,14 +52,30 @@ class Model:
         found = self.about.get("recognizer")
         return str(found) if found else None
 
+    @property
+    def is_generic(self) -> bool:
+        """Whether it is for recognizers it was not trained on: it may lack columns, and wants to be adapted."""
+        return self.about.get("generic") is True
 
-def save_model(model: Model, folder: Path, log: list[dict[str, Any]] | None = None) -> None:
-    """Write the folder, whole or not at all; it replaces a model that was there, and nothing else."""
+
+def save_model(
+    model: Model,
+    folder: Path,
+    log: list[dict[str, Any]] | None = None,
+    *,
+    small: bool = False,
+    shared_words: str | None = None,
+) -> None:
+    """Write the folder, whole or not at all; it replaces a model that was there, and nothing else.
+
+    `small`: weights in half precision. `shared_words`: words and vectors are in a file beside the folder (see
+    `WORDS`) that has this checksum.
+    """
     refuse_to_overwrite(folder)
     draft = folder.resolve().with_name(f".{folder.resolve().name}.{secrets.token_hex(4)}.part")
     try:
         draft.mkdir(parents=True)
-        _write(model, draft, log or [])
+        _write(model, draft, log or [], small, shared_words)
         _replace(draft, folder.resolve())
     except OSError as error:
         raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
@@ -76,28 +94,44 @@ def refuse_to_overwrite(folder: Path, *, overwrite: bool = True) -> None:
         raise OptionError(f"{folder}: exists and is no model; name another folder")
 
 
-def _write(model: Model, folder: Path, log: list[dict[str, Any]]) -> None:
-    arrays = {f"weight.{name}": weight for name, weight in model.weights.items()}
-    write_tensors(folder / WEIGHTS, arrays | table_arrays(model.table) | statistics_arrays(model.statistics), {})
+def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, shared_words: str | None) -> None:
+    arrays: dict[str, NDArray[Any]] = {f"weight.{name}": weight for name, weight in model.weights.items()}
+    arrays |= table_arrays(model.table)
+    if small:
+        arrays = {name: in_half(values) for name, values in arrays.items()}
+    if shared_words:
+        arrays = {name: values for name, values in arrays.items() if name not in SHARED_ARRAYS}
+    write_tensors(folder / WEIGHTS, arrays | statistics_arrays(model.statistics), {})
     found = {
         "kind": KIND,
         "version": VERSION,
         "wordtrust": __version__,
         "feature_version": features.VERSION,
-        "checksum": _checksum(folder / WEIGHTS),
+        "checksum": checksum(folder / WEIGHTS),
         "config": model.config.to_dict(),
+        **({"shared_words": shared_words} if shared_words else {}),
         **model.about,
     }
-    (folder / ABOUT).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    (folder / LOG).write_text("".join(json.dumps(line) + "\n" for line in log), "utf-8")
+    text = json.dumps(found, indent=None if small else 1, ensure_ascii=False)
+    (folder / ABOUT).write_text(text + "\n", "utf-8")
+    if not small:
+        (folder / LOG).write_text("".join(json.dumps(line) + "\n" for line in log), "utf-8")
 
 
-def update_about(folder: Path, about: Mapping[str, Any]) -> None:
+def in_half(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in half precision, where they fit."""
+    if values.dtype.kind != "f" or np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
+        return values
+    return values.astype(np.float16)
+
+
+def update_about(folder: Path, about: Mapping[str, Any], *, small: bool = False) -> None:
     """Write what is known about a model anew, the weights as they are."""
     found = _read_about(folder / ABOUT)
     draft = folder / f".{ABOUT}.{secrets.token_hex(4)}.part"
     try:
-        draft.write_text(json.dumps({**found, **about}, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        text = json.dumps({**found, **about}, indent=None if small else 1, ensure_ascii=False)
+        draft.write_text(text + "\n", "utf-8")
         os.replace(draft, folder / ABOUT)
     except OSError as error:
         raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
@@ -129,10 +163,11 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
 
 
 def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
-    """Read a model folder; anything that does not fit together is an `InputError`.
+    """Read a model folder, or a shipped model by its name; what does not fit together is an `InputError`.
 
     `allow_mismatch` also takes a model whose features were made by another version.
     """
+    folder = shipped.folder_of(folder)
     found = _read_about(folder / ABOUT)
     if found.get("feature_version") != features.VERSION and not allow_mismatch:
         raise InputError(
@@ -143,20 +178,31 @@ def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
         )
     file = folder / WEIGHTS
     arrays, _ = read_tensors(file)
-    if _checksum(file) != found.get("checksum"):
+    if checksum(file) != found.get("checksum"):
         raise InputError("its checksum is not the one in model.json", file=str(file), remedy=_DAMAGED)
+    if "shared_words" in found:
+        arrays |= _shared_words(folder.resolve().parent / WORDS, found["shared_words"])
     try:
         config = Config.from_dict(found["config"])
         features.known(config.columns)
         weights = {name: _weight(arrays, name, shape) for name, shape in weight_shapes(config).items()}
         table = table_from(arrays)
+        if config.embedding != "table":
+            table = replace(table, vectors=None)
         if config.embedding == "table" and (table.vectors is None or table.vectors.shape[1] != config.dimension):
             raise ValueError("the word vectors do not fit")
-        known = {"kind", "version", "wordtrust", "feature_version", "checksum", "config"}
+        known = {"kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words"}
         about = {name: value for name, value in found.items() if name not in known}
         return Model(config, weights, table, statistics_from(arrays, config.columns), about)
     except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
+
+
+def _shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:
+    arrays, _ = read_tensors(file)
+    if checksum(file) != expected or not set(arrays) <= set(SHARED_ARRAYS):
+        raise InputError("these are not the words that the model was made with", file=str(file), remedy=_DAMAGED)
+    return arrays
 
 
 def _read_about(file: Path) -> dict[str, Any]:
@@ -165,7 +211,7 @@ def _read_about(file: Path) -> dict[str, Any]:
             raise InputError("too large to be about a model", file=str(file), remedy=_DAMAGED)
         found = json.loads(file.read_text("utf-8"))
     except OSError as error:
-        remedy = "A model is a folder that `wordtrust train` made"
+        remedy = f"A model is a folder that `wordtrust train` made{_shipped_names()}"
         if (file.parent / "store.json").is_file():
             raise InputError("a store, not a model", file=str(file.parent), remedy="The MODEL comes first") from None
         raise InputError(f"no model: {error.strerror}", file=str(file.parent), remedy=remedy) from None
@@ -182,6 +228,11 @@ def _read_about(file: Path) -> dict[str, Any]:
     return found
 
 
+def _shipped_names() -> str:
+    names = shipped.names()
+    return f", or the name of one that comes with wordtrust: {', '.join(names)}" if names else ""
+
+
 def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     weight = typed(arrays, f"weight.{name}", np.float32)
     if weight.shape != shape:
@@ -191,7 +242,8 @@ def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...
     return weight
 
 
-def _checksum(file: Path) -> str:
+def checksum(file: Path) -> str:
+    """Of all that is in a file."""
     with file.open("rb") as opened:
         digest = sha256()
         while block := opened.read(1 << 20):

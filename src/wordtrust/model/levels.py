@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float32]
+LEAST_SHARE = 1e-6  # of a node: what is less likely still stays possible
 
 
 class Plan(NamedTuple):
@@ -90,6 +91,16 @@ def skip_logit(posterior: Floats) -> Floats:
     """The posterior as it goes straight to the output: on the real line, and finite."""
     clipped = np.clip(posterior.astype(np.float64), 1e-7, 1 - 1e-7)
     return np.asarray(np.log(clipped) - np.log1p(-clipped), np.float32)
+
+
+def local_log_posterior(left: Numbers, posterior: Floats) -> Floats:
+    """[arcs] the log of the share that each arc has of all that leaves its node, the number `left`.
+
+    With these as scores of arcs, the shares of all paths are the posteriors again.
+    """
+    values = posterior.astype(np.float64)
+    whole = np.bincount(left, values)[left]
+    return np.asarray(np.log(np.clip(values / np.maximum(whole, 1e-30), LEAST_SHARE, 1.0)), np.float32)
 
 
 def in_batches(depth: NDArray[np.integer], arc_offsets: Numbers, arcs: int) -> list[Numbers]:

@@ -1,4 +1,5 @@
-"""The bidirectional lattice RNN in torch (DESIGN, section 5): one logit for every arc of a batch of networks.
+"""The bidirectional lattice RNN in torch (DESIGN, section 5): one logit for every arc of a batch of networks,
+or two numbers that make shares of all paths (see `heads`).
 
 Names of weights are those of the model file, which the scorer without torch reads as well.
 """
@@ -22,7 +23,9 @@ class Batch:
 
     features: Tensor  # [arcs, columns] normalised
     logit: Tensor  # [arcs] of the posterior
-    label: Tensor  # [arcs] 1 right, 0 wrong
+    local: Tensor  # [arcs] log of the share that each has of the posterior of its node
+    label: Tensor  # [arcs] 1 right, 0 wrong, or between where other models teach
+    path: Tensor  # [arcs] 1 on the path with the fewest errors; likewise
     counts: Tensor  # [arcs] 1 where an arc carries loss
     word: Tensor  # [arcs] which of the batch's words
     buckets: Tensor  # n-grams of the batch's words, one after the other
@@ -75,7 +78,7 @@ class AttentionWeights(nn.Module):
 
 
 class LatticeRNN(nn.Module):
-    """From a batch to the logits of its arcs."""
+    """From a batch to what its head makes confidences of."""
 
     def __init__(self, config: Config, drop: float = 0.0, word_drop: float = 0.0) -> None:
         super().__init__()
@@ -87,20 +90,26 @@ class LatticeRNN(nn.Module):
         self.forwards = Direction(config)
         self.backwards = Direction(config)
         self.hidden = nn.Linear(2 * config.state, config.hidden)
-        self.output = nn.Linear(config.hidden, 1)
-        self.skip = nn.Parameter(torch.ones(1)) if config.skip else None
+        self.output = nn.Linear(config.hidden, config.outputs)
+        self.skip = nn.Parameter(torch.ones(config.outputs)) if config.skip else None
         nn.init.zeros_(self.output.weight)  # so that training begins with the posterior where it can
 
     def forward(self, batch: Batch) -> Tensor:
-        """[arcs] logits."""
+        """[arcs, outputs]"""
         x = self._dropped(self._inputs(batch))
         ahead = self.forwards(x, batch.forward)
         turned, place = batch.backward.arc, batch.backward_place
         behind = self.backwards(Permutation.apply(x, turned, place), batch.backward)  # type: ignore[no-untyped-call]
         behind = cast(Tensor, Permutation.apply(behind, place, turned))  # type: ignore[no-untyped-call]
         hidden = torch.relu(self.hidden(self._dropped(torch.cat([ahead, behind], 1))))
-        logits = self.output(hidden)[:, 0]
-        return cast(Tensor, logits if self.skip is None else logits + self.skip * batch.logit)
+        found = cast(Tensor, self.output(hidden))
+        return found if self.skip is None else found + self.skip * self._straight(batch)
+
+    def _straight(self, batch: Batch) -> Tensor:
+        """[arcs, outputs] what the recognizer thinks."""
+        if self.config.head == "independent":
+            return batch.logit[:, None]
+        return torch.stack([batch.local, batch.logit], 1)
 
     def _inputs(self, batch: Batch) -> Tensor:
         if self.config.embedding == "none":

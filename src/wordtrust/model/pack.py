@@ -14,11 +14,11 @@ from .arrays import Dataset, TrainingData
 from .tensors import read_tensors, statistics_arrays, statistics_from, table_arrays, table_from, typed, write_tensors
 
 KIND = "wordtrust training data"
-VERSION = 1
+VERSION = 2
 _DTYPES: dict[str, type[np.generic]] = {
     "node_offsets": np.int64, "arc_offsets": np.int64, "source": np.int32, "target": np.int32, "level": np.int32,
-    "level_back": np.int32, "features": np.float16, "posterior": np.float32, "label": np.int8, "word": np.int32,
-    "speaker": np.uint32,
+    "level_back": np.int32, "features": np.float16, "posterior": np.float32, "label": np.int8, "path": np.int8,
+    "word": np.int32, "speaker": np.uint32, "taught": np.float16,
 }  # fmt: skip
 _SMALL = {"source", "target", "level", "level_back"}  # two bytes do, unless an utterance is huge
 
@@ -29,6 +29,8 @@ def write_pack(path: Path, data: TrainingData) -> None:
     for part, dataset in (("train", data.train), ("dev", data.dev)):
         for each in fields(Dataset):
             array = getattr(dataset, each.name)
+            if array is None:
+                continue
             if each.name in _SMALL and array.max(initial=0) < 1 << 16:
                 array = array.astype(np.uint16)
             arrays[f"{part}.{each.name}"] = array
@@ -56,7 +58,8 @@ def read_pack(path: Path) -> TrainingData:
 
 
 def _dataset(arrays: dict[str, Any], part: str, columns: int, words: int) -> Dataset:
-    made: dict[str, Any] = {name: typed(arrays, f"{part}.{name}", kind) for name, kind in _DTYPES.items()}
+    made: dict[str, Any] = {name: typed(arrays, f"{part}.{name}", kind) for name, kind in _DTYPES.items()
+                            if name != "taught" or f"{part}.taught" in arrays}  # fmt: skip
     dataset = Dataset(**made)
     dataset.check(columns, words)
     return dataset

@@ -68,6 +68,7 @@ class _Part:
     raw: Floats
     silence: Any
     label: Any
+    path: Any
     word: Ints
 
     @classmethod
@@ -86,27 +87,28 @@ class _Part:
             mass -= own_mass(networks)
         phones = table.phones_of(words.words, rows)[words.index].astype(np.float64)
         arcs = Arcs(networks, phones, mass)
-        label = _labels(networks, options)
-        return cls(networks, features.matrix(arcs, columns), arcs.silence, label, rows[words.index])
+        label, path = _labels(networks, options)
+        return cls(networks, features.matrix(arcs, columns), arcs.silence, label, path, rows[words.index])
 
 
-def _labels(networks: Lattices, options: PrepareOptions) -> Any:
+def _labels(networks: Lattices, options: PrepareOptions) -> tuple[Any, Any]:
+    """Which words are right, and which arcs are on the path with the fewest errors."""
     name = LABELS.get(options.labels)
     if name is None:
         raise OptionError(f"labels are one of {', '.join(LABELS)}, not {options.labels!r}")
-    if name not in networks.extra or (options.silence_loss and REFERENCE not in networks.notes):
+    if name not in networks.extra or REFERENCE not in networks.notes:
         raise InputError(
             "these networks have no labels, or no references",
             file=networks.origin.file,
             remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
         )
-    label = networks.extra[name].astype(np.int8)
+    label, path = networks.extra[name].astype(np.int8), _best_path(networks)
     if options.silence_loss:
-        label = np.where(networks.word == 0, _said_nothing(networks), label).astype(np.int8)
-    return label
+        label = np.where(networks.word == 0, path, label).astype(np.int8)
+    return label, path
 
 
-def _said_nothing(networks: Lattices) -> Any:
+def _best_path(networks: Lattices) -> Any:
     """1 for arcs on the path with the fewest errors."""
     spoken = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
     paths = oracle_paths(networks, spoken)
@@ -133,6 +135,7 @@ def _joined(parts: list[_Part], statistics: Statistics) -> Dataset:
         features=join(statistics.normalise(part.raw, part.silence).astype(np.float16) for part in parts),
         posterior=join(part.networks.posterior for part in parts),
         label=join(part.label for part in parts),
+        path=join(part.path for part in parts),
         word=join(part.word for part in parts),
         speaker=np.array([speaker_number(name) for part in parts for name in _speakers(part.networks)], np.uint32),
     )

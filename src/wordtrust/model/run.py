@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -63,12 +64,13 @@ def search(
     *,
     tell: Tell,
     step: Step = lambda *_: None,
+    grid: Mapping[str, Sequence[Any]] = GRID,
 ) -> Model:
     """Try the grid of the paper and keep the model with the best EER on dev; a killed search goes on."""
     refuse_to_overwrite(out)
     trials, found = draft_of(out) / "trials", []
-    for number, values in enumerate(product(*GRID.values())):
-        chosen: dict[str, Any] = dict(zip(GRID, values, strict=True))
+    for number, values in enumerate(product(*grid.values())):
+        chosen: dict[str, Any] = dict(zip(grid, values, strict=True))
         folder = trials / "-".join(str(value) for value in values)
         if not (folder / ABOUT).is_file():
             train_model(data, replace(options, **chosen), folder, machine, tell=_telling(tell, chosen), step=step)

@@ -20,10 +20,11 @@ from .. import features
 from ..errors import InputError
 from ..features import Arcs, Statistics
 from ..lattice import Floats, Ints, Lattices
+from ..posterior import Flat, arc_masses, shares
 from ..word_table import WordTable
 from .blas import one_blas_thread
 from .config import GATES, Config
-from .levels import Numbers, in_batches, merge_weights, skip_logit, spread
+from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit, spread
 from .node_levels import node_levels
 from .scorer_kernels import attend, gru, lstm, number_nodes, order_arcs
 from .scorer_weights import Attention, Direction, checked
@@ -47,28 +48,32 @@ class Scorer:
         statistics: Statistics,
         *,
         threads: int | None = None,
+        lenient: bool = False,  # about columns that networks do not have
     ) -> None:
         if statistics.columns != config.columns:
             raise InputError("the model's statistics are not those of its features", remedy="Train it again")
         found = checked(config, weights)
         ahead, behind = np.split(found["hidden.weight"], 2, axis=1)
-        self.config, self._statistics = config, statistics
+        self.config, self._statistics, self._lenient = config, statistics, lenient
         self._threads = threads or os.cpu_count() or 1
         self._forwards = Direction.of(config, found, "forwards", ahead)
         self._backwards = Direction.of(config, found, "backwards", behind)
-        self._hidden_bias, self._output = found["hidden.bias"], found["output.weight"][0]
-        self._output_bias, self._skip = found["output.bias"][0], found["skip"][0] if config.skip else None
+        self._hidden_bias, self._output = found["hidden.bias"], np.ascontiguousarray(found["output.weight"].T)
+        self._output_bias, self._skip = found["output.bias"], found["skip"] if config.skip else None
         self._words = WordMemory(table, config, found.get("embedding.weight"))
 
     def confidence(self, networks: Lattices) -> Floats:
-        """[arcs] how likely each word is right; of silence its posterior."""
-        logits = np.clip(self.logits(networks).astype(np.float64), -SUREST, SUREST)
-        chance = 1.0 / (1.0 + np.exp(-logits))
+        """[arcs] how likely each word is right; of silence its posterior, or its share of all paths."""
+        found = self.outputs(networks)
         assert networks.posterior is not None
-        return np.where(networks.word == 0, networks.posterior, chance).astype(np.float32)
+        chance = _sigmoid(found[:, -1])
+        if self.config.head == "independent":
+            return np.where(networks.word == 0, networks.posterior, chance).astype(np.float32)
+        share = path_shares(networks, found[:, 0])
+        return np.where(networks.word == 0, share, share * chance).astype(np.float32)
 
-    def logits(self, networks: Lattices) -> Floats:
-        """[arcs] what the confidences are the sigmoids of, for silence too."""
+    def outputs(self, networks: Lattices) -> Floats:
+        """[arcs, outputs] what confidences are made of (see `config.HEADS`): logits, after potentials of paths."""
         if networks.posterior is None:
             raise InputError(
                 "these networks have no posteriors", file=networks.origin.file, remedy="Build them again"
@@ -76,7 +81,7 @@ class Scorer:
         parts = list(_cut(networks.arc_offsets, PART))
         with one_blas_thread():
             if len(parts) == 1:
-                return self._part(networks) if len(networks) else np.zeros(0, np.float32)
+                return self._part(networks) if len(networks) else np.zeros((0, self.config.outputs), np.float32)
             threads = min(self._threads, len(parts))
             pieces = (networks[start:stop] for start, stop in parts)
             if threads <= 1:
@@ -96,8 +101,17 @@ class Scorer:
             for weights, backwards in ((self._forwards, False), (self._backwards, True)):
                 way = _Way.of(part, chunk, levels, backwards)
                 _run(self.config, weights, part, way, hidden)
-        logits: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
-        return logits if self._skip is None else logits + self._skip * skip_logit(part.posterior)
+        found: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
+        return found if self._skip is None else found + self._skip * self._straight(part)
+
+    def _straight(self, part: _Part) -> Floats:
+        """[arcs, outputs] what the recognizer thinks."""
+        logit = skip_logit(part.posterior)[:, None]
+        if self.config.head == "independent":
+            return logit
+        first = np.repeat(part.networks.node_offsets[:-1], np.diff(part.networks.arc_offsets))
+        local = local_log_posterior(first + part.networks.source, part.posterior)
+        return np.concatenate([local[:, None], logit], axis=1)
 
     def _inputs(self, networks: Lattices) -> Floats:
         """[arcs, inputs + 1] features, vectors, and a 1 for the bias."""
@@ -105,11 +119,23 @@ class Scorer:
         arcs = Arcs(networks, *known[rows, :2].T.astype(np.float64))
         columns = len(self.config.columns)
         made = np.empty((len(rows), self.config.inputs + 1), np.float32)
-        raw = features.matrix(arcs, self.config.columns)
-        made[:, :columns] = self._statistics.normalise(raw, arcs.silence)
+        made[:, :columns] = features.normalised(arcs, self._statistics, lenient=self._lenient)
         made[:, columns:-1] = known[:, 2:][rows]
         made[:, -1] = 1.0
         return made
+
+
+def path_shares(networks: Lattices, potential: Floats) -> NDArray[np.float64]:
+    """[arcs] the share of all paths that goes through each arc, paths being as likely as their potentials say."""
+    flat = Flat.of(networks)
+    share, _ = shares(flat, potential.astype(np.float64))
+    arc_masses(flat, share)
+    return share
+
+
+def _sigmoid(logits: Floats) -> NDArray[np.float64]:
+    chance: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(logits.astype(np.float64), -SUREST, SUREST)))
+    return chance
 
 
 def _cut(arc_offsets: NDArray[np.int64], arcs: int) -> Iterator[tuple[int, int]]:

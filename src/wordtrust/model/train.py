@@ -7,8 +7,9 @@ on from its checkpoint sees the same numbers as one that never stopped, and on a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ..errors import InputError, OptionError
 from . import checkpoint
 from .arrays import Dataset, TrainingData, in_fold
-from .config import Config
+from .config import IDENTITY, Config
 from .data import Words, make_batch
+from .files import load_model
+from .heads import confidence_of, loss_of
 from .machine import Machine
 from .measures import measure
 from .network import Batch, LatticeRNN
@@ -62,6 +64,7 @@ def config_of(data: TrainingData, options: TrainOptions) -> Config:
     return Config(
         cell=options.cell, merge=options.merge, state=options.state, hidden=options.hidden, embedding=embedding,
         dimension=dimension, buckets=options.buckets, columns=data.statistics.columns, skip=options.skip,
+        head=options.head,
     )  # fmt: skip
 
 
@@ -74,13 +77,17 @@ class Trainer:
         self.options, self.config, self.machine = options, config_of(data, options), machine
         torch.manual_seed(options.seed)
         self.network = LatticeRNN(self.config, options.drop, options.word_drop).to(machine.device)
+        if options.start:
+            _begin_with(self.network, Path(options.start))
         self.parallel = machine.wrap(self.network)
+        self.average = {name: weight.detach().clone() for name, weight in self.network.named_parameters()}
         self.adam = torch.optim.AdamW(_groups(self.network, options), weight_decay=options.decay)
         self.state = State(rate=options.rate)
         self.best = checkpoint.weights_of(self.network)
         words = Words(data.table, self.config)
         arcs = options.batch_arcs or _batch_arcs(len(data.train.source))
-        self.train = _Batches(data.train, arcs, words, self.config.merge, machine, _kept(data.train, options))
+        chosen = _kept(data.train, options)
+        self.train = _Batches(data.train, arcs, words, self.config.merge, machine, chosen, options.taught)
         self.dev = _Batches(data.dev, max(arcs, 20_000), words, self.config.merge, machine)
         self._file = None if folder is None else folder / checkpoint.NAME
         if self._file and self._file.is_file():
@@ -88,6 +95,8 @@ class Trainer:
 
     def run(self, tell: Tell, step: Step = lambda *_: None) -> dict[str, NDArray[np.float32]]:
         """Train until dev gets no better; `tell` hears of every epoch, `step` of its share done and its loss."""
+        if self.options.start and not self.state.epoch:
+            self._decide({"epoch": 0, "rate": 0.0, **self._judge()})  # what it begins with may stay the best
         while not self.finished:
             began = time.perf_counter()
             loss = self._epoch(step)
@@ -134,13 +143,31 @@ class Trainer:
     def _step(self, batch: Batch, number: int, weight: float) -> Any:
         """One batch; gives its summed loss, still on the device."""
         self.adam.zero_grad(set_to_none=True)
-        loss = binary_cross_entropy_with_logits(self.parallel(batch), batch.label, batch.counts, reduction="sum")
+        loss = loss_of(batch, self.parallel(self._anonymous(batch)), self.options.path_weight)
         (loss * weight).backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip)
         if not torch.isfinite(norm):
             raise self._blown_up(number, float(loss.detach()))
         self.adam.step()
+        if self.options.average:
+            self._take_average()
         return loss.detach()
+
+    def _anonymous(self, batch: Batch) -> Batch:
+        """Now and then a batch that does not tell whose it is, where that is known."""
+        first = next((n for n, name in enumerate(self.config.columns) if name.startswith(IDENTITY)), None)
+        if first is None or torch.rand(()).item() >= self.options.identity_drop:
+            return batch
+        kept = torch.arange(batch.features.shape[1], device=batch.features.device) < first
+        return replace(batch, features=batch.features * kept)
+
+    @torch.no_grad()
+    def _take_average(self) -> None:
+        """Let the averaged weights follow; in the beginning faster, as there is little to average."""
+        steps = float(self.adam.state[next(self.network.parameters())]["step"])
+        share = 1 - min(self.options.average, steps / (steps + 10))
+        weights = dict(self.network.named_parameters())
+        torch._foreach_lerp_(list(self.average.values()), [weights[name] for name in self.average], share)
 
     def _blown_up(self, number: int, loss: float) -> InputError:
         return InputError(
@@ -153,17 +180,36 @@ class Trainer:
     def _judge(self) -> dict[str, float]:
         """Loss, EER and NCE on dev."""
         self.network.eval()
-        logits, labels = [], []
-        for number in range(len(self.dev)):
-            batch = self.dev[number]
-            counted = batch.counts > 0
-            logits.append(self.network(batch)[counted])
-            labels.append(batch.label[counted] > 0)
-        logit, label = torch.cat(logits).double(), torch.cat(labels)
-        loss = float(binary_cross_entropy_with_logits(logit, label.double()))
+        found, labels, loss = [], [], 0.0
+        with self._averaged():
+            for number in range(len(self.dev)):
+                batch = self.dev[number]
+                counted, outputs = batch.counts > 0, self.network(batch)
+                loss += float(loss_of(batch, outputs, self.options.path_weight))
+                found.append(confidence_of(batch, outputs)[counted])
+                labels.append(batch.label[counted] > 0)
+        confidence, label = torch.cat(found), torch.cat(labels)
         if not np.isfinite(loss):
             raise self._blown_up(-1, loss)
-        return {"dev_loss": loss, **_prefixed(measure(torch.sigmoid(logit).cpu().numpy(), label.cpu().numpy()))}
+        measured = measure(confidence.cpu().numpy(), label.cpu().numpy())
+        return {"dev_loss": loss / max(len(label), 1), **_prefixed(measured)}
+
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """With the averaged weights in place of those of the last batch, where there are such."""
+        if not self.options.average:
+            yield
+            return
+        own = {name: weight.detach().clone() for name, weight in self.network.named_parameters()}
+        try:
+            self._put(self.average)
+            yield
+        finally:
+            self._put(own)
+
+    def _put(self, weights: Mapping[str, torch.Tensor]) -> None:
+        for name, weight in self.network.named_parameters():
+            weight.data.copy_(weights[name])
 
     def _decide(self, found: dict[str, Any]) -> None:
         """Keep the weights if they are the best so far; go slower where they have not been for a while."""
@@ -172,11 +218,24 @@ class Trainer:
         state.stale += 1
         if worth > state.best:
             state.best, state.best_epoch, state.stale = worth, state.epoch, 0
-            self.best = checkpoint.weights_of(self.network)
+            with self._averaged():
+                self.best = checkpoint.weights_of(self.network)
         elif state.stale * 3 >= self.options.patience and state.rate > self.options.rate * SLOWEST:
             state.rate, state.stale = state.rate / 2, 0
         found["best"] = state.best_epoch == state.epoch
         state.log.append(found)
+
+
+def _begin_with(network: LatticeRNN, folder: Path) -> None:
+    """Take the weights of a model that has the same sizes and features."""
+    model = load_model(folder)
+    if model.config != network.config:
+        here, there = network.config.to_dict(), model.config.to_dict()
+        differ = ", ".join(
+            f"{name} {there[name]} there, {here[name]} here" for name in here if here[name] != there[name]
+        )
+        raise OptionError(f"{folder}: training cannot begin with this model: {differ}"[:500])
+    network.load_state_dict({name: torch.from_numpy(weight.copy()) for name, weight in model.weights.items()})
 
 
 def _groups(network: LatticeRNN, options: TrainOptions) -> list[dict[str, Any]]:
@@ -216,8 +275,9 @@ class _Batches:
         merge: str,
         machine: Machine,
         chosen: NDArray[np.int64] | None = None,
+        taught: float = 0.0,
     ) -> None:
-        self.data, self._words, self._merge, self._machine = data, words, merge, machine
+        self.data, self._words, self._merge, self._machine, self._taught = data, words, merge, machine, taught
         self._utterances = data.batches(arcs, chosen)
         counted = np.concatenate([[0], np.cumsum(data.label >= 0)])[data.arc_offsets]
         self._counted = [int(np.diff(counted)[each].sum()) for each in self._utterances]
@@ -233,7 +293,9 @@ class _Batches:
     def __getitem__(self, number: int) -> Batch:
         found = self._made.get(number)
         if found is None:
-            found = make_batch(self.data, self._utterances[number], self._words, self._merge, self._machine.device)
+            found = make_batch(
+                self.data, self._utterances[number], self._words, self._merge, self._machine.device, self._taught
+            )
             self._made[number] = found
         return found
 

@@ -1,0 +1,62 @@
+"""python -m wordtrust.shipped: makes the models that come with the package, and the page about them.
+
+python -m wordtrust.shipped make STUDY/models --networks STUDY/work --split dev --split eval
+       --vectors glove.txt.gz
+python -m wordtrust.shipped docs docs/shipped-models.md
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .. import shipped
+from ..errors import WordtrustError
+from ..formats.outputs import atomic_text
+from ..model.files import WORDS
+from .cards import page
+from .make import make_shipped
+from .small import MOST_WORDS
+
+
+@click.group()
+def main() -> None:
+    """Make the models that come with the package, and the page about them."""
+
+
+@main.command()
+@click.argument("models", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=shipped.FOLDER, help="[inside the package]")
+@click.option("--networks", type=click.Path(path_type=Path), help="A folder of NAME/SPLIT stores to measure them on.")
+@click.option("--split", multiple=True, help="Measured on these.")
+@click.option("--words", type=int, default=MOST_WORDS, show_default=True, help="That all models know together.")
+@click.option("--vectors", type=click.Path(path_type=Path), help="The file of vectors: words at its top are kept.")
+def make(
+    models: Path, out: Path, networks: Path | None, split: tuple[str, ...], words: int, vectors: Path | None
+) -> None:
+    """Make them from the models of a study."""
+    names = make_shipped(models, out, networks=networks, splits=split, vectors=vectors, words=words)
+    click.echo(f"{out}: {', '.join(names)}")
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def docs(file: Path) -> None:
+    """Write the page about them."""
+    with atomic_text(file) as opened:
+        opened.write(current_page())
+
+
+def current_page() -> str:
+    """The page about the models that are there now."""
+    words = shipped.FOLDER / WORDS
+    return page(shipped.models(), words.stat().st_size if words.is_file() else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main(standalone_mode=False)
+    except (WordtrustError, click.ClickException) as error:
+        sys.exit(f"wordtrust.shipped: {error}")

@@ -1,0 +1,161 @@
+"""From the models of a study to those that come with the package."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..embeddings import read_vectors
+from ..errors import InputError, OptionError
+from ..formats.outputs import atomic_text
+from ..model.files import WORDS, Model, load_model, save_model, update_about
+from . import CARD, COMBINATION, MODEL
+from .cards import card_of, joint_card
+from .small import MOST_WORDS, SharedWords, shrink, without_leftovers
+
+_MOST_VECTORS = 100_000
+SETTINGS = ("scales.json", "baselines.json")
+LARGEST, LARGEST_TOGETHER = 3_000_000, 10_000_000  # bytes
+
+
+def make_shipped(
+    models: Path,
+    out: Path,
+    *,
+    networks: Path | None = None,
+    splits: tuple[str, ...] = (),
+    vectors: Path | None = None,
+    words: int = MOST_WORDS,
+) -> list[str]:
+    """Make the folder of shipped models from a study's models; gives their names.
+
+    With `networks` (a folder with NAME/SPLIT stores) every model is measured as it is shipped, on each of `splits`.
+    The models keep so many words, in the order of the file of `vectors`. What was in `out` before goes.
+    """
+    found = _models(models)
+    combinations = sorted(file.parent for file in models.glob(f"*/{COMBINATION}"))
+    if not found and not combinations:
+        raise InputError("there are no models", file=str(models), remedy="Name the folder `models` of a study")
+    _refuse_strange(out)
+    draft = out.resolve().with_name(f".{out.resolve().name}.{secrets.token_hex(4)}.part")
+    try:
+        draft.mkdir(parents=True)
+        _write_models(found, draft, words, vectors)
+        for folder in combinations:
+            _ship_combination(folder, draft / folder.name, models.parent / "study.json")
+        for name in found:
+            _copy_settings(models / name, draft / name)
+            _add_card(draft / name, networks, splits)
+        _check_sizes(draft)
+        shutil.rmtree(out, ignore_errors=True)
+        os.replace(draft, out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return [*found, *(folder.name for folder in combinations)]
+
+
+def _models(models: Path) -> dict[str, Model]:
+    return {file.parent.name: load_model(file.parent) for file in sorted(models.glob(f"*/{MODEL}"))}
+
+
+def _write_models(found: Mapping[str, Model], out: Path, words: int, vectors: Path | None) -> None:
+    """All of them, with the words that they share in one file."""
+    if not found:
+        return
+    order = None if vectors is None else read_vectors(vectors, set(), extra=_MOST_VECTORS).words
+    shared = SharedWords([model.table for model in found.values()], words, order)
+    checksum = shared.write(out / WORDS)
+    for name, model in found.items():
+        own = not shared.fits(model.table)
+        small = shrink(model, words) if own else replace(model, table=shared.apply(model.table))
+        save_model(without_leftovers(small), out / name, small=True, shared_words=None if own else checksum)
+
+
+def _copy_settings(model: Path, out: Path) -> None:
+    """What `wordtrust study --models shipped` takes besides models: scales and baselines."""
+    for name in SETTINGS:
+        if (model / name).is_file():
+            found = json.loads((model / name).read_text("utf-8"))
+            with atomic_text(out / name) as file:
+                file.write(json.dumps(_shortened(found), separators=(",", ":")) + "\n")
+
+
+def _shortened(value: Any) -> Any:
+    """Numbers with six digits, which is more than any of them is worth."""
+    if isinstance(value, dict):
+        return {name: _shortened(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _refuse_strange(out: Path) -> None:
+    """What was shipped before goes, and nothing that is something else."""
+    strange = [each for each in out.glob("*") if each.name != WORDS and not _is_ours(each)]
+    if strange:
+        raise OptionError(f"{strange[0]}: is no model; name a folder for shipped models only")
+
+
+def _is_ours(folder: Path) -> bool:
+    return (folder / MODEL).is_file() or (folder / COMBINATION).is_file()
+
+
+def _add_card(folder: Path, networks: Path | None, splits: tuple[str, ...]) -> None:
+    """Measure what is shipped, and write it into its card."""
+    stores = {split: networks / folder.name / split for split in splits} if networks else {}
+    metrics = {split: measure(folder, store) for split, store in stores.items() if store.is_dir()}
+    update_about(folder, {"card": card_of(folder.name, load_model(folder), metrics)}, small=True)
+
+
+def measure(folder: Path, store: Path) -> dict[str, Any]:
+    """What `wordtrust evaluate` gives for a model on networks, rounded."""
+    from functools import partial
+
+    from ..calibration import calibrated_judge
+    from ..evaluate import evaluate
+    from ..formats import stream
+    from ..score import load
+
+    scorer = load(folder)
+    found = evaluate(stream([str(store)]), partial(calibrated_judge, scorer), scorer.choice.paths).to_dict()
+    return {name: _rounded(value) for name, value in found.items() if name != "arcs_paper"}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _rounded(each) for name, each in value.items()}
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _ship_combination(folder: Path, out: Path, study: Path) -> None:
+    """What was fitted for several recognizers, without the list of utterances it was fitted on."""
+    from ..fitted import Fitted
+
+    fitted = replace(Fitted.load(folder), utterances=frozenset())
+    fitted.save(out)
+    metrics: dict[str, Any] = {}
+    if study.is_file():
+        found = json.loads(study.read_text("utf-8"))
+        counts = {name: found[name] for name in ("better", "equal", "worse") if name in found}
+        metrics = {str(found.get("about", {}).get("test", "eval")): counts} if len(counts) == 3 else {}
+    with atomic_text(out / CARD) as file:
+        file.write(json.dumps(joint_card(out.name, fitted.order, metrics)) + "\n")
+
+
+def _check_sizes(out: Path) -> None:
+    sizes = {folder.name: _bytes(folder) for folder in out.iterdir() if folder.is_dir()}
+    large = [name for name, size in sizes.items() if size > LARGEST]
+    total = sum(sizes.values()) + sum(file.stat().st_size for file in out.glob(WORDS))
+    if large or total > LARGEST_TOGETHER:
+        what = f"{large[0]} has {sizes[large[0]]:,} bytes" if large else f"all together have {total:,} bytes"
+        raise OptionError(f"{out}: {what}, which is too much to come with the package; keep fewer words (--words)")
+
+
+def _bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())

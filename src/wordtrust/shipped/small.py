@@ -1,0 +1,104 @@
+"""Models made small enough to come with the package: fewer words, half precision, nothing left over from training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..lattice import Floats
+from ..model.files import Model, checksum
+from ..model.tensors import table_arrays, write_tensors
+from ..word_table import WordTable
+
+# On dev, over 1-best words of three recognizers, 20,000 words cost at most 0.0015 of NCE, 8,000 cost up to 0.008.
+MOST_WORDS = 20_000
+LEAST_MASS = 2.0  # heard this often over all recognizers: rarer ones make room for words that people say often
+_LEFT_OVER = ("choice_errors", "choice_errors_on_dev", "search")
+
+
+def shrink(model: Model, words: int = MOST_WORDS) -> Model:
+    """The model with so many words and no leftovers of training; save it with `small=True`."""
+    return without_leftovers(replace(model, table=cut(model.table, useful_words([model.table], words))))
+
+
+def without_leftovers(model: Model) -> Model:
+    """The model without lists of speakers and trials that only its training needed."""
+    about: dict[str, Any] = {name: value for name, value in model.about.items() if name not in _LEFT_OVER}
+    seen = about.get("calibrated_on")
+    if isinstance(seen, Mapping) and isinstance(seen.get("speakers"), list):
+        about["calibrated_on"] = {**seen, "speakers": len(seen["speakers"])}
+    return replace(model, about=about)
+
+
+def useful_words(
+    tables: Sequence[WordTable], most: int = MOST_WORDS, order: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Words that were heard often, the most frequent first; then known ones in this order; then others.
+
+    Without an order, that of words that were never heard, which stand in tables as in the vectors' file.
+    """
+    heard: dict[str, float] = {}
+    for table in tables:
+        mass = np.zeros(len(table.words)) if table.mass is None else table.mass
+        for word, amount in zip(table.words, mass.tolist(), strict=True):
+            heard[word] = heard.get(word, 0.0) + amount
+    often = sorted((word for word, mass in heard.items() if mass >= LEAST_MASS), key=lambda word: -heard[word])
+    never = [word for word, mass in heard.items() if not mass]
+    next_ones = never if order is None else [word for word in order if word in heard]
+    return tuple(list(dict.fromkeys([*often, *next_ones, *heard]))[:most])
+
+
+def cut(table: WordTable, words: Sequence[str]) -> WordTable:
+    """The rows of these words, empty ones for those that the table does not have."""
+    rows = table.rows(words)
+    phones = None if table.phones is None else np.where(rows >= 0, table.phones[rows], 0).astype(np.int32)
+    mass = None if table.mass is None else table.mass_of(rows)
+    vectors = None if table.vectors is None else table.vectors_of(rows)
+    return WordTable(tuple(words), phones, mass, vectors)
+
+
+class SharedWords:
+    """Words and vectors that several models have in one file."""
+
+    def __init__(
+        self, tables: Sequence[WordTable], most: int = MOST_WORDS, order: Sequence[str] | None = None
+    ) -> None:
+        self.words = useful_words(tables, most, order)
+        self.vectors = _vectors(tables, self.words)
+
+    def fits(self, table: WordTable) -> bool:
+        """Whether a model's vectors are these: a model that learned its own keeps its own table."""
+        if table.vectors is None or self.vectors is None:
+            return True
+        rows = table.rows(self.words)
+        return bool(
+            table.vectors.shape[1:] == self.vectors.shape[1:]
+            and np.array_equal(table.vectors[rows[rows >= 0]], self.vectors[rows >= 0])
+        )
+
+    def apply(self, table: WordTable) -> WordTable:
+        """The table with these words, and vectors also of those that it did not have."""
+        return replace(cut(table, self.words), vectors=None if table.vectors is None else self.vectors)
+
+    def write(self, file: Path) -> str:
+        """Write the file; gives its checksum."""
+        write_tensors(file, table_arrays(WordTable(self.words, vectors=self.vectors)), {})
+        return checksum(file)
+
+
+def _vectors(tables: Sequence[WordTable], words: Sequence[str]) -> Floats | None:
+    """From the first table that has each word."""
+    found: Floats | None = None
+    for table in tables:
+        if table.vectors is None:
+            continue
+        if found is None:
+            found = np.zeros((len(words), table.vectors.shape[1]), np.float32)
+        if table.vectors.shape[1] == found.shape[1]:
+            missing = ~found.any(axis=1)
+            found[missing] = table.vectors_of(table.rows(words))[missing]
+    return found
