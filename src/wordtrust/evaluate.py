@@ -73,6 +73,9 @@ class Judged:
     confidence: Floats
     of_arcs: Curve = _as_it_is
     of_words: Curve = _as_it_is
+    shown: Floats | None = (
+        None  # [arcs] what an arc is worth as a word of the output, unless its arcs together say it
+    )
 
 
 Judge = Callable[[Lattices], Mapping[str, Judged]]  # by kind of score; words are chosen by the last one
@@ -117,7 +120,7 @@ def evaluate_batch(networks: Lattices, judge: Judge = by_posterior, choose: Choo
     for population, name in (("one_best", "one_best"), ("output", "best_confidence")):
         found = scored[name].alignments
         for kind, each in judged.items():
-            shown = each.of_words(_word_scores(networks, each.confidence, scored[name].paths))
+            shown = each.of_words(_word_scores(networks, each, scored[name].paths))
             scores[population, kind] = Scores.of(shown, found.correct, speakers, found.offsets)
     return Evaluation(len(networks), errors, scores)
 
@@ -152,9 +155,12 @@ def _arc_scores(
             yield (population, kind), Scores.of(score, right, speakers, offsets)
 
 
-def _word_scores(networks: Lattices, confidence: Floats, paths: Paths) -> NDArray[np.float64]:
+def _word_scores(networks: Lattices, judged: Judged, paths: Paths) -> NDArray[np.float64]:
     """The shown confidence of the words of paths."""
-    shown = word_confidence(networks, confidence, paths)
-    first = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets))
-    words: NDArray[np.float64] = shown[networks.word[first + paths.arcs] > 0]
+    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    if judged.shown is None:
+        shown = word_confidence(networks, judged.confidence, paths)
+    else:
+        shown = judged.shown[arcs].astype(np.float64)
+    words: NDArray[np.float64] = shown[networks.word[arcs] > 0]
     return words

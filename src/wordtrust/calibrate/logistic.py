@@ -17,25 +17,28 @@ _MANY = 1_000_000
 _ENOUGH = 1e-12  # gain in nats a word that is worth another step
 
 
-def fit_logistic(features: Reals, correct: Flags) -> Reals:
-    """The weights of the columns of `features` with the largest likelihood; an intercept is a column of ones."""
+def fit_logistic(features: Reals, correct: Flags, penalty: Reals | None = None) -> Reals:
+    """The weights of the columns of `features` with the largest likelihood; an intercept is a column of ones.
+
+    With a `penalty`, one for each column, half of it times the square of the weight is taken off the likelihood.
+    """
     words, size = features.shape
     right = int(np.count_nonzero(correct))
     targets = (right + 1) / (right + 2), 1 / (words - right + 2)
     gradient, hessian = np.zeros(size), np.zeros((size, size))
     if words > _MANY:  # begin near the end: a few steps over all words are enough
         every = words // (_MANY // 10)
-        weights = fit_logistic(np.ascontiguousarray(features[::every]), correct[::every].copy())
+        weights = fit_logistic(np.ascontiguousarray(features[::every]), correct[::every].copy(), penalty)
     else:
         weights = np.zeros(size)
-    loss = _derivatives(features, correct, *targets, weights, gradient, hessian)
+    loss = _penalised(features, correct, targets, weights, penalty, gradient, hessian)
     for _ in range(_STEPS):
         # A column that adds nothing makes the Hessian singular; the ridge keeps the step finite.
         ridge = np.eye(size) * (1e-12 * np.trace(hessian) + 1e-300)
         step = np.linalg.solve(hessian + ridge, gradient)
         while True:
             tried = weights - step
-            found = _derivatives(features, correct, *targets, tried, gradient, hessian)
+            found = _penalised(features, correct, targets, tried, penalty, gradient, hessian)
             if found <= loss or not np.abs(step).max() > 1e-9:
                 break
             step /= 2
@@ -43,6 +46,18 @@ def fit_logistic(features: Reals, correct: Flags) -> Reals:
         if gain <= _ENOUGH * words:
             break
     return weights
+
+
+def _penalised(
+    features: Reals, correct: Flags, targets: tuple[float, float], weights: Reals, penalty: Reals | None,
+    gradient: Reals, hessian: Reals,
+) -> float:  # fmt: skip
+    loss: float = _derivatives(features, correct, *targets, weights, gradient, hessian)
+    if penalty is None:
+        return loss
+    gradient += penalty * weights
+    hessian[np.diag_indices(len(weights))] += penalty
+    return loss + float(penalty @ np.square(weights)) / 2
 
 
 @compiled

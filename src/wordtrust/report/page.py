@@ -64,21 +64,15 @@ def write_report(
     """
     if not (evaluation.utterances or log or subsets):
         raise OptionError(f"{path}: there is nothing to report: no utterances, no training log, no subsets")
-    template = _template()
+    template = template_of("page.html.j2")
     sections = _sections(evaluation)
     combined, training = subset_charts(subsets), training_charts(log)
     if figures is not None:
         from .figures import save_figures
 
         save_figures([*chain.from_iterable(each.charts for each in sections), *combined, *training], figures)
-    style, script = style_sheet() + "\n" + _part("style.css"), _part("page.js")
     page = template.render(
-        policy=_policy(style, script),
-        style=style,
-        script=script,
-        version=__version__,
-        title=title[:MOST_LETTERS],
-        about={str(name)[:MOST_LETTERS]: str(value)[:MOST_LETTERS] for name, value in (about or {}).items()},
+        frame(title, about or {}),
         tiles=tiles(evaluation),
         summary=summary(evaluation),
         errors=error_rows(evaluation),
@@ -92,6 +86,19 @@ def write_report(
     )
     with atomic_text(path) as file:
         file.write(page)
+
+
+def frame(title: str, about: Mapping[str, str]) -> dict[str, Any]:
+    """What every page has: title, facts, style, script, and the policy that nothing else may act."""
+    style, script = style_sheet() + "\n" + _part("style.css"), _part("page.js")
+    return {
+        "policy": _policy(style, script),
+        "style": style,
+        "script": script,
+        "version": __version__,
+        "title": title[:MOST_LETTERS],
+        "about": {str(name)[:MOST_LETTERS]: str(value)[:MOST_LETTERS] for name, value in about.items()},
+    }
 
 
 def _sections(evaluation: Evaluation) -> list[Section]:
@@ -133,7 +140,8 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _template() -> Any:
+def template_of(name: str) -> Any:
+    """A template of this package, which escapes everything that is put into it."""
     try:
         from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
@@ -149,4 +157,4 @@ def _template() -> Any:
     )
     environment.filters["plot"] = lambda chart: Markup(draw(chart))  # noqa: S704  # draw escapes every text
     environment.filters["own"] = Markup  # the style and the script of this package
-    return environment.from_string(_part("page.html.j2"))
+    return environment.from_string(_part(name))

@@ -39,13 +39,18 @@ def population_charts(population: str, kinds: Mapping[str, Scores]) -> list[Char
 
 
 def _reliability(population: str, kind: str, scores: Scores) -> Chart:
-    bins, name = reliability(scores), called(KINDS, kind)
+    return reliability_chart(f"{population}-reliability-{kind}", kind, reliability(scores))
+
+
+def reliability_chart(file: str, kind: str, bins: list[Bin], title: str | None = None) -> Chart:
+    """Whether words of some confidence are right as often as it claims."""
+    name = called(KINDS, kind)
     claimed, share = np.array([each.claimed for each in bins]), np.array([each.share for each in bins])
     ranges = np.array([each.interval or (np.nan, np.nan) for each in bins])
     hints = tuple(map(_said, bins))
     return Chart(
-        f"{population}-reliability-{kind}",
-        f"Is the {name} true?",
+        file,
+        title or f"Is the {name} true?",
         "Points on the diagonal mean what they say; below it the score claims too much. Bars: how many words.",
         probability_axis(f"{name} claimed"),
         replace(share_axis("words that are right"), low=-_STRIP),

@@ -1,0 +1,110 @@
+"""The verb about all of it: study."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .inputs import announce_compilation
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command()
+@click.argument("data", type=_FOLDER)
+@click.option("--out", type=_FOLDER, required=True, help="Where results, models and all work in progress go.")
+@click.option("--test", default="eval", show_default=True, help="The split to report.")
+@click.option(
+    "--models", type=_FOLDER, help="Models of an earlier study (OUT/models), or `shipped`: nothing is fitted."
+)
+@click.option("--recognizers", help="Only these, joined by commas [all in DATA].")
+@click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors [the file in DATA/embeddings].")
+@click.option("--no-joint", is_flag=True, help="Leave the joint network out: with many recognizers it takes hours.")
+@click.option("--paper", is_flag=True, help="Also train and report the system just as the paper has it.")
+@click.option("--until", type=click.Choice(["networks", "packs", "models", "results"]), default="results",
+              show_default=True, help="Stop after this; packs are training data for another machine.")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=1), help="Train at most so many times over the data.")
+@click.option("--state", type=click.IntRange(min=1), help="Size of the models' states.")
+@click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same models.")
+@click.option("--teachers", type=click.IntRange(min=0), default=1, show_default=True,
+              help="Models for each fold of speakers that the final ones learn from as well.")  # fmt: skip
+@click.option("--device", default="auto", show_default=True, help="Train on cpu, cuda, cuda:1, or auto.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of training on a CPU [1].")
+@click.option("--jobs", type=click.IntRange(min=1), help="Batches and subsets worked on at once [all cores].")
+@click.option("--skip-bad", is_flag=True, help="Leave bad utterances out, say which, and go on.")
+@click.option("--json", "as_json", is_flag=True, help="Print what study.json holds.")
+def study(
+    data: Path,
+    out: Path,
+    test: str,
+    models: Path | None,
+    recognizers: str | None,
+    vectors: Path | None,
+    until: str,
+    teachers: int,
+    device: str,
+    threads: int | None,
+    jobs: int | None,
+    *,
+    no_joint: bool,
+    paper: bool,
+    skip_bad: bool,
+    as_json: bool,
+    **training: int | None,
+) -> None:
+    """Every table of the paper for the recognizers of a folder, and models to use afterwards.
+
+    DATA has a folder with a recognizer.json for each recognizer, in it train.*, dev.* and the split to report, and
+    refs.tsv with the columns utt, split, speaker and text. A study that was interrupted goes on where it was.
+
+    \b
+    Examples: wordtrust study data --out study
+              wordtrust study new-data --test blind --models study/models --out blind
+    """
+    from ..study import StudyOptions, run_study
+    from ..study.files import write_results
+
+    announce_compilation()
+    more: dict[str, Any] = {} if jobs is None else {"jobs": jobs}
+    options = StudyOptions(
+        test=test, models=models, until=until, vectors=vectors, with_joint=not no_joint, with_paper=paper,
+        skip_bad=skip_bad, training=_training(training), teachers=teachers,
+        device=device, threads=threads, **more,
+    )  # fmt: skip
+    names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
+    found = run_study(data, out, options, recognizers=names, tell=_tell)
+    if found is None:
+        click.echo(f"{out}: done as far as {until}", err=True)
+        return
+    found = write_results(out, found, data=data, test=test, command=_command())
+    if as_json:
+        click.echo(json.dumps(found))
+    else:
+        from ..study.show import print_study
+
+        print_study(found)
+        click.echo(f"{out}: results.md, report.html and study.json; models are in {models or out / 'models'}")
+
+
+def _training(given: dict[str, int | None]) -> Any:
+    """Options of training that were given; the others are those of the study."""
+    from dataclasses import replace
+
+    from ..study.training import TOGETHER
+
+    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(TOGETHER, **known) if known else None
+
+
+def _command() -> str:
+    """What the user typed."""
+    return shlex.join(["wordtrust", *sys.argv[1:]])
+
+
+def _tell(done: str) -> None:
+    click.echo(f"wordtrust: {done}", err=True)

@@ -1,0 +1,224 @@
+"""What a model has to beat on the words of one recognizer; all of it fitted, and none of it a lattice RNN.
+
+- `posterior`: as the networks have them, at the scales that were tuned for them;
+- `calibrated_posterior`: these through the kernel calibrator, a curve for arcs and one for words that are shown;
+- `logistic`: logistic regression as Kaldi's recipes have it, over the posterior, the length of the word, how often it
+  was heard in training and how many arcs compete with it, and over the recognizer's own scores where it gives any.
+  One for arcs, and one for words that are shown, which sees the posterior of the word instead of the arc's. Both see
+  the posterior calibrated: its own logit is no straight line, and would make a weaker rival.
+
+    baselines = fit_baselines(lambda: stream(train), lambda: stream(dev))
+    baselines.save(folder / NAME); Baselines.load(folder / NAME)
+    evaluate(stream(store), lambda networks: baselines.judge(networks) | calibrated_judge(scorer, networks))
+
+Nothing of this needs torch, and a posterior was not trained on anybody: everything is fitted on the training data
+themselves, the strength of the regularisation and nothing else on the development set.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibrate import Calibrator, calibrator_from_dict, make
+from ..confidence import word_confidence
+from ..decode import Paths, one_best
+from ..errors import InputError
+from ..evaluate import Judged, by_posterior
+from ..features import EVIDENCE, Arcs, given, logit, matrix
+from ..formats import json_checks
+from ..formats.outputs import atomic_text
+from ..labels import Spoken, score_paths
+from ..lattice import Flags, Lattices
+from ..networks import ORACLE_LABEL, REFERENCE, SPEAKER
+from ..scores import Reals
+from ..word_table import BatchWords, WordTable, heard, own_mass
+from .logistic import Logistic, choose_logistic
+
+NAME = "baselines.json"
+KIND = "wordtrust baselines"
+VERSION = 1
+LEAST_MASS = 0.1  # words heard less count as never heard: the file stays small
+SHAPE = ("frames", "phones", "frequency", "depth", "one_best")  # of any network
+SCORES = ("acoustic", "acoustic_rate", "transition", *EVIDENCE)  # where the recognizer gives them
+_OWN = 3  # columns besides these: the posterior's logit, the calibrated one's, letters
+_REMEDY = "Fit them again: `wordtrust study` does, from the networks of the training data"
+
+Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Everything that was fitted for one recognizer."""
+
+    columns: tuple[str, ...]  # features of the network; letters and the two logits of the posterior come on top
+    table: WordTable  # how often words were heard
+    arcs: Logistic
+    words: Logistic
+    posterior_arcs: Calibrator
+    posterior_words: Calibrator
+
+    def judge(self, networks: Lattices) -> dict[str, Judged]:
+        """For `evaluate`: `posterior`, `calibrated_posterior` and `logistic`, in this order."""
+        found = by_posterior(networks)
+        posterior, spoken = found["posterior"].confidence, networks.word > 0
+        raw = _features(networks, self.columns, self.table)[spoken]
+        confidence, shown = posterior.copy(), posterior.copy()
+        of_arcs, of_words = _curve(self.posterior_arcs), _curve(self.posterior_words)
+        confidence[spoken] = self.arcs.predict(_with(raw, posterior[spoken], of_arcs(posterior[spoken])))
+        as_word = _shown_posterior(networks)[spoken]
+        shown[spoken] = self.words.predict(_with(raw, as_word, of_words(as_word)))
+        return found | {
+            "calibrated_posterior": Judged(posterior, of_arcs, of_words),
+            "logistic": Judged(confidence, shown=shown),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        assert self.table.mass is not None
+        return {
+            "kind": KIND,
+            "version": VERSION,
+            "columns": list(self.columns),
+            "arcs": self.arcs.to_dict(),
+            "words": self.words.to_dict(),
+            "posterior_arcs": self.posterior_arcs.to_dict(),
+            "posterior_words": self.posterior_words.to_dict(),
+            "heard": dict(zip(self.table.words, self.table.mass.astype(float).round(1).tolist(), strict=True)),
+        }
+
+    @classmethod
+    def from_dict(cls, found: Any) -> Baselines:
+        """What `to_dict` wrote; anything else is an `InputError`."""
+        form = json_checks.record(found, "the baselines")
+        if form.get("kind") != KIND or form.get("version") != VERSION:
+            raise InputError(f"does not say that these are {KIND} of version {VERSION}", remedy=_REMEDY)
+        columns = tuple(map(str, json_checks.list_of(form, "columns")))
+        if not set(columns) <= {*SHAPE, *SCORES} or len(set(columns)) < len(columns):
+            raise InputError(f"columns are some of {', '.join((*SHAPE, *SCORES))}, each once", remedy=_REMEDY)
+        inputs = len(columns) + _OWN
+        return cls(
+            columns,
+            _table(json_checks.object_of(form, "heard")),
+            Logistic.from_dict(json_checks.object_of(form, "arcs"), inputs),
+            Logistic.from_dict(json_checks.object_of(form, "words"), inputs),
+            calibrator_from_dict(form.get("posterior_arcs")),
+            calibrator_from_dict(form.get("posterior_words")),
+        )
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        with atomic_text(path) as file:
+            file.write(json.dumps(self.to_dict(), ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Baselines:
+        """Read such a file; anything else is an `InputError`."""
+        try:
+            return cls.from_dict(json_checks.parse(path.read_bytes()))
+        except OSError as error:
+            raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=_REMEDY) from None
+        except InputError as error:
+            raise error.at(file=str(path)) from None
+
+
+def fit_baselines(train: Source, dev: Source, *, calibrator: str = "kernel") -> Baselines:
+    """Fit everything on networks with references (`wordtrust build --ref`): weights on train, strengths on dev."""
+    table = _table({word: round(mass, 1) for word, mass in heard(train()).items() if mass >= LEAST_MASS})
+    batches = [batch for batch in train() if len(batch)]
+    if not batches:
+        raise InputError("there are no utterances to fit baselines on")
+    columns = given(batches[0], (*SHAPE, *SCORES))
+    seen = [_rows(batch, columns, table, in_training=True) for batch in batches]
+    held = [_rows(batch, columns, table, in_training=False) for batch in dev() if len(batch)]
+    if not held:
+        raise InputError("there are no utterances to choose the baselines on")
+    (posterior_arcs, arcs), (posterior_words, words) = (
+        _fit(_Rows.join([each[kind] for each in seen]), _Rows.join([each[kind] for each in held]), calibrator)
+        for kind in (0, 1)
+    )
+    return Baselines(columns, table, arcs, words, posterior_arcs, posterior_words)
+
+
+def _fit(seen: _Rows, held: _Rows, name: str) -> tuple[Calibrator, Logistic]:
+    calibrator = make(name).fit(seen.posterior, seen.right, groups=seen.speaker)
+    mine, theirs = (_with(each.raw, each.posterior, calibrator.predict(each.posterior)) for each in (seen, held))
+    return calibrator, choose_logistic(mine, seen.right, theirs, held.right)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Words to fit on: word arcs of networks, or words of the recognizer's 1-best."""
+
+    raw: Reals  # [words, columns]
+    posterior: Reals
+    right: Flags
+    speaker: NDArray[Any]
+
+    @classmethod
+    def join(cls, parts: Sequence[_Rows]) -> _Rows:
+        """All of them."""
+        names = cls.__dataclass_fields__
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+def _rows(
+    networks: Lattices, columns: tuple[str, ...], table: WordTable, *, in_training: bool
+) -> tuple[_Rows, _Rows]:
+    """The word arcs, and the words of the 1-best."""
+    posterior = np.clip(by_posterior(networks)["posterior"].confidence.astype(np.float64), 0, 1)
+    raw = _features(networks, columns, table, in_training=in_training)
+    spoken, speaker = networks.word > 0, np.array(networks.notes[SPEAKER])
+    owner = np.repeat(speaker, np.diff(networks.arc_offsets))
+    said = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
+    best = score_paths(networks, one_best(networks), said)
+    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(best.alignments.offsets)) + best.word_arcs
+    right = best.alignments.correct.astype(np.bool_)
+    return (
+        _Rows(raw[spoken], posterior[spoken], networks.extra[ORACLE_LABEL][spoken] > 0, owner[spoken]),
+        _Rows(raw[arcs], _shown_posterior(networks)[arcs], right, owner[arcs]),
+    )
+
+
+def _features(networks: Lattices, columns: tuple[str, ...], table: WordTable, *, in_training: bool = False) -> Reals:
+    """[arcs, columns and letters] before normalisation."""
+    words = BatchWords.of(networks)
+    rows = table.rows(words.words)
+    mass = table.mass_of(rows)[words.index].astype(np.float64)
+    if in_training:  # a word heard only here was never heard before
+        mass -= own_mass(networks)
+    phones = table.phones_of(words.words, rows)[words.index].astype(np.float64)
+    letters = np.array([len(word) for word in words.words], np.float64)[words.index]
+    return np.column_stack([matrix(Arcs(networks, phones, mass), columns), letters]).astype(np.float64)
+
+
+def _with(raw: Reals, posterior: NDArray[np.floating], calibrated: NDArray[np.floating]) -> Reals:
+    """The columns, and the posterior on the real line, as it is and calibrated."""
+    return np.column_stack([raw, logit(posterior), logit(calibrated)])
+
+
+def _shown_posterior(networks: Lattices) -> Reals:
+    """[arcs] what is shown for each as a word of the output, whichever path it is on."""
+    assert networks.posterior is not None
+    sizes = np.diff(networks.arc_offsets)
+    within = np.arange(len(networks.source)) - np.repeat(networks.arc_offsets[:-1], sizes)
+    every = Paths(networks.arc_offsets, within.astype(np.int32))
+    return word_confidence(networks, networks.posterior, every)
+
+
+def _curve(calibrator: Calibrator) -> Callable[[NDArray[np.floating]], NDArray[np.floating]]:
+    return lambda scores: calibrator.predict(np.clip(scores.astype(np.float64), 0.0, 1.0))
+
+
+def _table(mass: Mapping[str, Any]) -> WordTable:
+    words = tuple(sorted(str(word) for word in mass))
+    known = np.array([json_checks.number(mass, word, "heard") for word in words], np.float32)
+    if not ((known >= 0) & (known < np.inf)).all():
+        raise InputError("a word was heard less than never, or without end", remedy=_REMEDY)
+    return WordTable(words, mass=known)

@@ -1,0 +1,118 @@
+"""From a trained model to one that holds everything that was chosen: what scoring a blind split takes, and no more.
+
+All of it is chosen on scores of train and dev by models that did not see the speaker (`calibration.Folds`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..adapt import adapt
+from ..calibration import Folds, fit_calibration, held_out
+from ..errors import OptionError
+from ..evaluate import evaluate, path_errors
+from ..familiar import learned
+from ..formats import stream
+from ..model.arrays import speaker_number
+from ..model.files import ABOUT, load_model, save_model, update_about
+from ..score import Choice, WordScorer, choose, load
+from .baselines import NAME as BASELINES
+from .baselines import fit_baselines
+from .layout import SCALES
+
+CALIBRATOR = "kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A recognizer's model as training left it, those of its folds, and the networks that they were trained on."""
+
+    model: Path
+    folds: tuple[Path, ...]
+    train: str  # stores
+    dev: str
+
+    def load_folds(self) -> tuple[WordScorer, ...]:
+        """The models that know no speaker of theirs."""
+        return tuple(load(folder) for folder in self.folds)
+
+
+def finish_model(trained: Trained, scales: Path, out: Path) -> None:
+    """Write the folder of the final model: calibrated, with its way to choose words, its scales and its baselines."""
+    draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
+    try:
+        shutil.copytree(trained.model, draft)
+        _calibrate(draft, trained)
+        shutil.copyfile(scales, draft / SCALES)
+        baselines = fit_baselines(lambda: stream(trained.train), lambda: stream(trained.dev))
+        baselines.save(draft / BASELINES)
+        _put(draft, out)
+    except OSError as error:
+        raise OptionError(f"{out}: cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
+    """Write the model for recognizers that nobody has seen: adapted to each of these in turn, calibrated on all.
+
+    The stores are those of dev: it was trained on the others.
+    """
+    found = load_model(model)
+    parts, errors = [], np.zeros(len(Choice.all()), np.int64)
+    for store in stores:
+        scorer = WordScorer(adapt(found, stream(store)), allow_mismatch=True)
+        _, tried = choose(scorer.confidence, stream(store), path_errors)
+        errors += list(tried.values())
+        parts.append((scorer, store))
+    choice = Choice.all()[int(errors.argmin())]
+    judged = [evaluate(stream(store), Folds(scorer).judge, choice.paths) for scorer, store in parts]
+    total = sum(judged[1:], judged[0])
+    about = {
+        "choice": asdict(choice),
+        "calibration": fit_calibration(total, CALIBRATOR).to_dict(),
+        "calibrated_on": {"utterances": total.utterances, "recognizers": len(stores)},
+    }
+    save_model(replace(found, about={**found.about, **about}), out)
+
+
+def _calibrate(model: Path, trained: Trained) -> None:
+    """Choose how words are read off, and fit the calibration for just that."""
+    stores, scorer = (trained.train, trained.dev), load(model)
+    folds = Folds(scorer, trained.load_folds())
+    scorer.choice, errors = choose(folds.confidence, stream(stores), path_errors)
+    found = held_out(map(scorer.networks, stream(stores)), folds, scorer.choice.paths)
+    words = found.scores["output", "confidence"]
+    about = {
+        "choice": asdict(scorer.choice),
+        "choice_errors": errors,
+        "calibration": fit_calibration(found, CALIBRATOR).to_dict(),
+        "familiar": learned(scorer.model, map(scorer.networks, stream(stores)), found.utterances),
+        "calibrated_on": {
+            "utterances": found.utterances,
+            "words": len(words),
+            "speakers": sorted(speaker_number(name) for name in words.speakers),
+        },
+    }
+    update_about(model, about)
+
+
+def _put(draft: Path, out: Path) -> None:
+    """A model that was there before is replaced, and nothing else."""
+    if out.exists():
+        if not (out / ABOUT).is_file():
+            raise OptionError(f"{out}: exists and is no model; name another folder with --out")
+        shutil.rmtree(out)
+    os.replace(draft, out)
+
+
+def usable(models: Path, names: Sequence[str]) -> list[str]:
+    """Those of the recognizers that have a final model among these."""
+    return [name for name in names if (models / name / ABOUT).is_file() and (models / name / SCALES).is_file()]

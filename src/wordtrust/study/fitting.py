@@ -1,0 +1,132 @@
+"""Everything that is chosen on train and dev: networks, models, their calibration, and how they are combined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError
+from ..fitted import FILE as COMBINATION
+from ..model.config import GENERIC
+from ..model.files import ABOUT
+from ..score import load
+from .finish import Trained, finish_generic, finish_model
+from .layout import DEV, FOLDS, JOINT, TRAIN, Output, model_folders
+from .options import StudyOptions
+from .paper_steps import PaperMaker
+from .results import read_json, write_json
+from .steps import Steps, contents_key, key_of
+from .stores import Maker
+from .together import fit_combination, systems_on
+
+MEMBERS = "members.json"  # beside a fitted combination: which models it was fitted for
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """The part of a study that never sees the test split."""
+
+    names: tuple[str, ...]
+    out: Output
+    options: StudyOptions
+    steps: Steps
+    maker: Maker
+
+    def run(self, vectors: Path | None) -> bool:
+        """Do it all, as far as is wanted; whether the results are wanted as well."""
+        networks = {name: self._networks(name) for name in self.names}
+        if self.options.until == "networks" or not self._train(networks, vectors):
+            return False
+        for name in self.names:
+            self._finish(name, networks[name])
+        self._finish_generic()
+        if len(self.names) > 1:
+            self._combine()
+        if self.options.with_paper:
+            chosen = self.options
+            PaperMaker(self.out, self.steps, chosen.training, chosen.device, chosen.threads).make(networks, vectors)
+        return self.options.until == "results"
+
+    def _networks(self, name: str) -> str:
+        self.maker.scales(name)
+        scales = self.out.scales(name)
+        return key_of(*(self.maker.networks(name, split, scales) for split in (TRAIN, DEV)))
+
+    def _train(self, networks: Mapping[str, str], vectors: Path | None) -> bool:
+        """Train what is not there, from here or from another machine; whether to go on."""
+        files = {name: [folder / ABOUT for folder in model_folders(name, self.out.trained)] for name in self.names}
+        keys = {name: key_of(self.maker.pack_key(networks[name], vectors), self.options.training) for name in files}
+        only_packs = self.options.until == "packs"
+        there = [only_packs or self.steps.adopt(f"{name}: training", keys[name], files[name]) for name in self.names]
+        if all(there) and not only_packs:
+            return True
+        for name in self.names:
+            self.maker.pack(name, vectors, networks[name])
+        if only_packs:
+            return False
+        made = [path for each in files.values() for path in each]
+        self.steps.run("training", key_of(sorted(keys.items())), made, self._train_all)
+        return True
+
+    def _train_all(self) -> None:
+        self.out.require_torch()
+        from .training import train_all
+
+        packs = {name: self.out.pack(name) for name in self.names}
+        train_all(
+            packs, self.out.trained, folds=FOLDS, options=self.options.training, device=self.options.device,
+            threads=self.options.threads, teachers=self.options.teachers, tell=self.steps.tell,
+        )  # fmt: skip
+
+    def _trained(self, name: str) -> Trained:
+        model, *folds = model_folders(name, self.out.trained)
+        train, dev = (str(self.out.store(name, split)) for split in (TRAIN, DEV))
+        return Trained(model, tuple(folds), train, dev)
+
+    def _finish(self, name: str, networks: str) -> None:
+        trained, scales, out = self._trained(name), self.out.scales(name), self.out.models / name
+        files = [folder / ABOUT for folder in (trained.model, *trained.folds)]
+        key = key_of(networks, contents_key([*files, scales]))
+        self.steps.run(f"{name}: final model", key, [out], lambda: finish_model(trained, scales, out))
+
+    def _finish_generic(self) -> None:
+        """The model for other recognizers, where training made one."""
+        model, out = self.out.trained / GENERIC, self.out.models / GENERIC
+        if (model / ABOUT).is_file():
+            stores = [str(self.out.store(name, DEV)) for name in self.names]
+            key = key_of(contents_key([model / ABOUT]), self.names)
+            self.steps.run("generic: final model", key, [out], lambda: finish_generic(model, stores, out))
+
+    def _combine(self) -> None:
+        """Fit the combination, unless one is there for these models and maybe more: it takes hours."""
+        out = self.out.models / JOINT
+        members = {name: contents_key([self.out.models / name / ABOUT]) for name in self.names}
+        with_joint = self.options.with_joint
+        if _is_fitted(out, members, with_joint):
+            return
+
+        def work() -> None:
+            trained = {name: self._trained(name) for name in self.names}
+            scorers = {name: load(self.out.models / name) for name in self.names}
+            stores = {name: (each.train, each.dev) for name, each in trained.items()}
+            systems = systems_on(scorers, stores, {name: each.load_folds() for name, each in trained.items()})
+            (out / MEMBERS).unlink(missing_ok=True)
+            fit_combination(
+                systems, out, draft=self.out.work / "joint.draft", with_joint=with_joint, jobs=self.options.jobs,
+                tell=self.steps.tell,
+            )  # fmt: skip
+            write_json(out / MEMBERS, {"members": members, "joint": with_joint})
+
+        key = key_of(sorted(members.items()), with_joint)
+        self.steps.run("combination", key, [out / COMBINATION, out / MEMBERS], work)
+
+
+def _is_fitted(folder: Path, members: Mapping[str, str], with_joint: bool) -> bool:
+    try:
+        found = read_json(folder / MEMBERS)
+    except InputError:
+        return False
+    known = found.get("members")
+    fits = isinstance(known, dict) and all(known.get(name) == key for name, key in members.items())
+    return fits and bool(found.get("joint") or not with_joint) and (folder / COMBINATION).is_file()

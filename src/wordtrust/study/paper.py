@@ -1,0 +1,244 @@
+"""The paper's system, as literally as our networks allow (Jeon, Jordan and Krishnamoorthy, ICASSP 2020).
+
+One-best labels, the `paper` features, one sigmoid for each arc, the size with the best dev EER, words by the largest
+mean of the arcs' own confidences, the kernel calibrator as the paper has it (no prior curve; right and wrong words of
+the training data, L from dev), and the choice of whole outputs by their mean confidence, raw or calibrated. What we
+do otherwise is told in the model's `paper` entry (`DIFFERENCES`).
+
+    paper_pack(train, dev, pack, vectors=glove)      training data
+    train_paper({name: pack}, out)                   out/NAME and out/NAME-fold-K, by size; skips what is there
+    paper_commands({name: pack}, out)                the same trainings, to be run somewhere else
+    finish_paper(out/NAME, folds, train, dev, to)    calibrated, ready to load with `wt.load(to)`
+    evaluate_paper(scorer, batches)                  tables 1 and 2 (an `Evaluation`)
+    combine(paper_together(...))                     table 3, with the spread over subsets
+    paper_examples.examples(together)                table 4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..calibrate import KernelCalibrator
+from ..calibration import PARTS, Calibration, Folds
+from ..errors import InputError
+from ..evaluate import Evaluation, Judged, by_posterior, evaluate
+from ..lattice import Floats, Lattices
+from ..metrics import Scores
+from ..model.arrays import speaker_number
+from ..model.files import ABOUT, load_model, read_log, save_model
+from ..model.options import TrainOptions
+from ..outputs import Outputs, Together, join
+from ..references import Reference
+from ..score import Choice, WordScorer, load
+from .layout import FOLDS, model_folders
+
+Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
+OPTIONS = TrainOptions(head="independent", merge="mean", skip=False, stop="eer", epochs=30, patience=6)
+SIZES: Mapping[str, Sequence[int]] = {"state": (80, 128, 200), "hidden": (20, 40)}
+WIDTHS = (0.6, 0.9, 1.3, 1.8, 2.5, 3.5, 5.0, 7.0, 10.0, 14.0, 20.0)  # L; the paper has 1.8
+WORDS = Choice("mean")
+_FITTED_ON = {  # the words of each part: like the paper, one-best labels and the arcs' own confidences
+    "arcs": ("arcs_paper", "confidence"),
+    "words": ("output", "confidence"),
+    "posterior_arcs": ("arcs_paper", "posterior"),
+    "posterior_words": ("one_best", "posterior"),
+}
+DIFFERENCES = (
+    "word vectors are those of the file that was given (in our study GloVe of 100 numbers, reduced to 25 by their "
+    "principal components); the paper has GloVe of Twitter with 25",
+    "states of arcs that meet are averaged; sizes tried are " + " x ".join(f"{n} {v}" for n, v in SIZES.items()),
+    "posteriors are made at scales that were tuned on dev, scores are pushed before nodes merge, and no word is lost "
+    "in merging, however short",
+    "silence neither counts nor contributes to the mean confidence, which the paper leaves open",
+    "the words that the calibrator is fitted on are those of the training data, each speaker scored by a model that "
+    "was trained without them",
+)
+
+
+def paper_pack(
+    train: Source, dev: Source, path: Path, *, vectors: Path | None = None, lexicon: Path | None = None
+) -> None:
+    """Write the training data of the paper's system, out of networks with references."""
+    from ..model.pack import write_pack
+    from ..model.prepare import PrepareOptions, prepare
+    from ..score import about_networks
+
+    first = next((batch for batch in train() if len(batch)), None)
+    if first is None:
+        raise InputError("there are no utterances to train on")
+    options = PrepareOptions(features="paper", labels="one-best", vectors=vectors, lexicon=lexicon)
+    write_pack(path, prepare(train, dev, options, dict(about_networks(first))))
+
+
+def train_paper(
+    packs: Mapping[str, Path],
+    out: Path,
+    *,
+    folds: int = FOLDS,
+    options: TrainOptions = OPTIONS,
+    sizes: Mapping[str, Sequence[int]] = SIZES,
+    device: str = "auto",
+    threads: int | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Train what is not there yet: the size with the best dev EER, and models of that size without each fold."""
+    from ..model.machine import machine
+    from ..model.pack import read_pack
+    from ..model.run import search, train_model
+
+    def told(line: dict[str, Any]) -> None:
+        sizes_of = ", ".join(f"{size} {line[size]}" for size in sizes if size in line)
+        tell(f"the paper's {folder.name} {sizes_of}: epoch {line['epoch']}, loss {line['loss']:.4f}")
+
+    out.mkdir(parents=True, exist_ok=True)
+    with machine(device, threads) as here:
+        for name, pack in packs.items():
+            folders = model_folders(name, out, folds)
+            missing = [number for number, folder in enumerate(folders) if not (folder / ABOUT).is_file()]
+            data = read_pack(pack) if missing else None
+            for number in missing:
+                assert data is not None
+                folder = folders[number]
+                if number == 0:
+                    search(data, options, folder, here, tell=told, grid=sizes)
+                else:
+                    best = load_model(folders[0]).config
+                    chosen = replace(options, state=best.state, hidden=best.hidden, folds=folds, fold=number - 1)
+                    train_model(data, chosen, folder, here, tell=told)
+
+
+def paper_commands(
+    packs: Mapping[str, Path],
+    out: Path,
+    *,
+    folds: int = FOLDS,
+    options: TrainOptions = OPTIONS,
+    sizes: Mapping[str, Sequence[int]] = SIZES,
+) -> list[list[str]]:
+    """The trainings that `train_paper` would do next, each as arguments of `python -m wordtrust.model`.
+
+    For a machine that has torch and little else, where many run side by side. First those of all sizes; when
+    `train_paper(folds=0)` has chosen among them, those of the folds. `train_paper` takes what it finds.
+    """
+    from ..model.run import draft_of
+
+    found = []
+    for name, pack in packs.items():
+        main, *without = model_folders(name, out, folds)
+        if (main / ABOUT).is_file():
+            best = load_model(main).config
+            chosen = replace(options, state=best.state, hidden=best.hidden, folds=folds)
+            jobs = [(folder, replace(chosen, fold=number)) for number, folder in enumerate(without)]
+        else:
+            trials = main.with_name(draft_of(main).name) / "trials"
+            tried: list[dict[str, Any]] = [dict(zip(sizes, each, strict=True)) for each in product(*sizes.values())]
+            jobs = [(trials / "-".join(map(str, size.values())), replace(options, **size)) for size in tried]
+        found += [
+            [str(pack), "--out", str(folder), *_flags(own)] for folder, own in jobs if not (folder / ABOUT).is_file()
+        ]
+    return found
+
+
+def _flags(options: TrainOptions) -> list[str]:
+    """Options that are not the default, as a command line has them."""
+    found, default = [], asdict(TrainOptions())
+    for name, value in asdict(options).items():
+        flag = name.replace("_", "-")
+        if value != default[name]:
+            found += (
+                [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
+            )
+    return found
+
+
+def finish_paper(model: Path, folds: Sequence[Path], train: Source, dev: Source, out: Path) -> None:
+    """Calibrate a trained model the paper's way and write it to `out`: L from dev, all else from train."""
+    scorer = load(model)
+    known = Folds(scorer, [load(folder) for folder in folds])
+    fitted_on = evaluate(train(), _raw_judge(known.confidence), WORDS.paths)
+    held_out = evaluate(dev(), _raw_judge(scorer.confidence), WORDS.paths)
+    parts = {part: _kernel(fitted_on.scores[source], held_out.scores[source]) for part, source in _FITTED_ON.items()}
+    words = fitted_on.scores["output", "confidence"]
+    about = {
+        "choice": asdict(WORDS),
+        "calibration": Calibration(parts).to_dict(),
+        "calibrated_on": {
+            "utterances": fitted_on.utterances,
+            "words": len(words),
+            "speakers": sorted(speaker_number(name) for name in words.speakers),
+        },
+        "paper": {"differences": list(DIFFERENCES), "L": {part: parts[part].L for part in PARTS}},
+    }
+    found = load_model(model)
+    save_model(replace(found, about={**found.about, **about}), out, read_log(model))
+
+
+def _kernel(seen: Scores, held: Scores) -> KernelCalibrator:
+    """Densities and priors of the words seen, with the L that makes held-out words most likely."""
+    tried = [
+        KernelCalibrator(width, prior=0).fit(np.clip(seen.score, 0, 1), seen.correct, groups=seen.speaker)
+        for width in WIDTHS
+    ]
+
+    def quality(curve: KernelCalibrator) -> float:
+        found = replace(held, score=curve.predict(np.clip(held.score, 0, 1))).metrics().nce
+        return -np.inf if found is None else found
+
+    return max(tried, key=quality)
+
+
+def _raw_judge(confidence: Callable[[Lattices], Floats]) -> Callable[[Lattices], dict[str, Judged]]:
+    """Posteriors, and confidences that are shown as they are: a word's is that of its arc alone."""
+
+    def judge(networks: Lattices) -> dict[str, Judged]:
+        found = confidence(networks)
+        return by_posterior(networks) | {"confidence": Judged(found, shown=found)}
+
+    return judge
+
+
+def evaluate_paper(scorer: WordScorer, batches: Iterable[Lattices]) -> Evaluation:
+    """Tables 1 and 2: kinds `posterior`, `confidence`, `calibrated`; words by the largest mean raw confidence."""
+    curve = scorer.calibration
+    if curve is None:
+        raise InputError("the model of the paper's system is not calibrated", remedy="Finish it: finish_paper")
+
+    def judge(networks: Lattices) -> dict[str, Judged]:
+        networks = scorer.networks(networks)
+        found = _raw_judge(scorer.confidence)(networks)
+        raw = found["confidence"].confidence
+        return found | {
+            "calibrated": Judged(
+                raw, lambda scores: curve.of("arcs", scores), lambda scores: curve.of("words", scores), shown=raw
+            )
+        }
+
+    return evaluate(batches, judge, WORDS.paths)
+
+
+def paper_outputs(scorer: WordScorer, batches: Iterable[Lattices]) -> Outputs:
+    """The words by mean confidence, with the confidences of their arcs, raw and calibrated."""
+    found = join(_outputs(scorer, scorer.networks(batch)) for batch in batches)
+    return found if scorer.calibration is None else found.with_calibrated(scorer.calibration.parts["words"])
+
+
+def _outputs(scorer: WordScorer, networks: Lattices) -> Outputs:
+    confidence = scorer.confidence(networks)
+    paths = WORDS.paths(networks, confidence)
+    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    own = confidence[arcs[networks.word[arcs] > 0]].astype(np.float64)
+    return replace(Outputs.of(networks, confidence, paths), confidence=np.minimum(own, 1.0))
+
+
+def paper_together(
+    scorers: Mapping[str, WordScorer], stores: Mapping[str, Source], references: Mapping[str, Reference]
+) -> Together:
+    """The outputs of several recognizers side by side: what `combine` makes table 3 of."""
+    outputs = {name: paper_outputs(scorer, stores[name]()) for name, scorer in scorers.items()}
+    return Together.of(outputs, references, missing="leave out")

@@ -1,0 +1,105 @@
+"""From the files of a recognizer to what is trained on: scales, networks with references, packed training data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..assemble import Problems
+from ..errors import OptionError
+from ..formats import stream
+from ..formats.inputs import side_files
+from ..lattice import Lattices
+from ..networks import BuildOptions, build_store
+from ..progress import byte_progress
+from ..references import References, with_references
+from ..tune import Tuned, tune
+from .layout import DEV, TRAIN, Corpus, Output
+from .steps import Steps, file_key, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes these things, each unless it is there."""
+
+    corpus: Corpus
+    out: Output
+    steps: Steps
+    skip_bad: bool = False
+    jobs: int | None = None
+
+    def scales(self, name: str) -> str:
+        """Tune on dev; gives the key of what came out."""
+        path, references = self.out.scales(name), self.corpus.references(DEV)
+        key = key_of(self._files_key(name, DEV), _said(references))
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+        def work() -> None:
+            def tell(stage: str) -> None:
+                self.steps.tell(f"{name}: tuning {stage}")
+
+            tune(list(self._batches(name, DEV, references)), references, tell=tell).save(path)
+
+        self.steps.run(f"{name}: scales", key, [path], work)
+        return key
+
+    def networks(self, name: str, split: str, scales: Path) -> str:
+        """Build the networks of a split with references; gives their key."""
+        references, store = self.corpus.references(split), self.out.store(name, split)
+        tuned = Tuned.load(scales)
+        key = key_of(self._files_key(name, split), _said(references), tuned)
+        store.parent.mkdir(parents=True, exist_ok=True)
+
+        def work() -> None:
+            options = BuildOptions(tuned=tuned, references=references)
+            batches = self._batches(name, split, references)
+            done = build_store(batches, store, options, jobs=self.jobs, key=[key])
+            if not done.utterances:
+                raise OptionError(f"{self.corpus.folder / name}: the split {split!r} has no utterances")
+            missing = len(references) - done.utterances
+            if missing > 0:
+                self.steps.tell(f"{name}: {missing:,} of {len(references):,} references of {split} have no output")
+
+        self.steps.run(f"{name}: networks of {split}", key, [store], work)
+        return key
+
+    def pack(self, name: str, vectors: Path | None, networks_key: str) -> str:
+        """Make training data of the networks of train and dev; gives their key."""
+        from ..model.pack import write_pack
+        from ..model.prepare import PrepareOptions, prepare
+        from ..score import about_networks
+
+        train, dev = (str(self.out.store(name, split)) for split in (TRAIN, DEV))
+        key = self.pack_key(networks_key, vectors)
+
+        def work() -> None:
+            about = dict(about_networks(next(iter(stream(train)))))
+            options = PrepareOptions(vectors=vectors)
+            write_pack(self.out.pack(name), prepare(lambda: stream(train), lambda: stream(dev), options, about))
+
+        self.steps.run(f"{name}: training data", key, [self.out.pack(name)], work)
+        return key
+
+    @staticmethod
+    def pack_key(networks: str, vectors: Path | None) -> str:
+        """The key of training data, whether they are needed or not."""
+        return key_of(networks, None if vectors is None else file_key([vectors]))
+
+    def _files_key(self, name: str, split: str) -> str:
+        return file_key({file for given in self.corpus.files(name, split) for file in side_files(given)})
+
+    def _batches(self, name: str, split: str, references: References) -> Iterator[Lattices]:
+        """The lattices of a split; a recognizer is called as its folder is, unless it says otherwise itself."""
+        files, linked = self.corpus.files(name, split), (self.corpus.folder / name).resolve().name
+        problems = Problems(skip=self.skip_bad, tell=lambda error: self.steps.tell(f"skipped: {error}"))
+        with byte_progress(f"{name} {split}", files) as watch:
+            for batch in stream(files, problems=problems, watch=watch):
+                kept = with_references(batch, references, problems)
+                if len(kept):
+                    own = kept.origin.recognizer
+                    yield replace(kept, origin=replace(kept.origin, recognizer=name if own == linked else own))
+
+
+def _said(references: References) -> str:
+    return key_of(sorted((utt, each.words, each.speaker) for utt, each in references.items()))
