@@ -12,13 +12,16 @@ from itertools import combinations
 import numpy as np
 
 from wordtrust.assemble import Builder, Problems, Tokens
-from wordtrust.decode import best_confidence, one_best
-from wordtrust.joint import JointModel, Systems, hypotheses
+from wordtrust.decode import one_best
+from wordtrust.joint import FitOptions, JointModel, Systems, hypotheses
 from wordtrust.joint.evidence import evidence
+from wordtrust.joint.model import THRESHOLD, best_words
 from wordtrust.joint.weigh import Weigher, inputs, marginals
 from wordtrust.lattice import Lattices, Origin, Vocabulary, concatenate
+from wordtrust.posterior import Flat
 
 RECOGNIZERS, UTTERANCES, WORDS = 9, 930, 13
+FOLDS = FitOptions().folds
 SUBSETS = 25  # every twentieth of 502; the rest is scaled
 
 
@@ -58,7 +61,7 @@ def _stages(systems: Systems, model: Weigher, subset: tuple[int, ...]) -> list[f
     moments.append(time.perf_counter())
     lattices = union.lattices
     potential = model.potentials(inputs(union, found), lattices.word == 0, subset)
-    best_confidence(lattices, marginals(lattices, potential), "gain", threshold=0.3)
+    best_words(union, marginals(Flat.of(lattices), potential), THRESHOLD)
     moments.append(time.perf_counter())
     return np.diff(moments).tolist()
 
@@ -76,7 +79,7 @@ def run() -> None:
         f"(union {union * scale:.0f} s, evidence {looking * scale:.0f} s, weighing and decoding "
         f"{weighing * scale:.0f} s; {len(chosen)} subsets timed)"
     )
-    joint = JointModel(tuple(f"r{number}" for number in range(RECOGNIZERS)), (model, model))
+    joint = JointModel(tuple(f"r{number}" for number in range(RECOGNIZERS)), (model,) * FOLDS)
     begin = time.perf_counter()
     joint.decode(systems, joint.names)
     print(f"all {RECOGNIZERS} together: {time.perf_counter() - begin:.2f} s")

@@ -1,9 +1,9 @@
-"""The joint model: gradients, what it learns, that it never hurts, and its file."""
+"""The joint model: what it learns, that it never hurts, that a fit goes on after a kill, and its file."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +12,24 @@ from safetensors.numpy import load_file, save_file
 
 from tests.joint_data import corpus
 from wordtrust import InputError, OptionError
-from wordtrust.joint import FitOptions, JointModel, Systems, fit_joint, joint_errors, load_joint, matched, save_joint
-from wordtrust.joint.evidence import evidence
-from wordtrust.joint.fit import _slopes, fit_correction, oracle_arcs
-from wordtrust.joint.minimise import minimise
-from wordtrust.joint.weigh import Weigher, inputs, marginals
+from wordtrust.decode import one_best
+from wordtrust.joint import (
+    FitOptions,
+    JointModel,
+    Systems,
+    fit_joint,
+    fit_model,
+    joint_errors,
+    load_joint,
+    matched,
+    save_joint,
+)
 from wordtrust.labels import Spoken, score_paths
 from wordtrust.lattice import Lattices, concatenate
 from wordtrust.networks import REFERENCE
 from wordtrust.transcript import transcripts
 
-QUICK = FitOptions(hidden=4, epochs=8, batch=16)
+QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, trust_epochs=12)
 
 
 def errors(lattices: Lattices, paths: object) -> int:
@@ -75,11 +82,20 @@ def test_the_order_of_recognizers_does_not_matter(fitted: tuple[JointModel, Syst
 def test_where_the_best_member_is_better_its_output_stands(fitted: tuple[JointModel, Systems, list[str]]) -> None:
     model, systems, names = fitted
     members = (0, 1, 2)
-    cautious = replace(model, settings={members: replace(model.settings[members], alone=0)})
+    cautious = replace(model, settings={members: replace(model.settings[members], alone=True)})
     found = cautious.decode(systems, names)
-    best = systems.hypotheses[names.index(model.names[0])]
-    assert best.picked is not None
     assert errors(found.lattices, found.paths) == model.settings[members].best_member
+    best = names.index(model.names[0])
+    alone = model.decode(systems.order([best]), [names[best]])
+    assert errors(alone.lattices, alone.paths) == model.settings[members].best_member
+
+
+def test_how_sure_all_are_of_what_one_prints(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    model, systems, names = fitted
+    found = model.decode(systems, names)
+    assert found.names == model.names
+    for name, each in zip(names, systems.hypotheses, strict=True):
+        assert errors(found.lattices, found.printed(name)) == errors(each, one_best(each))
 
 
 def test_a_copy_of_a_recognizer_adds_nothing() -> None:
@@ -89,10 +105,57 @@ def test_a_copy_of_a_recognizer_adds_nothing() -> None:
     assert settings.errors <= 1.05 * settings.best_member
 
 
-def test_a_gain_too_small_to_count_leaves_the_best_member_its_output() -> None:
+def test_a_gain_that_is_not_sure_leaves_the_best_member_its_output(
+    fitted: tuple[JointModel, Systems, list[str]],
+) -> None:
+    model, _, _ = fitted
+    sure = model.settings[0, 1, 2]
+    assert not sure.alone
+    assert sure.best_member - sure.errors > sure.deviation > 0
     recognizers, names = corpus(4, 10, (0.3, 0.15))
-    model = fit_joint(Systems.of(recognizers), names, options=replace(QUICK, least_gain=1.0))
-    assert model.settings[0, 1].alone == 0
+    never = fit_joint(Systems.of(recognizers), names, options=replace(QUICK, least_gain=100.0))
+    assert never.settings[0, 1].alone
+
+
+def test_at_every_instant_confidences_sum_to_at_most_one(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+    model, _, names = fitted
+    fresh, _ = corpus(3, 10, (0.3, 0.15, 0.25), seed=4)
+    found = model.decode(Systems.of(fresh), names)
+    for number, lattice in enumerate(found.lattices):
+        first, last = found.lattices.arc_offsets[number : number + 2]
+        start, end = lattice.time[lattice.source], lattice.time[lattice.target]
+        for instant in (lattice.time[1:] + lattice.time[:-1]) / 2:
+            crossing = (start <= instant) & (instant < end)
+            assert found.confidence[first:last][crossing].sum() <= 1 + 1e-6
+
+
+def test_a_killed_fit_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recognizers, names = corpus(4, 10, (0.3, 0.15, 0.25))
+    systems, draft = Systems.of(recognizers), tmp_path / "draft"
+    whole = fit_joint(systems, names, options=QUICK)
+    monkeypatch.setattr(fit_model, "_AT_ONCE", 2)
+
+    def killed(done: str) -> None:
+        if done.startswith("2 of"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_joint(systems, names, options=QUICK, draft=draft, tell=killed)
+    assert len(load_joint(draft).settings) == 2
+    monkeypatch.setattr(fit_model, "fit_shared", None)  # would fail if it were fitted again
+    again = fit_joint(systems, names, options=QUICK, draft=draft)
+    assert again.settings == whole.settings
+    assert again.threshold == whole.threshold
+
+
+def test_a_draft_of_something_else_is_not_used(tmp_path: Path) -> None:
+    recognizers, names = corpus(4, 10, (0.3, 0.15))
+    systems, draft = Systems.of(recognizers), tmp_path / "draft"
+    fit_joint(systems, names, options=QUICK, draft=draft)
+    other = fit_joint(systems, names, options=replace(QUICK, hidden=5), draft=draft)
+    assert other.weighers[0].word.out.shape == (5,)
+    draft.write_bytes(b"nonsense")
+    assert fit_joint(systems, names, options=QUICK, draft=draft).weighers[0].word.out.shape == (4,)
 
 
 def test_errors_of_many_subsets(fitted: tuple[JointModel, Systems, list[str]]) -> None:
@@ -111,42 +174,6 @@ def test_recognizers_are_matched_by_utterance() -> None:
     first, second = matched([one, turned])
     assert first.utts == second.utts == ("utt0", "utt2", "utt4")
     assert first.notes[REFERENCE] == second.notes[REFERENCE]
-
-
-def test_gradients_against_differences() -> None:
-    recognizers, _ = corpus(2, 4, (0.3, 0.3))
-    systems, model = Systems.of(recognizers), Weigher.new(2, 3, 0)
-    for layers in (model.word, model.silence):
-        for each in fields(layers):
-            setattr(layers, each.name, getattr(layers, each.name).astype(np.float64))
-    loss, gradients = _slopes(model, systems, (0, 1))
-    for layers, gradient in zip((model.word, model.silence), gradients, strict=True):
-        for each in fields(layers):
-            weights, slope = getattr(layers, each.name).ravel(), getattr(gradient, each.name).ravel()
-            for place in range(0, len(weights), 7):
-                weights[place] += 1e-4
-                above = _slopes(model, systems, (0, 1))[0]
-                weights[place] -= 1e-4
-                assert (np.log(above + 0.3) - np.log(loss + 0.3)) / 1e-4 == pytest.approx(slope[place], abs=2e-3)
-
-
-def test_a_correction_raises_the_likelihood() -> None:
-    recognizers, _ = corpus(4, 10, (0.3, 0.2))
-    union = Systems.of(recognizers).union((0, 1))
-    x, oracle = inputs(union, evidence(union)), oracle_arcs(union.lattices)
-    flat = np.zeros(len(x))
-    found = fit_correction(union.lattices, x, flat, oracle, QUICK)
-    silent = union.lattices.word == 0
-    better = marginals(union.lattices, np.where(silent, x @ found[1], x @ found[0]).astype(float))
-    assert np.log(better[oracle]).sum() > 0.5 * np.log(marginals(union.lattices, flat)[oracle]).sum()
-
-
-def test_the_least_value_is_found() -> None:
-    random = np.random.default_rng(0)
-    root = random.normal(size=(8, 8))
-    bend, pull = root @ root.T + 0.1 * np.eye(8), random.normal(size=8)
-    found = minimise(lambda x: (float(x @ bend @ x / 2 - pull @ x), bend @ x - pull), np.zeros(8), steps=200)
-    assert found == pytest.approx(np.linalg.solve(bend, pull), rel=1e-3, abs=1e-3)
 
 
 def test_the_file_gives_the_same_model(tmp_path: Path, fitted: tuple[JointModel, Systems, list[str]]) -> None:
@@ -171,13 +198,18 @@ def broken(path: Path, about: dict[str, object], **arrays: np.ndarray) -> Path:
 @pytest.mark.parametrize(
     ("about", "message"),
     [
+        ({"version": 1}, "no wordtrust joint model of version 2"),
         ({"kind": "something"}, "no wordtrust joint model"),
         ({"systems": ["a", "a"]}, "names of their own"),
-        ({"systems": ["a", "b"]}, "weights are not those of 2"),
-        ({"halves": 10**9}, "halves"),
+        ({"systems": ["a", "b"]}, "are not those of its recognizers"),
+        ({"folds": 10**9}, "folds"),
+        ({"threshold": 2.0}, "threshold"),
+        ({"trusts": -1}, "damaged"),
+        ({"trusts": 5}, "damaged"),
         ({"inputs": [[], []]}, "other inputs"),
-        ({"subsets": [{"members": [0, 7]}]}, "members"),
-        ({"subsets": []}, "weights are not those of its subsets"),
+        ({"subsets": [{"members": [0, 7], "deviation": 0.0}]}, "members"),
+        ({"subsets": [{"members": [0, 1], "alone": 1, "deviation": 0.0}]}, "do not fit"),
+        ({"subsets": [{"members": [0, 1], "alone": True, "deviation": float("nan")}]}, "do not fit"),
         ({"subsets": 3}, "damaged"),
     ],
 )

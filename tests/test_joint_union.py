@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,6 +57,18 @@ def test_every_output_is_a_path_and_no_word_is_lost(recognizers: list[Lattices])
     assert len(set(merged.word.tolist()) - {0}) <= everything
 
 
+@given(st.lists(networks, min_size=1, max_size=3))
+def test_what_recognizers_print_is_a_path_too(recognizers: list[Lattices]) -> None:
+    vocabulary, prepared = Vocabulary(), []
+    for each in recognizers:
+        assert each.posterior is not None
+        best = best_confidence(each, each.posterior, "gain", threshold=0.9)
+        prepared.append(hypotheses(each, each.posterior, best, vocabulary))
+    union = Systems.of(prepared).union(range(len(prepared)))
+    for number, each in enumerate(recognizers):
+        assert said(union.lattices, np.where(union.printed[:, number], 1.0, -1e6)) == output(each)
+
+
 @given(networks)
 def test_a_recognizer_joined_with_itself_is_itself(network: Lattices) -> None:
     alone, twice = joined(network), joined(network, network)
@@ -101,6 +115,34 @@ def test_evidence_by_hand() -> None:
     assert table["will"]["words"] == pytest.approx([0.9, 0.6])
     assert table["will"]["own"] == [1.0, 0.0]
     assert table["well"]["posterior"] == pytest.approx([0.0, 0.6])
+    assert table["well"]["alike"] == pytest.approx([0.75 * 0.9, 0.6])  # three of four letters
+    assert table["well"]["own_alike"] == pytest.approx([0.75, 1.0])
+    assert table["i"]["alike"] == pytest.approx([0.9, 0.6])
+    assert table["i"]["sure"] == pytest.approx([(0.9 + 0.9 + 0.25) / 2.5, (0.6 + 0.6 + 0.25) / 2.5])
+    assert table["i"]["agreed"] == pytest.approx([(0.6 + 0.25) / 2.5, (0.9 + 0.25) / 2.5])
+
+
+@cache
+def distance(one: str, other: str) -> int:
+    """Edit distance as it is defined."""
+    if not one or not other:
+        return len(one) + len(other)
+    changed = distance(one[1:], other[1:]) + (one[0] != other[0])
+    return min(changed, distance(one[1:], other) + 1, distance(one, other[1:]) + 1)
+
+
+@given(st.text("abcd", max_size=6), st.text("abcd", max_size=6))
+def test_alike_words(one: str, other: str) -> None:
+    recognizers = [chain([(f"x{word}", 0.0, 0.5)], 0.5, 0.5) for word in (one, other)]
+    union = joined(*recognizers)
+    found = evidence(union)[:, :, KINDS.index("own_alike")]
+    place = union.lattices[0].words.index(f"x{one}")
+    assert found[place, 1] == pytest.approx(1 - distance(one, other) / max(len(one) + 1, len(other) + 1))
+
+
+def test_long_words_are_compared_by_their_beginnings() -> None:
+    one, other = (chain([("a" * 24 + "b" * count, 0.0, 0.5)], 0.5) for count in (1, 5000))
+    assert evidence(joined(one, other))[:, :, KINDS.index("own_alike")].tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
 def plain_evidence(lattice: Lattice, union: Union, arc: int, system: int) -> list[float]:
@@ -138,7 +180,8 @@ def test_evidence_is_what_its_definition_says(recognizers: list[Lattices]) -> No
     found, lattice = evidence(union), union.lattices[0]
     for arc in range(lattice.arcs):
         for system in range(len(recognizers)):
-            assert found[arc, system].tolist() == pytest.approx(plain_evidence(lattice, union, arc, system), abs=1e-5)
+            plain = plain_evidence(lattice, union, arc, system)
+            assert found[arc, system, : len(plain)].tolist() == pytest.approx(plain, abs=1e-5)
 
 
 @given(networks, st.floats(0.0, 1.0))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .hwcn import Network, Networks, build
     from .lattice import Lattice, Lattices
     from .score import WordScorer, load
+    from .shipped import models
     from .text import Normalizer
     from .transcript import Transcript
 
@@ -40,6 +41,7 @@ _HOMES = {
     "calibrate": "calibrate",
     "load": "score",
     "metrics": "metrics",
+    "models": "shipped",
     "read": "formats",
     "stream": "formats",
     "write": "formats",
@@ -47,8 +49,8 @@ _HOMES = {
 
 __all__ = [
     "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
-    "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "load", "metrics", "read", "stream",
-    "write",
+    "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "load", "metrics", "models", "read",
+    "stream", "write",
 ]  # fmt: skip
 
 

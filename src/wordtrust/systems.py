@@ -30,7 +30,7 @@ class System:
     scorer: WordScorer | None
     calibrator: Calibrator | None
     folds: tuple[WordScorer, ...]
-    path: str
+    path: str | tuple[str, ...]
 
     @cached_property
     def batches(self) -> list[Lattices]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .evaluate import Evaluation
     from .formats.base import Format
     from .metrics import GuaranteedThreshold, OperatingPoint
+    from .shipped import ShippedModel
     from .tune import Tuned
 
 _MOST_ROWS = 25
@@ -74,6 +75,7 @@ _TEXTS = (
     "score",
     "recognizer",
     "combined by",
+    "measured on",
 )
 
 
@@ -224,6 +226,22 @@ def print_tuned(tuned: Tuned) -> None:
         f"word error rate: as given {dev['as_given']:.2%}, tuned 1-best {dev['one_best']:.2%}, MBR {dev['mbr']:.2%}; "
         f"NCE of posteriors: {dev['nce_as_given']:.3f} as given, {dev['nce']:.3f} tuned"
     )
+
+
+def print_models(models: Iterable[ShippedModel]) -> None:
+    """What `wordtrust models` shows."""
+    from .shipped.cards import best_measure
+
+    table = _table("name", "recognizer", "MB", "measured on", "EER %", "NCE", "ECE")
+    for each in models:
+        split, found = best_measure(each.card)
+        numbers = (_percent(found.get("eer")), _number(found.get("nce")), _number(found.get("ece")))
+        name = each.name if each.fits else f"{each.name} (does not fit this version)"
+        table.add_row(Text(name), Text(each.recognizer), f"{each.bytes / 1e6:.2f}", split, *numbers)
+    out = console()
+    out.print(table if table.rows else "No models come with this wordtrust.")
+    if table.rows:
+        out.print("EER, NCE, ECE: over the words of the 1-best. More about one of them: wordtrust models NAME")
 
 
 _WAYS = {

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 @click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON): no model needed.")
 @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
 @click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
-@click.option("--out", type=click.Path(path_type=Path), help="With --scores: where the calibrator goes (JSON).")
+@click.option("--out", type=click.Path(path_type=Path),
+              help="Where the calibrator goes (JSON), or the calibrated model [into the MODEL].")  # fmt: skip
 @click.option("--fold-model", multiple=True, type=click.Path(path_type=Path), metavar="MODEL",
               help="Trained without a fold of speakers (train --folds): scores those that it never saw.")  # fmt: skip
 @click.option("--calibrator", default="kernel", show_default=True, help="Which one (docs/calibration.md).")
@@ -70,7 +71,8 @@ def calibrate(
     if len(paths) < 2:
         raise OptionError(f"{paths[0]}: name the STORE to calibrate the model on after it")
     model, stores = Path(paths[0]), paths[1:]
-    _calibrate_model(model, stores, fold_model, calibrator, keep_choice, comparing, allow_mismatch, as_json)
+    _check_target(model, out, comparing)
+    _calibrate_model(model, stores, out, fold_model, calibrator, keep_choice, comparing, allow_mismatch, as_json)
 
 
 def _calibrate_scores(
@@ -125,9 +127,21 @@ def tell_unheard(missing: int, references: int) -> None:
         )
 
 
+def _check_target(model: Path, out: Path | None, comparing: bool) -> None:
+    """Models that come with wordtrust stay as they are."""
+    from ..model.files import refuse_to_overwrite
+    from ..shipped import is_shipped
+
+    if out is not None:
+        refuse_to_overwrite(out, overwrite=False)
+    elif is_shipped(model) and not comparing:
+        raise OptionError(f"{model} comes with wordtrust: say where the calibrated model goes with --out FOLDER")
+
+
 def _calibrate_model(
     model: Path,
     stores: tuple[str, ...],
+    out: Path | None,
     fold_models: tuple[Path, ...],
     name: str,
     keep_choice: bool,
@@ -137,9 +151,10 @@ def _calibrate_model(
 ) -> None:
     from ..calibration import Folds, fit_calibration, held_out
     from ..evaluate import path_errors
+    from ..familiar import learned
     from ..formats import stream
     from ..model.arrays import speaker_number
-    from ..model.files import update_about
+    from ..model.files import read_log, save_model, update_about
     from ..score import choose, load
 
     scorer = load(model, allow_mismatch=allow_mismatch)
@@ -155,15 +170,20 @@ def _calibrate_model(
         return
     curve = fit_calibration(found, name)
     about["calibration"] = curve.to_dict()
+    about["familiar"] = learned(scorer.model, map(scorer.networks, stream(stores)), found.utterances)
     about["calibrated_on"] = {
         "utterances": found.utterances,
         "words": len(words),
         "speakers": sorted(speaker_number(name) for name in words.speakers),
     }
-    update_about(model, about)
+    if out is None:
+        update_about(model, about)
+    else:
+        save_model(replace(scorer.model, about={**scorer.model.about, **about}), out, read_log(model))
     choice = scorer.choice
     way = choice.criterion + (f" {choice.threshold:g}" if choice.criterion == "gain" else "")
-    click.echo(f"{model}: calibrated on {found.utterances:,} utterances, {len(words):,} words; words chosen by {way}")
+    told = f"calibrated on {found.utterances:,} utterances, {len(words):,} words; words chosen by {way}"
+    click.echo(f"{out or model}: {told}")
     before = words.metrics()
     after = replace(words, score=curve.of("words", words.score)).metrics()
     if before.nce is not None and after.nce is not None:

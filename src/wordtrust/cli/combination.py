@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--fit", multiple=True, metavar="NAME=STORE", help="Held-out data to fit the combination on first.")
 @click.option("--fold-model", multiple=True, metavar="NAME=MODEL", help="With --fit: trained without a fold.")
 @click.option("--out", type=click.Path(path_type=Path), help="With --fit: the folder for what was fitted.")
-@click.option("--joint", type=click.Path(path_type=Path), help="A folder that --fit wrote.")
+@click.option("--joint", type=click.Path(path_type=Path), help="A folder that --fit wrote, or a shipped one.")
 @click.option("--no-joint", "only_choice", is_flag=True, help="Leave the joint network out: it takes minutes to fit.")
 @click.option(
     "--words", "words_file", type=click.Path(path_type=Path), help="Where the combined words go, by the ending."
@@ -158,9 +158,10 @@ def _fitted(
 ) -> Fitted | None:
     """What was fitted before, or is now; the joint model with so many jobs, none of it with 0."""
     from ..fitted import Fitted
+    from ..shipped import COMBINATION, folder_of
 
     if folder is not None:
-        return Fitted.load(folder, with_joint=joint_jobs > 0)
+        return Fitted.load(folder_of(folder, COMBINATION), with_joint=joint_jobs > 0)
     if not fit or out is None:
         return None
     data = given.on(fit)

@@ -105,7 +105,9 @@ _STEPS = {  # of every verb that compiles; a helper process begins with the last
     "combine": ("paths", "confidence", "labels"),
     "threshold": ("paths", "confidence", "labels", "metrics"),
     "calibrate": ("paths", "confidence", "labels"),
+    "adapt": ("graph", "networks", "paths"),
     "evaluate": ("paths", "confidence", "labels", "metrics"),
+    "study": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics", "consensus"),
     "demo": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics"),
 }
 _ONLY_WITH = {"labels": "ref", "network labels": "ref", "consensus": "scales"}  # options of info and build

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ..model.train import Step, Tell
     from ..score import WordScorer
 
+_UNFAMILIAR = (
+    "utterances here are unlike all that the model knows, so confidences were lowered; where you have references, "
+    "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"
+)
 _OUTPUTS = ".jsonl, .ctm, .vtt, .parquet"
 
 
@@ -256,17 +260,21 @@ def score(
 ) -> None:
     """Give the words of LATTICES (or a store of networks) their confidences. Needs no torch.
 
-    MODEL is a folder that `wordtrust train` made, or a calibrator (`wordtrust calibrate --scores`) for words that
-    come with confidences.
+    MODEL is a folder that `wordtrust train` made, the name of a model that comes with wordtrust (`wordtrust models`),
+    or a calibrator (`wordtrust calibrate --scores`) for words that come with confidences.
 
     \b
     Examples: wordtrust score model eval.ark.gz --out words.ctm
               wordtrust score calls.json calls.ctm --out calibrated.ctm
     """
+    from ..adapt import adapted_ahead
+    from ..calibration import CalibratedWords
     from ..transcript_files import TranscriptWriter, json_line
 
     scorer = _scorer(model, criterion, allow_mismatch, threads)
     batches = inputs.batches("scoring")
+    if not isinstance(scorer, CalibratedWords):
+        scorer, batches = adapted_ahead(scorer, batches)
     if out == "-":
         for batch in batches:
             for transcript in scorer(batch, alternatives=alternatives):
@@ -274,10 +282,14 @@ def score(
         return
     if any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
         raise OptionError(f"{out}: is what is read; name another file")
-    done = words = 0
+    done, words, trust = 0, 0, 1.0
     with TranscriptWriter(Path(out)) as writer:
         for batch in batches:
-            found = scorer(batch, alternatives=alternatives)
+            networks = batch if isinstance(scorer, CalibratedWords) else scorer.networks(batch)
+            trust = trust if isinstance(scorer, CalibratedWords) else min(trust, scorer.trust(networks))
+            found = scorer(networks, alternatives=alternatives)
             writer.add(found)
             done, words = done + len(found), words + sum(len(each.words) for each in found)
+    if trust < 1:
+        click.echo(f"wordtrust: {_UNFAMILIAR}", err=True)
     click.echo(f"{out}: {done:,} utterances, {words:,} words", err=True)

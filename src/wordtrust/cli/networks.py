@@ -172,6 +172,7 @@ def evaluate_networks(
     given: tuple[str, ...], criterion: str | None, allow_mismatch: bool, report: Path | None = None
 ) -> tuple[Evaluation, dict[str, Any]]:
     """The evaluation, and what a report shows besides."""
+    from ..adapt import adapted_ahead
     from ..evaluate import evaluate as measure
     from ..formats import stream
     from ..model.files import read_log
@@ -180,6 +181,8 @@ def evaluate_networks(
 
     model, stores = _model_and_stores(given)
     scorer = None if model is None else load(model, allow_mismatch=allow_mismatch)
+    if scorer and scorer.wants_adapting:
+        scorer = adapted_ahead(scorer, stream(stores))[0]
     judge, choose = _judge(scorer, criterion)
     keeper = None
     if report:
@@ -207,10 +210,10 @@ def _tell_calibrated_on(scorer: WordScorer, found: Evaluation) -> None:
 
 def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
     """The model, if the first argument is one."""
-    from ..model.files import ABOUT
+    from ..shipped import is_model
 
-    if not (Path(given[0]) / ABOUT).is_file():
-        late = next((each for each in given[1:] if (Path(each) / ABOUT).is_file()), None)
+    if not is_model(given[0]):
+        late = next((each for each in given[1:] if is_model(each)), None)
         if late:
             raise OptionError(f"{late} is a model: it comes first, the stores after it")
         return None, given

@@ -1,7 +1,8 @@
 """What every recognizer says about every hypothesis of a union: how sure it is of that word there, and of what else.
 
 Two arcs are about the same word if they say it and overlap by half of the shorter one: recognizers cut the same word
-at different instants. What speaks against an arc is what a recognizer holds possible in the middle of it.
+at different instants. What speaks against an arc is what a recognizer holds possible in the middle of it; but what is
+written alike speaks for it as well, for recognizers that lack a word write one that sounds like it.
 """
 
 from __future__ import annotations
@@ -11,27 +12,63 @@ from numpy.typing import NDArray
 
 from ..jit import compiled
 from ..lattice import Flags, Floats, Ints, Offsets, Times
+from .spelling import MOST_LETTERS, Codes, likeness
 from .union import Union
 
 SHORTEST = 0.01  # seconds that an arc has at least when arcs are compared
 # For each recognizer: confidence of the word there, the largest of another word's, that of all words together, the
-# mass of silence, whether the word is in its output, the word's posterior, and its confidence with just these ends.
-KINDS = ("word", "rival", "words", "silence", "own", "posterior", "arc")
+# mass of silence, whether the word is in its output, the word's posterior, its confidence with just these ends, how
+# alike its words there are (weighed by confidence) and its output is, whether it would itself print the word; of the
+# utterance, how sure it is of its output and how sure the others are.
+KINDS = (
+    "word", "rival", "words", "silence", "own", "posterior", "arc", "alike", "own_alike", "printed", "sure",
+    "agreed",
+)  # fmt: skip
 Evidence = NDArray[np.float32]  # [arcs, recognizers, kinds]
 
 
 def evidence(union: Union) -> Evidence:
     """Look at every arc with the eyes of every recognizer; of silence arcs, `word` is the mass of silence."""
     lattices = union.lattices
-    time = lattices.time.copy()
-    _spread(lattices.node_offsets, time, SHORTEST)
-    found = np.zeros((*union.confidence.shape, len(KINDS)), np.float32)
-    found[:, :, KINDS.index("arc")] = union.confidence
+    by_kind = np.zeros((len(KINDS), *union.confidence.shape), np.float32)  # each kind in one piece: fast to use
+    by_kind[KINDS.index("arc")] = union.confidence
     _look(
-        lattices.node_offsets, lattices.arc_offsets, time, lattices.source, lattices.target, lattices.word,
-        union.confidence, union.posterior, union.own, found,
+        lattices.node_offsets, lattices.arc_offsets, spread_times(union), lattices.source, lattices.target,
+        lattices.word, *_who(union), union.confidence, union.posterior, union.own, union.printed,
+        union.letters.code, union.letters.offsets, by_kind,
     )  # fmt: skip
-    return np.minimum(found, np.float32(1.0))
+    found = np.moveaxis(np.minimum(by_kind, np.float32(1.0)), 0, -1)
+    _judge_utterances(union, found)
+    return found
+
+
+def _who(union: Union) -> tuple[Offsets, Offsets]:
+    """[arcs] the first recognizer that knows of each arc, and the one after the last."""
+    known = (union.confidence > 0) | (union.posterior > 0) | union.own | union.printed
+    first = known.argmax(axis=1).astype(np.int64)
+    behind = known.shape[1] - known[:, ::-1].argmax(axis=1).astype(np.int64)
+    return first, np.where(known.any(axis=1), behind, first)
+
+
+def spread_times(union: Union) -> Times:
+    """The times of nodes, no two the same."""
+    time = union.lattices.time.copy()
+    _spread(union.lattices.node_offsets, time, SHORTEST)
+    return time
+
+
+def _judge_utterances(union: Union, found: Evidence) -> None:
+    """How sure each recognizer is of its output, and the others of it; half a word of doubt is added."""
+    lattices, systems = union.lattices, union.own.shape[1]
+    owner = np.repeat(np.arange(len(lattices)), np.diff(lattices.arc_offsets))
+    word = found[:, :, KINDS.index("word")]
+    others = (word.sum(axis=1, keepdims=True) - word) / max(1, systems - 1)
+    for system in range(systems):
+        mine = union.own[:, system] & (lattices.word > 0)
+        count = np.bincount(owner[mine], minlength=len(lattices)) + 0.5
+        for kind, values in (("sure", word), ("agreed", others)):
+            total = np.bincount(owner[mine], values[mine, system], len(lattices)) + 0.25
+            found[:, system, KINDS.index(kind)] = (total / count)[owner]
 
 
 @compiled
@@ -43,8 +80,9 @@ def _spread(node_offsets: Offsets, time: Times, step: float) -> None:
 
 @compiled
 def _look(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints, word: Ints,
-          confidence: Floats, posterior: Floats, own: Flags, found: Evidence) -> None:  # fmt: skip
-    systems = confidence.shape[1]
+          first: Offsets, behind: Offsets, confidence: Floats, posterior: Floats, own: Flags, printed: Flags,
+          code: Codes, letters: Offsets, found: Evidence) -> None:  # fmt: skip
+    row = np.empty(MOST_LETTERS + 1, np.int64)
     for u in range(len(node_offsets) - 1):
         n0, a0, a1 = node_offsets[u], arc_offsets[u], arc_offsets[u + 1]
         for arc in range(a0, a1):
@@ -59,15 +97,22 @@ def _look(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints
                     continue
                 same = word[other] == word[arc] and 2 * common >= min(end - start, finish - begin)
                 across = begin <= middle < finish
-                for system in range(systems):
+                alike = 1.0
+                if across and word[arc] != word[other] and word[other] > 0:
+                    alike = likeness(code, letters, word[arc], word[other], row)
+                for system in range(first[other], behind[other]):
                     sure = confidence[other, system]
                     if same:
-                        found[arc, system, 0] += sure
-                        found[arc, system, 4] += own[other, system]
-                        found[arc, system, 5] += posterior[other, system]
+                        found[0, arc, system] += sure
+                        found[4, arc, system] += own[other, system]
+                        found[5, arc, system] += posterior[other, system]
+                        found[9, arc, system] += printed[other, system]
                     if across and word[other] == 0:
-                        found[arc, system, 3] += sure
+                        found[3, arc, system] += sure
                     elif across:
-                        found[arc, system, 2] += sure
+                        found[2, arc, system] += sure
+                        found[7, arc, system] += sure * alike
+                        if own[other, system]:
+                            found[8, arc, system] = max(found[8, arc, system], alike)
                         if not same:
-                            found[arc, system, 1] = max(found[arc, system, 1], sure)
+                            found[1, arc, system] = max(found[1, arc, system], sure)

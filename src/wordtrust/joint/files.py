@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..model.tensors import read_tensors, write_tensors
 from .model import JointModel, Members, Settings
-from .weigh import PER_SYSTEM, SHARED, Layers, Matrix, Weigher, rows_of
+from .trust import Trust
+from .weigh import PER_SYSTEM, SHARED, Layers, Matrix, Weigher, columns_of
 
 KIND = "wordtrust joint model"
-VERSION = 1
+VERSION = 2
 MOST_SYSTEMS = 64
 _LARGEST = 1e6  # a weight; products of such stay numbers
 _KINDS = ("word", "silence")
+_TRUST = "trust"
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -27,30 +29,30 @@ def save_joint(model: JointModel, path: Path) -> None:
     """Write the model, whole or not at all."""
     arrays: dict[str, NDArray[Any]] = {}
     for number, weigher in enumerate(model.weighers):
-        for kind in _KINDS:
-            layers: Layers = getattr(weigher, kind)
-            arrays |= {f"{number}.{kind}.{each.name}": getattr(layers, each.name) for each in fields(layers)}
-    own = [part for settings in model.settings.values() for part in _own_weights(settings)]
-    arrays["own"] = np.concatenate([np.zeros(0, np.float32), *own])
+        arrays |= _weights(weigher, f"{number}")
+    for number, trust in enumerate(model.trusts):
+        arrays |= _weights(trust.weigher, f"{_TRUST}.{number}") | _named(trust.right, f"{_TRUST}.{number}.right")
     about = {
         "kind": KIND, "version": VERSION, "inputs": [PER_SYSTEM, SHARED], "systems": list(model.names),
-        "halves": len(model.weighers), "about": dict(model.about),
+        "folds": len(model.weighers), "trusts": len(model.trusts), "threshold": model.threshold,
+        "about": dict(model.about),
         "subsets": [_written(members, settings) for members, settings in model.settings.items()],
     }  # fmt: skip
     write_tensors(path, arrays, about)
 
 
-def _own_weights(settings: Settings) -> list[Matrix]:
-    """All weights of a subset's own, end to end: corrections, then trust."""
-    trust = [] if settings.trust is None else [settings.trust]
-    return [*(each.ravel() for each in settings.corrections), *trust]
+def _weights(weigher: Weigher, name: str) -> dict[str, NDArray[Any]]:
+    return {key: each for kind in _KINDS for key, each in _named(getattr(weigher, kind), f"{name}.{kind}").items()}
+
+
+def _named(layers: Layers, name: str) -> dict[str, NDArray[Any]]:
+    return {f"{name}.{each.name}": getattr(layers, each.name) for each in fields(layers)}
 
 
 def _written(members: Members, settings: Settings) -> dict[str, Any]:
     return {
-        "members": list(members), "threshold": settings.threshold, "alone": settings.alone,
-        "corrected": bool(settings.corrections), "trusted": settings.trust is not None,
-        "errors": settings.errors, "best_member": settings.best_member,
+        "members": list(members), "alone": settings.alone, "errors": settings.errors,
+        "best_member": settings.best_member, "deviation": settings.deviation,
     }  # fmt: skip
 
 
@@ -72,26 +74,30 @@ def _model(arrays: Arrays, about: Mapping[str, Any]) -> JointModel:
         raise ValueError("it was fitted for other inputs")
     if not 2 <= len(names) <= MOST_SYSTEMS or len(set(names)) < len(names):
         raise ValueError("its recognizers have no names of their own")
-    halves = int(about["halves"])
-    if not 1 <= halves <= MOST_SYSTEMS:
-        raise ValueError(f"it has {halves} halves")
-    weighers = tuple(_weigher(arrays, number, len(names)) for number in range(halves))
-    settings = dict(_settings(_finite(arrays["own"], 1), about["subsets"], len(names), halves))
-    return JointModel(names, weighers, settings, dict(about["about"]))
+    folds, trusts, threshold = int(about["folds"]), int(about["trusts"]), float(about["threshold"])
+    if not 1 <= folds <= MOST_SYSTEMS or not 0 <= trusts <= MOST_SYSTEMS or not 0 <= threshold <= 1:
+        raise ValueError(f"it has {folds} folds and a threshold of {threshold}")
+    weighers = tuple(_weigher(arrays, f"{number}", len(names)) for number in range(folds))
+    trusted = tuple(_trust(arrays, f"{_TRUST}.{number}", len(names)) for number in range(trusts))
+    settings = dict(_settings(about["subsets"], len(names)))
+    return JointModel(names, weighers, trusted, threshold, settings, dict(about["about"]))
 
 
-def _weigher(arrays: Arrays, number: int, systems: int) -> Weigher:
-    columns = systems * len(PER_SYSTEM) + len(SHARED)
-    made = []
-    for kind in _KINDS:
-        hidden = _finite(arrays[f"{number}.{kind}.hidden"], 2)
-        shapes = {"skip": (columns,), "hidden": (columns, hidden.shape[1]), "bias": (hidden.shape[1],),
-                  "out": (hidden.shape[1],)}  # fmt: skip
-        found = {name: _finite(arrays[f"{number}.{kind}.{name}"], len(shape)) for name, shape in shapes.items()}
-        if any(found[name].shape != shape for name, shape in shapes.items()):
-            raise ValueError(f"its weights are not those of {systems} recognizers")
-        made.append(Layers(**found))
-    return Weigher(systems, *made)
+def _weigher(arrays: Arrays, name: str, systems: int) -> Weigher:
+    return Weigher(systems, *(_layers(arrays, f"{name}.{kind}", columns_of(systems)) for kind in _KINDS))
+
+
+def _trust(arrays: Arrays, name: str, systems: int) -> Trust:
+    return Trust(_weigher(arrays, name, systems), _layers(arrays, f"{name}.right", columns_of(systems)))
+
+
+def _layers(arrays: Arrays, name: str, columns: int) -> Layers:
+    hidden = _finite(arrays[f"{name}.hidden"], 2).shape[1]
+    shapes = {"skip": (columns,), "hidden": (columns, hidden), "bias": (hidden,), "out": (hidden,)}
+    found = {part: _finite(arrays[f"{name}.{part}"], len(shape)) for part, shape in shapes.items()}
+    if any(found[part].shape != shape for part, shape in shapes.items()):
+        raise ValueError(f"the weights of {name} are not those of its recognizers")
+    return Layers(**found)
 
 
 def _finite(array: NDArray[Any], dimensions: int) -> Matrix:
@@ -101,32 +107,11 @@ def _finite(array: NDArray[Any], dimensions: int) -> Matrix:
     return values
 
 
-def _settings(
-    own: Matrix, subsets: Sequence[Mapping[str, Any]], systems: int, halves: int
-) -> Iterator[tuple[Members, Settings]]:
-    """Members and settings of every subset, in the order in which their weights stand in `own`."""
-    place = 0
+def _settings(subsets: Sequence[Mapping[str, Any]], systems: int) -> Iterator[tuple[Members, Settings]]:
     for each in subsets:
-        members, alone, threshold = _checked(each, systems)
-        columns, parts = len(rows_of(members, systems)), []
-        for size in [2 * columns] * (halves if each["corrected"] else 0) + [columns] * bool(each["trusted"]):
-            parts.append(own[place : place + size])
-            place += size
-        trust = parts.pop() if each["trusted"] else None
-        if place > len(own):
-            break
-        corrections = tuple(part.reshape(2, columns) for part in parts)
-        yield members, Settings(threshold, alone, corrections, trust, int(each["errors"]), int(each["best_member"]))
-    if place != len(own):
-        raise ValueError("its weights are not those of its subsets")
-
-
-def _checked(subset: Mapping[str, Any], systems: int) -> tuple[Members, int | None, float]:
-    """Members, the member whose own output is taken, and the threshold."""
-    members = tuple(map(int, subset["members"]))
-    if not members or list(members) != sorted(set(members)) or not 0 <= members[0] <= members[-1] < systems:
-        raise ValueError(f"a subset has the members {members}")
-    alone, threshold = None if subset["alone"] is None else int(subset["alone"]), float(subset["threshold"])
-    if (alone is not None and alone not in members) or not 0 <= threshold <= 1:
-        raise ValueError(f"the settings of the subset {members} do not fit")
-    return members, alone, threshold
+        members, deviation = tuple(map(int, each["members"])), float(each["deviation"])
+        if not members or list(members) != sorted(set(members)) or not 0 <= members[0] <= members[-1] < systems:
+            raise ValueError(f"a subset has the members {members}")
+        if not isinstance(each["alone"], bool) or not deviation >= 0:
+            raise ValueError(f"the settings of the subset {members} do not fit")
+        yield members, Settings(each["alone"], int(each["errors"]), int(each["best_member"]), deviation)

@@ -1,52 +1,62 @@
-"""Fitting a whole joint model: both halves, then everything that is a subset's own."""
+"""Fitting a whole joint model: a model for each fold of speakers, trust, then what is to be known of each subset."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import asdict, replace
 from itertools import combinations
+from pathlib import Path
+from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..calibrate.folds import fold_numbers
-from ..decode import best_confidence, best_paths
 from ..errors import InputError, OptionError
-from ..labels import Spoken, label, score_paths
-from ..lattice import Lattices
 from ..networks import REFERENCE, SPEAKER
-from ..scores import Reals
-from .evidence import evidence
-from .fit import DEFAULT, FitOptions, fit_correction, fit_shared, fit_trust, oracle_arcs
+from .examples import MOST, Batch, examples
+from .files import load_joint, save_joint
+from .fit import DEFAULT, FitOptions, fit_shared
+from .measure import Folds, own_errors
 from .model import JointModel, Members, Settings
-from .union import Systems, Union
-from .weigh import Matrix, Weigher, corrected, inputs, marginals
+from .trust import fit_trust
+from .union import Systems
 
-THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+_TRIED = 24  # subsets that the threshold is chosen on
+_AT_ONCE = 32  # subsets between two drafts: what a kill may cost
 Tell = Callable[[str], None]
 
 
 def fit_joint(
     systems: Systems, names: Sequence[str], *, subsets: Sequence[Sequence[str]] | None = None,
-    options: FitOptions = DEFAULT, jobs: int = 1, tell: Tell | None = None,
+    options: FitOptions = DEFAULT, jobs: int = 1, tell: Tell | None = None, draft: Path | None = None,
 ) -> JointModel:  # fmt: skip
-    """Fit on held-out utterances with references, for all subsets of two and more unless some are given."""
+    """Fit on held-out utterances with references, for all subsets of two and more unless some are given.
+
+    With `draft`, a file, what is done is kept there, and taken from there after a kill.
+    """
     _check(systems, names)
-    alone = np.array([_own_errors(each) for each in systems.hypotheses])
+    alone = np.array([own_errors(each).sum() for each in systems.hypotheses])
     best_first = np.argsort(alone, kind="stable").tolist()
     systems, names = systems.order(best_first), [names[number] for number in best_first]
-    halves = _Halves.of(systems)
+    wanted, say = _numbers(subsets, names), tell or (lambda _: None)
+    key = _key(systems, names, options)
+    parts = _parts(systems, options.folds)
     with ThreadPoolExecutor(jobs) as pool:
-        weighers = tuple(pool.map(lambda half: fit_shared(half, options), halves.parts))
-        wanted = _numbers(subsets, names)
-        fitting = _Subsets(halves.systems, halves.cut, weighers, alone[best_first], options)
-        settings = {}
-        for members, found in zip(wanted, pool.map(fitting.settings, wanted), strict=True):
-            settings[members] = found
-            if tell:
-                tell(f"{len(settings)} of {len(wanted)} subsets")
-    return JointModel(tuple(names), weighers, settings)
+        model = _kept(draft, key)
+        folds = Folds.of(parts)
+        if model is None:
+            model = replace(_weights(parts, options, pool, say), names=tuple(names), about={"key": key})
+            model = replace(model, threshold=_threshold(model, folds, wanted, pool))
+            _keep(model, draft)
+        missing = [members for members in wanted if members not in model.settings]
+        for first in range(0, len(missing), _AT_ONCE):
+            found = _measured(model, folds, missing[first : first + _AT_ONCE], options, pool)
+            model = replace(model, settings={**model.settings, **found})
+            _keep(model, draft)
+            say(f"{len(model.settings)} of {len(wanted)} subsets")
+    return replace(model, settings={members: model.settings[members] for members in wanted}, about={})
 
 
 def _check(systems: Systems, names: Sequence[str]) -> None:
@@ -68,77 +78,66 @@ def _numbers(subsets: Sequence[Sequence[str]] | None, names: Sequence[str]) -> l
     return [members for size in sizes for members in combinations(range(len(names)), size)]
 
 
-def _spoken(lattices: Lattices) -> Spoken:
-    return Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
+def _parts(systems: Systems, folds: int) -> list[Systems]:
+    """The utterances of each fold of speakers."""
+    speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
+    fold = fold_numbers(len(speakers), speakers, folds)
+    return [systems.take(np.flatnonzero(fold == number).tolist()) for number in range(int(fold.max()) + 1)]
 
 
-def _own_errors(lattices: Lattices) -> int:
-    """The errors of a recognizer's own output."""
-    assert lattices.picked is not None
-    paths = best_paths(lattices, np.where(lattices.picked, 1.0, -1e6))
-    return score_paths(lattices, paths, _spoken(lattices)).errors
+def _weights(parts: Sequence[Systems], options: FitOptions, pool: Executor, tell: Tell) -> JointModel:
+    """Models of all folds, each fitted without it."""
+    count, utterances = len(parts[0].hypotheses), sum(map(len, parts))
+    random, unions = np.random.default_rng(options.seed), max(1, min(options.unions, MOST // utterances))
+    joined = [examples(part, options.batch, unions, random, pool) for part in parts]
+    tell(f"{unions} unions of each of {utterances:,} utterances")
+
+    def others(fold: int) -> list[Batch]:
+        return [batch for other, batches in enumerate(joined) if other != fold for batch in batches]
+
+    folds = range(len(parts))
+    weighers = tuple(pool.map(lambda fold: fit_shared(others(fold), count, options, seed=fold), folds))
+    tell(f"the weights of {len(parts)} folds")
+    trusts = tuple(pool.map(lambda fold: fit_trust(others(fold), count, options, seed=fold), folds))
+    tell(f"the trust of {len(parts)} folds")
+    return JointModel((), weighers, trusts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Halves:
-    systems: Systems  # the first half, then the second
-    cut: int  # utterances of the first
-    parts: tuple[Systems, Systems]
-
-    @classmethod
-    def of(cls, systems: Systems) -> _Halves:
-        speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
-        half = fold_numbers(len(speakers), speakers, 2)
-        order = np.argsort(half, kind="stable").tolist()
-        cut, sorted_systems = int((half == 0).sum()), systems.take(order)
-        parts = (
-            Systems.of([each[:cut] for each in sorted_systems.hypotheses]),
-            Systems.of([each[cut:] for each in sorted_systems.hypotheses]),
-        )
-        return cls(sorted_systems, cut, parts)
+def _threshold(model: JointModel, folds: Folds, subsets: Sequence[Members], pool: Executor) -> float:
+    """The one with the fewest errors of the best member's, over some subsets: one subset alone says little."""
+    some = subsets[:: max(1, len(subsets) // _TRIED)]
+    errors = np.array(list(pool.map(lambda members: folds.errors(model, members, THRESHOLDS).sum(axis=1), some)))
+    best = np.array([folds.alone[members[0]].sum() for members in some])
+    return THRESHOLDS[int((errors / np.maximum(best, 1)[:, np.newaxis]).mean(axis=0).argmin())]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Subsets:
-    """Finds what is each subset's own."""
+def _measured(
+    model: JointModel, folds: Folds, subsets: Sequence[Members], options: FitOptions, pool: Executor
+) -> dict[Members, Settings]:
+    found = pool.map(lambda members: folds.settings(model, members, options.least_gain), subsets)
+    return dict(zip(subsets, found, strict=True))
 
-    systems: Systems
-    cut: int
-    weighers: Sequence[Weigher]
-    alone: NDArray[np.int64]  # [recognizers] errors of each one's own output
-    options: FitOptions
 
-    def settings(self, members: Members) -> Settings:
-        """Fit one subset and measure it, each half with the model of the other."""
-        union = self.systems.union(members)
-        x, spoken = inputs(union, evidence(union)), _spoken(union.lattices)
-        held_out, corrections = self._held_out(union, x, members)
-        tried = [best_confidence(union.lattices, held_out, "gain", threshold=each) for each in THRESHOLDS]
-        errors = [score_paths(union.lattices, paths, spoken).errors for paths in tried]
-        chosen, words = int(np.argmin(errors)), union.lattices.word > 0
-        right = label(union.lattices, spoken) > 0
-        best = min(members, key=lambda member: (self.alone[member], member))
-        hurts = errors[chosen] >= (1 - self.options.least_gain) * self.alone[best]
-        return Settings(
-            threshold=THRESHOLDS[chosen],
-            alone=best if hurts else None,
-            corrections=corrections,
-            trust=fit_trust(x[words], held_out[words], right[words], self.options),
-            errors=errors[chosen],
-            best_member=int(self.alone[best]),
-        )
+def _key(systems: Systems, names: Sequence[str], options: FitOptions) -> str:
+    """What a draft must be of to be gone on with."""
+    key = crc32(repr((list(names), asdict(options))).encode())
+    for each in systems.hypotheses:
+        key = crc32(repr((each.utts, each.notes[REFERENCE])).encode("utf-8", "surrogatepass"), key)
+        for values in (each.word, each.picked, *each.extra.values()):
+            key = crc32(np.ascontiguousarray(values).tobytes(), key)
+    return f"{key:08x}"
 
-    def _held_out(self, union: Union, x: Matrix, members: Members) -> tuple[Reals, tuple[Matrix, ...]]:
-        """The probability of each arc by the model of the other half, and both corrections."""
-        lattices, oracle = union.lattices, oracle_arcs(union.lattices)
-        silent, arc_cut = lattices.word == 0, int(lattices.arc_offsets[self.cut])
-        halves = slice(0, arc_cut), slice(arc_cut, None)
-        parts = lattices[: self.cut], lattices[self.cut :]
-        held_out, corrections = np.empty(len(x)), []
-        for number, (weigher, mine, theirs) in enumerate(zip(self.weighers, halves, halves[::-1], strict=True)):
-            potential = weigher.potentials(x, silent, members)
-            found = fit_correction(parts[number], x[mine], potential[mine], oracle[mine], self.options)
-            better = corrected(potential[theirs], x[theirs], silent[theirs], found)
-            held_out[theirs] = marginals(parts[1 - number], better)
-            corrections.append(found)
-        return held_out, tuple(corrections)
+
+def _kept(draft: Path | None, key: str) -> JointModel | None:
+    if draft is None or not draft.is_file():
+        return None
+    try:
+        model = load_joint(draft)
+    except InputError:
+        return None  # damaged: begun again
+    return model if model.about.get("key") == key else None
+
+
+def _keep(model: JointModel, draft: Path | None) -> None:
+    if draft is not None:
+        save_joint(model, draft)

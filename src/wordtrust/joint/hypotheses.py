@@ -1,7 +1,8 @@
 """What one recognizer holds possible, ready to be joined with others: its network without what it does not believe.
 
-An arc stays if its confidence or posterior is over a least one, if it is on the recognizer's own output, or if it is
-needed to lead from start to end through an arc that stays. So every word that stays is on a whole path.
+An arc stays if its confidence or posterior is over a least one, if it is on the best-confidence output or on what the
+recognizer itself would print, or if it is needed to lead from start to end through an arc that stays. So every word
+that stays is on a whole path.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..decode import Paths
+from ..decode import Paths, one_best
 from ..errors import OptionError
 from ..jit import compiled
 from ..lattice import Flags, Floats, Lattices, Offsets, Vocabulary, renumbered
@@ -18,14 +19,14 @@ from ..posterior import Flat, Numbers, select
 from ..scores import Reals
 
 LEAST = 0.02
-CONFIDENCE = "confidence"  # of each arc, among `Lattices.extra`
+CONFIDENCE, PRINTED = "confidence", "printed"  # of each arc, among `Lattices.extra`
 _LEAST_POSTERIOR = 1e-30
 
 
 def hypotheses(
     networks: Lattices, confidence: Floats | Reals, own: Paths, vocabulary: Vocabulary, *, least: float = LEAST
 ) -> Lattices:
-    """The believed part of scored networks; `own` is the recognizer's output, which becomes `picked`.
+    """The believed part of scored networks; `own` is the best-confidence output, which becomes `picked`.
 
     Words are numbered by `vocabulary`, which all recognizers that are to be joined share.
     """
@@ -33,17 +34,24 @@ def hypotheses(
         raise OptionError("hypotheses are joined by confidences and posteriors; build networks first")
     if confidence.shape != networks.word.shape or not np.isfinite(confidence).all():
         raise OptionError(f"{len(networks.word)} arcs need one finite confidence each, not {confidence.shape}")
-    picked = np.zeros(len(networks.word), bool)
-    picked[np.repeat(networks.arc_offsets[:-1], np.diff(own.offsets)) + own.arcs] = True
+    picked, printed = _on(networks, own), _on(networks, one_best(networks))
     sure = np.where(networks.word > 0, confidence, networks.posterior).astype(np.float32)
-    keep = (np.maximum(sure, networks.posterior) > least) | picked
+    keep = (np.maximum(sure, networks.posterior) > least) | picked | printed
     _complete(networks, keep)
     kept = replace(
-        networks, acoustic=None, transition=None, picked=picked, extra={CONFIDENCE: np.clip(sure, 0.0, 1.0)},
+        networks, acoustic=None, transition=None, picked=picked,
+        extra={CONFIDENCE: np.clip(sure, 0.0, 1.0), PRINTED: printed.astype(np.float32)},
         word=renumbered(networks.word, networks.vocabulary, vocabulary),
         surface=renumbered(networks.surface, networks.vocabulary, vocabulary), vocabulary=vocabulary,
     )  # fmt: skip
     return select(kept, keep)
+
+
+def _on(networks: Lattices, paths: Paths) -> Flags:
+    """Which arcs are on paths."""
+    found = np.zeros(len(networks.word), bool)
+    found[np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs] = True
+    return found
 
 
 def _complete(networks: Lattices, keep: Flags) -> None:

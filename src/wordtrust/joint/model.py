@@ -1,8 +1,8 @@
 """The joint model: weighs the evidence of any subset of the recognizers it was fitted for, and decodes it together.
 
-It is fitted on two halves of the speakers of held-out data, each with a model of its own. How many errors a subset
-makes, which threshold suits it, and whether it beats its best member at all is measured on the other half; where it
-does not, that member's own output stands. New utterances get the mean of both.
+It is fitted on folds of the speakers of held-out data, with a model for each that has not seen them. How many errors
+a subset makes, and whether it surely beats its best member, is measured with that one; where it does not, that
+member's own output stands. New utterances get the mean of all.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..decode import Paths, best_confidence, best_paths
+from ..decode import Paths, best_paths
 from ..errors import OptionError
-from ..lattice import Lattices
+from ..lattice import Flags, Lattices
+from ..posterior import Flat
 from ..scores import Reals
 from .evidence import evidence
+from .trust import Trust
 from .union import Systems, Union
-from .weigh import Matrix, Weigher, corrected, inputs, marginals
+from .weigh import Weigher, inputs, marginals
 
 Members = tuple[int, ...]
-THRESHOLD = 0.3
-_FAR = 30.0  # a logit of certainty
+THRESHOLD = 0.25
+MARGIN = 0.1  # what the words of the best member count more: changes that gain less are more risk than gain
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Settings:
-    """What is a subset's own."""
+    """What is known of a subset."""
 
-    threshold: float = THRESHOLD
-    alone: int | None = None  # the member whose own output is better than what all say together
-    corrections: tuple[Matrix, ...] = ()  # one for each half, as `weigh.corrected` takes it
-    trust: Matrix | None = None  # [columns] of the chance that the best of competing words is right at all
+    alone: bool = False  # whether the best member's own output stands
     errors: int = 0  # word errors of all together on held-out data
     best_member: int = 0  # of the best member there
+    deviation: float = 0.0  # standard error of the difference, over speakers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +42,14 @@ class Decoded:
     """The union of some recognizers, how sure all together are of each arc, and the words to print."""
 
     lattices: Lattices
-    confidence: Reals  # [arcs]
+    confidence: Reals  # [arcs] at every instant those of the arcs that cross it sum to at most 1
     paths: Paths
+    names: tuple[str, ...]  # the recognizers, the best first
+    on_printed: Flags  # [arcs, recognizers] on what a recognizer itself would print
+
+    def printed(self, name: str) -> Paths:
+        """What a recognizer itself would print, as paths through the union: how sure are all together of it?"""
+        return best_paths(self.lattices, np.where(self.on_printed[:, self.names.index(name)], 1.0, -1e6))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +57,9 @@ class JointModel:
     """A fitted joint model."""
 
     names: tuple[str, ...]  # the recognizers, the best first
-    weighers: tuple[Weigher, ...]  # one for each half
+    weighers: tuple[Weigher, ...]  # one for each fold
+    trusts: tuple[Trust, ...] = ()  # one for each fold; without, marginals are trusted
+    threshold: float = THRESHOLD
     settings: Mapping[Members, Settings] = field(default_factory=dict)
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -60,10 +68,16 @@ class JointModel:
         members = self.members(names)
         ordered = systems.order([list(names).index(self.names[member]) for member in members])
         union = ordered.union(range(len(members)))
-        settings, x = self.settings.get(members, Settings()), inputs(union, evidence(union))
-        marginal = marginals(union.lattices, self._potentials(union, x, members, settings))
-        paths = choose(union, marginal, members, settings)
-        return Decoded(union.lattices, trusted(union, x, marginal, settings), paths)
+        x, silent = inputs(union, evidence(union)), union.lattices.word == 0
+        flat = Flat.of(union.lattices)
+        marginal = marginals(flat, np.mean([each.potentials(x, silent, members) for each in self.weighers], axis=0))
+        alone = len(members) == 1 or self.settings.get(members, Settings()).alone
+        paths = own_paths(union) if alone else best_words(union, marginal, self.threshold)
+        confidence = marginal
+        if self.trusts:
+            confidence = np.mean([each.confidence(flat, x, silent, members) for each in self.trusts], axis=0)
+        joined = tuple(self.names[member] for member in members)
+        return Decoded(union.lattices, confidence, paths, joined, union.printed)
 
     def members(self, names: Sequence[str]) -> Members:
         """The numbers of recognizers, sorted."""
@@ -74,27 +88,13 @@ class JointModel:
             raise OptionError(f"recognizers are joined once each, not {', '.join(names) or 'none'}")
         return tuple(sorted(self.names.index(name) for name in names))
 
-    def _potentials(self, union: Union, x: Matrix, members: Members, settings: Settings) -> Reals:
-        """The mean of both halves' models."""
-        silent, total = union.lattices.word == 0, np.zeros(len(union.own))
-        for number, weigher in enumerate(self.weighers):
-            potential = weigher.potentials(x, silent, members)
-            if settings.corrections:
-                potential = corrected(potential, x, silent, settings.corrections[number])
-            total += potential
-        return total / len(self.weighers)
+
+def own_paths(union: Union) -> Paths:
+    """What the first recognizer, the best one, says."""
+    return best_paths(union.lattices, np.where(union.own[:, 0], 1.0, -1e6))
 
 
-def choose(union: Union, marginal: Reals, members: Members, settings: Settings) -> Paths:
-    """The words to print: the most that is gained over the threshold, or what one member says."""
-    if settings.alone is not None:
-        return best_paths(union.lattices, np.where(union.own[:, members.index(settings.alone)], 1.0, -1e6))
-    return best_confidence(union.lattices, marginal, "gain", threshold=settings.threshold)
-
-
-def trusted(union: Union, x: Matrix, marginal: Reals, settings: Settings) -> Reals:
-    """How likely each arc is right: its marginal, times the chance that any of the competing words is right."""
-    if settings.trust is None:
-        return marginal
-    found: Reals = marginal / (1 + np.exp(-np.clip((x @ settings.trust).astype(np.float64), -_FAR, _FAR)))
-    return np.where(union.lattices.word == 0, marginal, found)
+def best_words(union: Union, marginal: Reals, threshold: float) -> Paths:
+    """The words that gain most over the threshold, those of the best member a little ahead."""
+    gain = np.where(union.lattices.word == 0, 0.0, marginal - threshold)
+    return best_paths(union.lattices, gain + MARGIN * union.own[:, 0])

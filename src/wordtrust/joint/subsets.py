@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
-from ..labels import Spoken, score_paths
 from ..lattice import Ints, Lattices, concatenate
-from ..networks import REFERENCE
+from .measure import path_errors
 from .model import JointModel
 from .union import Systems
 
@@ -37,6 +37,7 @@ def joint_errors(
     Subsets are numbers of `names`, which are those of `systems`; `tell` hears how many are done.
     """
     errors = np.empty((len(subsets), len(systems)), np.int32)
+    model = replace(model, trusts=())  # words alone are counted, and trust takes as long as they do
     with ThreadPoolExecutor(jobs) as pool:
         for row, found in enumerate(pool.map(lambda subset: _errors(model, systems, names, subset), subsets)):
             errors[row] = found
@@ -47,7 +48,4 @@ def joint_errors(
 
 def _errors(model: JointModel, systems: Systems, names: Sequence[str], subset: Sequence[int]) -> Ints:
     decoded = model.decode(systems.order(subset), [names[number] for number in subset])
-    spoken = Spoken.of([note.split() for note in decoded.lattices.notes[REFERENCE]], decoded.lattices)
-    counts: Ints = score_paths(decoded.lattices, decoded.paths, spoken).alignments.counts[:, 1:]
-    errors: Ints = counts.sum(axis=1, dtype=np.int32)
-    return errors
+    return path_errors(decoded.lattices, decoded.paths)

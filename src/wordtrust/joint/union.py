@@ -18,7 +18,8 @@ from ..assemble import RawLattices, Tokens, assemble
 from ..errors import OptionError
 from ..hwcn import TOLERANCE, build
 from ..lattice import Flags, Floats, Ints, Lattices, Offsets, Origin, Times, concatenate
-from .hypotheses import CONFIDENCE
+from .hypotheses import CONFIDENCE, PRINTED
+from .spelling import Letters
 from .warp import Said, Warped, warp
 
 SMALLEST_JUMP = 0.03  # seconds: a smaller jump of the clock is one instant, in its middle
@@ -33,7 +34,9 @@ class Union:
     lattices: Lattices  # posteriors are the mean of all recognizers'; `picked` is the pivot's output
     confidence: Floats  # [arcs, recognizers] of each arc; for silence its posterior
     posterior: Floats  # [arcs, recognizers]
-    own: Flags  # [arcs, recognizers] on the recognizer's own output
+    own: Flags  # [arcs, recognizers] on its best-confidence output
+    printed: Flags  # [arcs, recognizers] on what the recognizer itself would print
+    letters: Letters  # of all words
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,7 @@ class Systems:
     tokens: Tokens
     token: tuple[Ints, ...]  # [recognizers] of each arc: its word and surface as one number
     said: tuple[Said, ...]
+    letters: Letters
 
     @classmethod
     def of(cls, hypotheses: Sequence[Lattices]) -> Systems:
@@ -52,7 +56,8 @@ class Systems:
             raise OptionError("recognizers are joined on the same utterances, with words numbered alike")
         tokens = Tokens(vocabulary=hypotheses[0].vocabulary)
         token = tuple(_tokens(each, tokens) for each in hypotheses)
-        return cls(tuple(hypotheses), tokens, token, tuple(map(Said.of, hypotheses)))
+        letters = Letters.of(hypotheses[0].vocabulary)
+        return cls(tuple(hypotheses), tokens, token, tuple(map(Said.of, hypotheses)), letters)
 
     def __len__(self) -> int:
         return len(self.hypotheses[0])
@@ -68,6 +73,7 @@ class Systems:
             self.tokens,
             tuple(self.token[number] for number in numbers),
             tuple(self.said[number] for number in numbers),
+            self.letters,
         )
 
     def batches(self, size: int) -> list[Systems]:
@@ -82,7 +88,7 @@ class Systems:
         parts = [self._part(number, members[0]) for number in members]
         raw = _joined(parts, self.hypotheses[members[0]])
         lattices = assemble(raw, self.tokens, origin=Origin(times=self.hypotheses[members[0]].origin.times))
-        return _merged(lattices, len(members), tolerance)
+        return _merged(lattices, len(members), tolerance, self.letters)
 
     def _part(self, number: int, pivot: int) -> _Part:
         lattices, said = self.hypotheses[number], self.said[number]
@@ -159,9 +165,7 @@ class _Part:
         out = np.bincount(first + lattices.source, lattices.posterior, len(self.time))
         into = np.bincount(first + lattices.target, lattices.posterior, len(self.time))
         through = np.minimum(np.maximum(out, into), 1.0)[self.split].astype(np.float32)
-        on_path = np.zeros(len(self.time), bool)
-        on_path[(first + lattices.source)[lattices.picked]] = True
-        on_path[(first + lattices.target)[lattices.picked]] = True
+        printed, split = lattices.extra[PRINTED], self.split
         return {
             "owner": np.concatenate([arc_owner, node_owner]),
             "source": np.concatenate([left[first + lattices.source], entered[self.split]]),
@@ -169,9 +173,18 @@ class _Part:
             "token": np.concatenate([self.token, np.zeros(len(self.split), np.int32)]),
             "posterior": np.concatenate([lattices.posterior, through]),
             CONFIDENCE: np.concatenate([lattices.extra[CONFIDENCE], through]),
-            _PICKED: np.concatenate([lattices.picked, on_path[self.split]]).astype(np.float32),
+            _PICKED: np.concatenate([lattices.picked, self._through(lattices.picked)[split]]).astype(np.float32),
+            PRINTED: np.concatenate([printed, self._through(printed > 0)[split]]).astype(np.float32),
             _SYSTEM: np.full(len(arc_owner) + len(self.split), system, np.float32),
         }
+
+    def _through(self, on_path: Flags) -> Flags:
+        """[nodes] which a path through such arcs goes through."""
+        owner = np.repeat(self.lattices.node_offsets[:-1], np.diff(self.lattices.arc_offsets))
+        found = np.zeros(len(self.time), bool)
+        found[(owner + self.lattices.source)[on_path]] = True
+        found[(owner + self.lattices.target)[on_path]] = True
+        return found
 
 
 def _joined(parts: Sequence[_Part], pivot: Lattices) -> RawLattices:
@@ -204,12 +217,12 @@ def _joined(parts: Sequence[_Part], pivot: Lattices) -> RawLattices:
         target=arcs["target"].astype(np.int32),
         token=arcs["token"].astype(np.int32),
         scores={"posterior": arcs["posterior"].astype(np.float32)},
-        extra={name: arcs[name].astype(np.float32) for name in (CONFIDENCE, _SYSTEM, _PICKED)},
+        extra={name: arcs[name].astype(np.float32) for name in (CONFIDENCE, PRINTED, _SYSTEM, _PICKED)},
         notes=pivot.notes,
     )
 
 
-def _merged(joined: Lattices, systems: int, tolerance: float) -> Union:
+def _merged(joined: Lattices, systems: int, tolerance: float, letters: Letters) -> Union:
     networks = build(joined, tolerance=tolerance)
     arcs, merged = len(networks.lattices.source), networks.arc >= 0
     place = networks.arc[merged].astype(np.int64) * systems + joined.extra[_SYSTEM][merged].astype(np.int64)
@@ -222,4 +235,5 @@ def _merged(joined: Lattices, systems: int, tolerance: float) -> Union:
     own, posterior = table(joined.extra[_PICKED]) > 0, table(joined.posterior)
     mean = posterior.mean(axis=1, dtype=np.float32)
     lattices = replace(networks.lattices, picked=own[:, 0].copy(), extra={}, posterior=mean)
-    return Union(lattices, table(joined.extra[CONFIDENCE]), posterior, own)
+    printed = table(joined.extra[PRINTED]) > 0
+    return Union(lattices, table(joined.extra[CONFIDENCE]), posterior, own, printed, letters)

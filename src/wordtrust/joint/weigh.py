@@ -3,7 +3,7 @@
 Every arc gets a potential from what all recognizers say about it: a linear part and one hidden layer, for words and
 for silence apart. The probability of a path is proportional to exp of the sum of its potentials, and that of an arc
 (its marginal) comes from forward-backward, so words that exclude each other share what there is, and "nothing was
-said here" is a candidate like any other. The model is fitted by the likelihood of the oracle paths.
+said here" is a candidate like any other.
 
 Inputs of recognizers that are not there are left out, which is the same as 0. Fitted on ever new subsets, one model
 serves all of them.
@@ -11,13 +11,13 @@ serves all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lattice import Flags, Lattices
+from ..lattice import Flags
 from ..posterior import Flat, arc_masses, shares
 from ..scores import Reals
 from .evidence import KINDS, Evidence
@@ -28,11 +28,16 @@ Rows = NDArray[np.int64]
 
 PER_SYSTEM = (
     "there", "word", "word_logit", "own", "rival", "rival_logit", "nothing_logit", "silence_logit", "posterior_logit",
-    "arc_logit",
+    "arc_logit", "alike", "alike_share", "own_alike", "sure", "agreed", "sure_word", "agreed_word", "printed",
 )  # fmt: skip
-SHARED = ("one", "largest", "largest_logit", "second", "votes", "mean", "seconds", "arc_logit", "posterior_logit")
+SHARED = (
+    "one", "largest", "largest_logit", "second", "votes", "mean", "seconds", "arc_logit", "posterior_logit", "alike",
+    "most_alike", "letters", "seconds_a_letter", "one_letter", "said", "share_of_votes",
+)  # fmt: skip
 _CLIP = 0.002  # probabilities nearer to 0 and 1 count like this
+_LEAST = 0.02  # words with less confidence together say nothing about spelling
 _SCALE = float(np.log(1 / _CLIP - 1))  # logits are from -1 to 1
+_MOST_LETTERS, _SLOWEST = 12, 0.3  # a longer word, and more seconds a letter, count like this
 
 
 def logit(probability: Matrix) -> Matrix:
@@ -44,21 +49,42 @@ def logit(probability: Matrix) -> Matrix:
 
 def inputs(union: Union, evidence: Evidence) -> Matrix:
     """[arcs, columns] what the model sees: `PER_SYSTEM` for each member in turn, then `SHARED`."""
-    word, rival, words, silence, own, posterior, arc = (evidence[:, :, kind] for kind in range(len(KINDS)))
-    arcs, members = word.shape
+    kinds: Mapping[str, Matrix] = {kind: evidence[:, :, place] for place, kind in enumerate(KINDS)}
+    arcs, members = kinds["word"].shape
     made = np.empty((arcs, members * len(PER_SYSTEM) + len(SHARED)), np.float32)
-    for column, values in enumerate((1.0, word, logit(word), own, rival, logit(rival), logit(1 - words),
-                                     logit(silence), logit(posterior), logit(arc))):  # fmt: skip
+    for column, values in enumerate(_per_system(kinds)):
         made[:, column : members * len(PER_SYSTEM) : len(PER_SYSTEM)] = values
-    lattices, largest = union.lattices, word.max(axis=1)
-    node = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
-    seconds = lattices.time[node + lattices.target] - lattices.time[node + lattices.source]
-    assert lattices.posterior is not None
-    for column, values in enumerate((1.0, largest, logit(largest), _second(word), own.mean(axis=1) ** 2,
-                                     word.mean(axis=1) ** 2, np.minimum(seconds, 1.0), logit(arc.max(axis=1)),
-                                     logit(lattices.posterior))):  # fmt: skip
+    for column, values in enumerate(_shared(union, kinds)):
         made[:, members * len(PER_SYSTEM) + column] = values
     return made
+
+
+def _per_system(kinds: Mapping[str, Matrix]) -> tuple[Matrix | float, ...]:
+    """[arcs, members] each: the columns of `PER_SYSTEM`."""
+    word, words, alike, odds = kinds["word"], kinds["words"], kinds["alike"], logit(kinds["word"])
+    return (
+        1.0, word, odds, kinds["own"], kinds["rival"], logit(kinds["rival"]), logit(1 - words),
+        logit(kinds["silence"]), logit(kinds["posterior"]), logit(kinds["arc"]), alike,
+        np.where(words > _LEAST, alike / np.maximum(words, np.float32(0.1)), 0), kinds["own_alike"],
+        kinds["sure"], kinds["agreed"], kinds["sure"] * odds, kinds["agreed"] * odds,
+        kinds["printed"],
+    )  # fmt: skip
+
+
+def _shared(union: Union, kinds: Mapping[str, Matrix]) -> tuple[NDArray[np.floating] | float, ...]:
+    """[arcs] each: the columns of `SHARED`."""
+    lattices, word, own, alike = union.lattices, kinds["word"], kinds["own"], kinds["alike"]
+    node = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
+    seconds = lattices.time[node + lattices.target] - lattices.time[node + lattices.source]
+    letters, largest = union.letters.lengths[lattices.word], word.max(axis=1)
+    assert lattices.posterior is not None
+    return (
+        1.0, largest, logit(largest), _second(word), own.mean(axis=1) ** 2, word.mean(axis=1) ** 2,
+        np.minimum(seconds, 1.0), logit(kinds["arc"].max(axis=1)), logit(lattices.posterior), alike.mean(axis=1),
+        alike.max(axis=1), np.minimum(letters, _MOST_LETTERS) / _MOST_LETTERS,
+        np.minimum(seconds / np.maximum(letters, 1), _SLOWEST) / _SLOWEST, (letters == 1).astype(np.float32),
+        own.max(axis=1), own.mean(axis=1),
+    )  # fmt: skip
 
 
 def _second(word: Matrix) -> Matrix:
@@ -67,6 +93,11 @@ def _second(word: Matrix) -> Matrix:
         return np.zeros(len(word), np.float32)
     parted: Matrix = np.partition(word, -2, axis=1)
     return parted[:, -2]
+
+
+def columns_of(systems: int) -> int:
+    """How many inputs the weights of so many recognizers have."""
+    return systems * len(PER_SYSTEM) + len(SHARED)
 
 
 def rows_of(members: Sequence[int], systems: int) -> Rows:
@@ -122,8 +153,8 @@ class Weigher:
     @classmethod
     def new(cls, systems: int, hidden: int, seed: int) -> Weigher:
         """One that knows nothing yet."""
-        random, columns = np.random.default_rng(seed), systems * len(PER_SYSTEM) + len(SHARED)
-        return cls(systems, *(Layers.new(columns, hidden, random) for _ in range(2)))
+        random = np.random.default_rng(seed)
+        return cls(systems, *(Layers.new(columns_of(systems), hidden, random) for _ in range(2)))
 
     def potentials(self, x: Matrix, silent: Flags, members: Sequence[int]) -> Reals:
         """The potential of every arc of a union."""
@@ -133,15 +164,8 @@ class Weigher:
         return found
 
 
-def corrected(potential: Reals, x: Matrix, silent: Flags, correction: Matrix) -> Reals:
-    """Potentials with a linear part of one subset's own on top: [2, columns], for words and for silence."""
-    found: Reals = potential + np.where(silent, x @ correction[1], x @ correction[0])
-    return found
-
-
-def marginals(lattices: Lattices, potential: Reals) -> Reals:
+def marginals(flat: Flat, potential: Reals) -> Reals:
     """How probable each arc is."""
-    flat = Flat.of(lattices)
     share, _ = shares(flat, potential)
     arc_masses(flat, share)
     return share
