@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordtrust.errors import OptionError
+from wordtrust.errors import InputError, OptionError
 from wordtrust.features import Statistics
 from wordtrust.model.arrays import TrainingData
 from wordtrust.word_table import WordTable
@@ -18,6 +18,8 @@ from .model_data import COLUMNS, WORDS, training_data
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
+from wordtrust.model.__main__ import main  # noqa: E402
+from wordtrust.model.checkpoint import alone_in  # noqa: E402
 from wordtrust.model.data import Words, make_batch, rows_of  # noqa: E402
 from wordtrust.model.files import load_model  # noqa: E402
 from wordtrust.model.heads import opinions_of  # noqa: E402
@@ -161,3 +163,56 @@ def test_all_models_of_a_study(tmp_path: Path) -> None:
     assert len(told) == 5  # two teachers, three students
     train_everything(plan, told.append)  # nothing is left to do
     assert len(told) == 5
+
+
+def test_a_study_that_was_killed_goes_on_with_the_same_options_only(tmp_path: Path) -> None:
+    packs = {"a": tmp_path / "a.pack"}
+    write_pack(packs["a"], two()["a"])
+    plan = Plan(packs, tmp_path / "out", folds=2, teachers=0, options=replace(OPTIONS, epochs=1))
+
+    def stop(line: str) -> None:
+        if "fold-1" in line:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_everything(plan, stop)
+    with pytest.raises(OptionError, match="other data or options"):
+        train_everything(replace(plan, options=replace(plan.options, state=5)), lambda _: None)
+    told: list[str] = []
+    train_everything(plan, told.append)
+    assert len(told) == 1  # the others were done
+    assert (tmp_path / "out" / "generic" / "model.json").is_file()
+
+
+def test_the_first_training_that_fails_ends_a_study(tmp_path: Path) -> None:
+    (tmp_path / "a.pack").write_bytes(b"no pack")
+    plan = Plan({"a": tmp_path / "a.pack"}, tmp_path / "out", folds=2, teachers=1)
+    told: list[str] = []
+    with pytest.raises(InputError, match="teacher-0-fold-0 did not end well"):
+        train_everything(plan, told.append)
+    assert len(told) == 1
+
+
+def test_one_training_in_a_folder_at_a_time(tmp_path: Path) -> None:
+    with alone_in(tmp_path), pytest.raises(OptionError, match="another training is at work"), alone_in(tmp_path):
+        pass
+    with alone_in(tmp_path):  # and then the next
+        pass
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--teachers", "t"], "--teachers does not go"),
+        (["--together", "--seeds", "1,2"], "--seeds does not go"),
+        (["--study", "1", "--search"], "--search does not go"),
+        (["--study", "-1"], "not -1"),
+        (["--study", "1", "--side-by-side", "0"], "not 0"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    tmp_path: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pack(tmp_path / "a.pack", two()["a"])
+    assert main([str(tmp_path / "a.pack"), "--out", str(tmp_path / "out"), *more]) == 1
+    assert message in capsys.readouterr().err

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError, WordtrustError
-from .options import TrainOptions
+from .options import TOGETHER, TrainOptions
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_options(parser)
     given = parser.parse_args(arguments)
     try:
+        _check(given)
         if given.study is not None:
             _study(given)
             return 0
@@ -52,6 +53,23 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"wordtrust: {error}\n")
         return 1
     return 0
+
+
+def _check(given: argparse.Namespace) -> None:
+    """Refuse options that would be of no effect."""
+    several = given.together or given.study is not None
+    for name, value, fits in (
+        ("--teachers", given.teachers, given.together),
+        ("--seeds", given.seeds, not several),
+        ("--search", given.search, not several),
+        ("--together", given.together, given.study is None),
+    ):
+        if value and not fits:
+            raise OptionError(f"{name} does not go with these options")
+    if given.study is not None and given.study < 0:
+        raise OptionError(f"a study has no teachers, or some, not {given.study} (--study)")
+    if len({pack.stem for pack in given.packs}) < len(given.packs):
+        raise OptionError("two packed files have the same name; models take their names from them")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -108,9 +126,9 @@ def _study(given: argparse.Namespace) -> None:
     from .plan import Plan, train_everything
 
     packs = {pack.stem: pack for pack in given.packs}
-    if len(packs) < len(given.packs):
-        raise OptionError("two packed files have the same name; models take their names from them")
-    options = replace(options_of(given), folds=0)
+    chosen, default = options_of(given), TrainOptions()
+    own = {each.name for each in fields(TrainOptions) if getattr(chosen, each.name) != getattr(default, each.name)}
+    options = replace(TOGETHER, **{name: getattr(chosen, name) for name in own - {"folds"}})
     plan = Plan(
         packs, given.out, given.folds or 4, given.study, options, given.device, given.threads, given.side_by_side
     )
@@ -138,15 +156,12 @@ def _many(given: argparse.Namespace, arguments: list[str]) -> int:
     seeds = _seeds(given.seeds or str(given.seed))
     rest = _without(arguments, set(given.packs), ("--out", "--seeds", "--seed", "--side-by-side"))
     jobs = [(pack, seed) for pack in given.packs for seed in seeds]
-    if len({pack.stem for pack in given.packs}) < len(given.packs):
-        raise OptionError("two packed files have the same name; models take their names from them")
-    if given.side_by_side < 1:
-        raise OptionError(f"at least one training runs at a time, not {given.side_by_side} (--side-by-side)")
     commands = {}
     for pack, seed in jobs:
         out = given.out / (f"{pack.stem}-{seed}" if len(seeds) > 1 else pack.stem)
         commands[out] = [sys.executable, "-m", __package__, str(pack), "--out", str(out), "--seed", str(seed), *rest]
-    return int(any(code for _, code in side_by_side(commands, given.side_by_side)))
+    codes = [code for _, code in side_by_side(commands, given.side_by_side)]  # all of them run
+    return int(any(codes))
 
 
 def _seeds(text: str) -> list[int]:

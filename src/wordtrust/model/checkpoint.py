@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, OptionError
 from .files import LOG
 from .tensors import read_tensors, write_tensors
 
@@ -64,6 +67,21 @@ def load(path: Path, trainer: Trainer) -> None:
         raise InputError(
             f"training cannot go on from this checkpoint: {error}", file=str(path), remedy="Remove it to start anew"
         ) from None
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """One training at a time: one that was orphaned by a kill may still be at it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise OptionError(f"{folder}: another training is at work here; wait for it, or end it") from None
+        yield
 
 
 def _changed(before: dict[str, Any], now: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ class TrainOptions:
     start: str = _option("", "Begin with the weights of this model.")
     identity_drop: float = _option(0.1, "With --together: share of batches that do not tell their recognizer.")
     taught: float = _option(0.5, "Weight of what other models think, where the data have it.")
-    batch_arcs: int = _option(0, "Arcs in a batch [0: about 80 batches an epoch].")
+    batch_arcs: int = _option(0, "Arcs in a batch [0: 80 to 160 batches an epoch].")
     clip: float = _option(1.0, "Largest norm of a gradient.")
     folds: int = _option(0, "Leave out one of so many folds of speakers [0: none], to calibrate on it.")
     fold: int = _option(0, "Which one.")
@@ -60,3 +60,7 @@ class TrainOptions:
         for name, known in (("stop", STOPS), ("embedding", ("auto", "hashed", "table", "none"))):
             if getattr(self, name) not in known:
                 raise OptionError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+
+
+# For several recognizers together: what was best on dev for nine of them (docs/results.md).
+TOGETHER = TrainOptions(average=0.998, epochs=30, patience=6)

@@ -10,17 +10,19 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import InputError, OptionError
 from .config import GENERIC
-from .files import ABOUT
+from .files import ABOUT, checksum
 from .options import TrainOptions
 
 _STDERR = 2  # progress goes there: stdout is for results
 TRUNKS = ".together"  # where models trained together are kept until all are there
+KEY = "key"  # what they are trained from and how
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,21 @@ class Plan:
     @property
     def is_done(self) -> bool:
         """Whether all models are there."""
-        return all((folder / ABOUT).is_file() for name in self.packs for folder in self.models(name))
+        folders = [folder for name in self.packs for folder in model_folders(name, self.out, self.folds)]
+        return all((folder / ABOUT).is_file() for folder in [*folders, self.out / GENERIC])
 
-    def models(self, name: str) -> list[Path]:
-        """The model of a recognizer, then those without a fold of speakers each."""
-        return [self.out / name, *(self.out / f"{name}-fold-{fold}" for fold in range(self.folds))]
+    @property
+    def key(self) -> str:
+        """What would have to be the same for a killed run to go on."""
+        digest = sha256(repr((self.folds, self.teachers, self.options, sorted(self.packs))).encode())
+        for name in sorted(self.packs):
+            digest.update(checksum(self.packs[name]).encode())
+        return digest.hexdigest()
+
+
+def model_folders(name: str, out: Path, folds: int) -> list[Path]:
+    """Where the model of a recognizer is, then those without a fold of speakers each."""
+    return [out / name, *(out / f"{name}-fold-{fold}" for fold in range(folds))]
 
 
 def train_everything(plan: Plan, tell: Callable[[str], None]) -> None:
@@ -51,6 +63,7 @@ def train_everything(plan: Plan, tell: Callable[[str], None]) -> None:
     if plan.is_done:
         return
     trunks = plan.out / TRUNKS
+    _begin(trunks, plan.key)
     teachers = {
         trunks / f"teacher-{seed}-fold-{fold}": _arguments(plan, fold, 1000 + seed)
         for seed in range(plan.teachers)
@@ -63,10 +76,22 @@ def train_everything(plan: Plan, tell: Callable[[str], None]) -> None:
         students[trunks / f"fold-{fold}"] = [*_arguments(plan, fold, plan.options.seed), *taught]
     _run(plan, students, tell)
     for name in plan.packs:
-        for trunk, folder in zip(students, plan.models(name), strict=True):
+        for trunk, folder in zip(students, model_folders(name, plan.out, plan.folds), strict=True):
             _move(trunk / name, folder)
     _move(trunks / "all" / GENERIC, plan.out / GENERIC)
     shutil.rmtree(trunks)
+
+
+def _begin(trunks: Path, key: str) -> None:
+    """Go on with what a killed run left, if it was the same."""
+    file = trunks / KEY
+    if file.is_file() and file.read_text("utf-8") != key:
+        raise OptionError(
+            f"{trunks}: an earlier run with other data or options was not finished; give its options again, or "
+            "delete that folder"
+        )
+    trunks.mkdir(parents=True, exist_ok=True)
+    file.write_text(key, "utf-8")
 
 
 def _move(source: Path, target: Path) -> None:
@@ -87,25 +112,16 @@ def _arguments(plan: Plan, fold: int | None, seed: int) -> list[str]:
 
 
 def _run(plan: Plan, jobs: Mapping[Path, Sequence[str]], tell: Callable[[str], None]) -> None:
-    """Those of the trainings that are not done yet."""
+    """Those of the trainings that are not done yet; the first that fails ends it."""
     packs = [str(pack) for pack in plan.packs.values()]
     commands = {
-        folder: [
-            sys.executable,
-            "-m",
-            __package__ or "wordtrust.model",
-            *packs,
-            "--together",
-            "--out",
-            str(folder),
-            *more,
-        ]
+        folder: [sys.executable, "-m", "wordtrust.model", *packs, "--together", "--out", str(folder), *more]
         for folder, more in jobs.items()
         if not (folder / GENERIC / ABOUT).is_file()
     }
-    failed = [folder.name for folder, code in side_by_side(commands, plan.side_by_side, tell, _STDERR) if code]
-    if failed:
-        raise InputError(f"training {failed[0]} did not end well", remedy="What it said stands above")
+    for folder, code in side_by_side(commands, plan.side_by_side, tell, _STDERR):
+        if code:
+            raise InputError(f"training {folder.name} did not end well", remedy="What it said stands above")
 
 
 def side_by_side(
@@ -113,13 +129,15 @@ def side_by_side(
     at_once: int,
     tell: Callable[[str], None] = lambda _: None,
     output: int | None = None,
-) -> Iterable[tuple[Path, int]]:
-    """Run commands, so many at a time; gives each with its exit code (below 0 where it was killed).
+) -> Iterator[tuple[Path, int]]:
+    """Run commands, so many at a time; gives each that ends with its exit code (below 0 where it was killed).
 
-    What they say goes to the file number `output`, or to stdout.
+    What they say goes to the file number `output`, or to stdout. Who stops listening ends the others.
     """
+    if at_once < 1:
+        raise OptionError(f"at least one training runs at a time, not {at_once} (--side-by-side)")
     running: dict[Path, subprocess.Popen[bytes]] = {}
-    waiting, ended = dict(commands), []
+    waiting = dict(commands)
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
@@ -128,8 +146,7 @@ def side_by_side(
                 running[folder] = subprocess.Popen(waiting.pop(folder), stdout=output)  # noqa: S603  # ourselves
             time.sleep(0.1)
             for folder in [each for each, process in running.items() if process.poll() is not None]:
-                ended.append((folder, running.pop(folder).returncode))
+                yield folder, running.pop(folder).returncode
     finally:
         for process in running.values():  # interrupted: what they have is in their checkpoints
             process.kill()
-    return ended

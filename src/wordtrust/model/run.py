@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from .arrays import TrainingData
+from .checkpoint import alone_in
 from .files import ABOUT, Model, load_model, read_log, refuse_to_overwrite, save_model
 from .machine import Machine
 from .options import TrainOptions
@@ -35,10 +37,9 @@ def train_model(
     """Train and write the model; goes on from a checkpoint that an earlier, killed run left."""
     refuse_to_overwrite(out)
     draft = draft_of(out)
-    if machine.is_first:
-        draft.mkdir(parents=True, exist_ok=True)
-    trainer = Trainer(data, options, machine, draft)
-    weights = trainer.run(tell, step)
+    with alone_in(draft) if machine.is_first else nullcontext():
+        trainer = Trainer(data, options, machine, draft)
+        weights = trainer.run(tell, step)
     best = next((line for line in trainer.state.log if line["epoch"] == trainer.state.best_epoch), {})
     metrics = {name: value for name, value in best.items() if name.startswith("dev_")}
     training = asdict(options) | {"epochs_run": trainer.state.epoch, "best_epoch": trainer.state.best_epoch}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ..errors import OptionError
 from ..features import FULL, Statistics
 from ..word_table import WordTable
 from .arrays import Dataset, TrainingData
+from .checkpoint import alone_in
 from .config import GENERIC, IDENTITY, Config
 from .files import Model, save_model
 from .machine import Machine
@@ -110,10 +112,9 @@ def train_together(
 ) -> None:
     """Train on all of them and write out/NAME for each, and out/generic; goes on from a checkpoint."""
     draft = out / ".training"
-    if machine.is_first:
-        draft.mkdir(parents=True, exist_ok=True)
-    trainer = Trainer(join(parts), options, machine, draft)
-    weights = trainer.run(tell, step)
+    with alone_in(draft) if machine.is_first else nullcontext():
+        trainer = Trainer(join(parts), options, machine, draft)
+        weights = trainer.run(tell, step)
     training = asdict(options) | {"epochs_run": trainer.state.epoch, "best_epoch": trainer.state.best_epoch}
     if machine.is_first:
         for name, part in parts.items():
@@ -126,7 +127,7 @@ def train_together(
 
 
 def _generic(config: Config, weights: Weights, parts: Mapping[str, TrainingData], training: dict[str, Any]) -> Model:
-    """The part of nobody, with the mean of all statistics and the words of all."""
+    """The part of nobody, with the mean of all statistics and the largest table of words."""
     columns = tuple(column for column in config.columns if not column.startswith(IDENTITY))
     shared, own = part_of(config, weights, None, columns)
     mean, spread = (

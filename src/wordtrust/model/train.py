@@ -31,7 +31,7 @@ from .network import Batch, LatticeRNN
 from .options import TrainOptions
 
 BATCHES = 80  # an epoch, unless said otherwise
-LEAST_ARCS, MOST_ARCS = 500, 50_000  # in a batch that we choose
+LEAST_ARCS, LARGE_ARCS, MOST_ARCS = 500, 9_000, 50_000  # in a batch that we choose
 SLOWEST = 1 / 64  # of the first learning rate
 
 _OFTEN = 0.5  # seconds between looks at an epoch that runs
@@ -251,7 +251,9 @@ def _prefixed(found: dict[str, float]) -> dict[str, float]:
 
 
 def _batch_arcs(arcs: int) -> int:
-    return int(np.clip(arcs // BATCHES, LEAST_ARCS, MOST_ARCS))
+    """So many batches an epoch, or twice as many where they would be large: steps are worth more than their size."""
+    most = min(MOST_ARCS, max(LARGE_ARCS, arcs // (2 * BATCHES)))
+    return int(np.clip(arcs // BATCHES, LEAST_ARCS, most))
 
 
 def _kept(data: Dataset, options: TrainOptions) -> NDArray[np.int64] | None:

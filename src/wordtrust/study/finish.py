@@ -21,7 +21,7 @@ from ..evaluate import evaluate, path_errors
 from ..familiar import learned
 from ..formats import stream
 from ..model.arrays import speaker_number
-from ..model.files import ABOUT, load_model, save_model, update_about
+from ..model.files import ABOUT, load_model, read_log, save_model, update_about
 from ..score import Choice, WordScorer, choose, load
 from .baselines import NAME as BASELINES
 from .baselines import fit_baselines
@@ -80,7 +80,7 @@ def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
         "calibration": fit_calibration(total, CALIBRATOR).to_dict(),
         "calibrated_on": {"utterances": total.utterances, "recognizers": len(stores)},
     }
-    save_model(replace(found, about={**found.about, **about}), out)
+    save_model(replace(found, about={**found.about, **about}), out, read_log(model))
 
 
 def _calibrate(model: Path, trained: Trained) -> None:

@@ -56,7 +56,8 @@ class Fitting:
     def _train(self, networks: Mapping[str, str], vectors: Path | None) -> bool:
         """Train what is not there, from here or from another machine; whether to go on."""
         files = {name: [folder / ABOUT for folder in model_folders(name, self.out.trained)] for name in self.names}
-        keys = {name: key_of(self.maker.pack_key(networks[name], vectors), self.options.training) for name in files}
+        chosen = (self.options.training, self.options.teachers, sorted(self.names))  # all are trained together
+        keys = {name: key_of(self.maker.pack_key(networks[name], vectors), chosen) for name in files}
         only_packs = self.options.until == "packs"
         there = [only_packs or self.steps.adopt(f"{name}: training", keys[name], files[name]) for name in self.names]
         if all(there) and not only_packs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -25,15 +25,19 @@ def key_of(*inputs: object) -> str:
 
 
 def file_key(files: Iterable[str | Path]) -> str:
-    """A name for files as they are now; where they lie does not matter."""
-    known = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in map(Path, files)]
-    return key_of(sorted(known))
+    """A name for what files are called and hold; where they lie, and since when, does not matter."""
+    return key_of(sorted((path.name, _digest(path)) for path in map(Path, files)))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def contents_key(files: Sequence[Path]) -> str:
     """A name for what is in files; one that is not there counts as such."""
     try:
-        return key_of([sha256(path.read_bytes()).hexdigest() if path.is_file() else None for path in files])
+        return key_of([_digest(path) if path.is_file() else None for path in files])
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(files[0].parent)) from None
 
@@ -72,8 +76,8 @@ class Steps:
         if any(path.exists() for path in outputs) and known.get("key", key) != key:
             there = next(path for path in outputs if path.exists())
             raise OptionError(
-                f"{there}: was made from other data or with other options; delete {there.parent}, or name another "
-                "folder with --out"
+                f"{there}: was made from other data or with other options; delete the models in "
+                f"{there.parent.parent}, or name another folder with --out"
             )
         if all(path.exists() for path in outputs):
             return True

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..model.options import TrainOptions
+from ..model.options import TOGETHER, TrainOptions
 from .layout import FOLDS, model_folders
 
 __all__ = ["FOLDS", "TOGETHER", "model_folders", "train_all"]
-
-# What was best on dev for nine recognizers together (docs/results.md).
-TOGETHER = TrainOptions(hidden=40, average=0.998, drop=0.15, epochs=30, patience=6, batch_arcs=9000)
 
 
 def train_all(
@@ -23,10 +20,17 @@ def train_all(
     teachers: int = 1,
     device: str = "auto",
     threads: int | None = None,
-    side_by_side: int = 1,
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train what is not there yet (see `model.plan`); models that another machine made are found in their place."""
     from ..model.plan import Plan, train_everything
 
-    train_everything(Plan(packs, out, folds, teachers, options or TOGETHER, device, threads, side_by_side), tell)
+    at_once = folds + 1 if _on_gpu(device) else 1
+    train_everything(Plan(packs, out, folds, teachers, options or TOGETHER, device, threads, at_once), tell)
+
+
+def _on_gpu(device: str) -> bool:
+    """Where several trainings side by side take hardly longer than one."""
+    import torch
+
+    return device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
