@@ -21,6 +21,7 @@ from wordtrust.evaluate import evaluate, path_errors
 from wordtrust.lattice import Lattices, Scales
 from wordtrust.metrics import SpeakerErrors
 from wordtrust.model.arrays import speaker_number
+from wordtrust.model.options import TrainOptions
 from wordtrust.score import Choice, WordScorer
 from wordtrust.study import ablations, variants
 from wordtrust.study.ablation_table import table
@@ -135,6 +136,17 @@ def test_variants_have_names_of_their_own_and_change_something() -> None:
         variants_of(["other"])
 
 
+def test_the_curve_of_the_default_ends_at_the_default() -> None:
+    known = {each.name: each for each in VARIANTS}
+    for whole in ("paper", "all, head: normalised"):
+        prefix = "" if whole == "paper" else f"{whole}, "
+        for eighths in (1, 2, 4):
+            part = known[f"{prefix}training: {eighths}/8"]
+            assert part.eighths == eighths
+            assert replace(part, eighths=8, name=whole) == known[whole]
+    assert known["all, head: normalised"].options(0).head == TrainOptions().head
+
+
 def _data(folder: Path) -> Path:
     """The bundled sample, laid out as data of a study, some of it."""
     rows = (SAMPLE / "ref.tsv").read_text("utf-8").splitlines()
@@ -176,6 +188,63 @@ def test_from_lattices_to_the_table_and_on_from_there(tmp_path: Path, monkeypatc
     part = next(run for run in read_runs(out / RUNS) if run["variant"] == "training: 4/8")
     assert 0 < part["utterances"] < 16
     assert "| tolerance: 50 ms | 2 |" in (out / TABLE).read_text("utf-8")
+
+
+def _fake_run(bench: Bench, recognizer: str, variant: variants.Variant, seed: int, tell: object) -> dict[str, Any]:
+    del tell
+    return {
+        "recognizer": recognizer, "variant": variant.name, "seed": seed, "wer": {"mean": 0.1}, "seconds": 1,
+        "key": bench.key(recognizer, variant),
+    }  # fmt: skip
+
+
+def test_runs_of_other_options_or_data_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, out = _data(tmp_path / "data"), tmp_path / "out"
+    monkeypatch.setattr(ablations, "run", _fake_run)
+    arguments = [str(data), "--out", str(out), "--seeds", "0", "--variants", "paper"]
+    for options, lines in ((OPTIONS, 1), (OPTIONS, 1), (replace(OPTIONS, epochs=3), 2), (OPTIONS, 2)):
+        monkeypatch.setattr(variants, "OPTIONS", options)
+        assert main(arguments) == 0
+        assert len(read_runs(out / RUNS)) == lines
+    assert main([*arguments, "--variants", "all"]) == 0
+    shown = (out / TABLE).read_text("utf-8")
+    assert "| paper | 1 |" in shown  # not the mean of two that are not the same
+    assert "| all | 1 |" in shown
+    (data / "refs.tsv").write_text((data / "refs.tsv").read_text("utf-8") + "more\tx\tdev\n", "utf-8")
+    assert main(arguments) == 0
+    assert len(read_runs(out / RUNS)) == 4
+    assert "| all |" not in (out / TABLE).read_text("utf-8")  # of other data
+
+
+def test_networks_of_other_data_are_not_used(tmp_path: Path) -> None:
+    data = _data(tmp_path / "data")
+    bench, how = Bench(Corpus.of(data), tmp_path / "out"), Networks(tuned=False)
+    store = Path(bench.networks("sphinx", how, "dev"))
+    made = store.stat().st_mtime_ns
+    assert Path(bench.networks("sphinx", how, "dev")).stat().st_mtime_ns == made  # not made again
+    (data / "refs.tsv").write_text((data / "refs.tsv").read_text("utf-8") + "more\tx\tdev\n", "utf-8")
+    with pytest.raises(OptionError, match="made from other data; delete"):
+        Bench(Corpus.of(data), tmp_path / "out").networks("sphinx", how, "dev")
+
+
+def test_runs_without_a_key_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, out = _data(tmp_path / "data"), tmp_path / "out"
+    monkeypatch.setattr(ablations, "run", _fake_run)
+    out.mkdir()
+    for variant in ("paper", "of long ago"):
+        keep_run(out / RUNS, {"recognizer": "sphinx", "variant": variant, "seed": 0, "wer": {"mean": 0.2}})
+    assert main([str(data), "--out", str(out), "--seeds", "0,1", "--variants", "paper"]) == 0
+    assert [(run["variant"], run["seed"]) for run in read_runs(out / RUNS)][2:] == [("paper", 1)]
+    assert "| of long ago | 1 |" in (out / TABLE).read_text("utf-8")
+
+
+def test_a_mistake_in_training_is_not_taken_for_wrong_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object) -> None:
+        raise ValueError("shapes do not fit")
+
+    monkeypatch.setattr(ablations, "run", run)
+    with pytest.raises(ValueError, match="shapes do not fit"):
+        main([str(_data(tmp_path / "data")), "--out", str(tmp_path / "out"), "--variants", "paper"])
 
 
 def test_what_cannot_be_done_is_told_and_the_rest_is_done(

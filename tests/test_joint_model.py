@@ -148,6 +148,33 @@ def test_a_killed_fit_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.M
     assert again.threshold == whole.threshold
 
 
+@pytest.mark.parametrize(
+    ("at", "done"), [("the weights of", ["fit_shared"]), ("the trust", ["fit_shared", "fit_trust"])]
+)
+def test_a_kill_before_the_first_subset_costs_no_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, done: list[str]
+) -> None:
+    recognizers, names = corpus(4, 10, (0.3, 0.15, 0.25))
+    systems, draft = Systems.of(recognizers), tmp_path / "draft"
+    monkeypatch.setattr(fit_model, "THRESHOLDS", (0.6,))  # not the one that a model has as long as none was chosen
+    whole = fit_joint(systems, names, options=QUICK)
+    assert whole.threshold == 0.6
+
+    def killed(told: str) -> None:
+        if told.startswith(at):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_joint(systems, names, options=QUICK, draft=draft, tell=killed)
+    assert not load_joint(draft).settings
+    for name in done:
+        monkeypatch.setattr(fit_model, name, None)  # would fail if it were fitted again
+    again = fit_joint(systems, names, options=QUICK, draft=draft)
+    assert (again.settings, again.threshold, again.about) == (whole.settings, whole.threshold, {})
+    one, other = whole.decode(systems, names), again.decode(systems, names)
+    assert one.confidence.tolist() == other.confidence.tolist()
+
+
 def test_a_draft_of_something_else_is_not_used(tmp_path: Path) -> None:
     recognizers, names = corpus(4, 10, (0.3, 0.15))
     systems, draft = Systems.of(recognizers), tmp_path / "draft"

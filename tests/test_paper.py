@@ -22,7 +22,6 @@ from wordtrust.errors import InputError
 from wordtrust.evaluate import evaluate
 from wordtrust.features import PAPER
 from wordtrust.lattice import Lattices
-from wordtrust.model.__main__ import main
 from wordtrust.model.files import load_model
 from wordtrust.model.pack import read_pack
 from wordtrust.networks import ONE_BEST_LABEL
@@ -34,13 +33,12 @@ from wordtrust.study.paper import (
     WIDTHS,
     evaluate_paper,
     finish_paper,
-    paper_commands,
     paper_outputs,
     paper_pack,
     paper_together,
     train_paper,
 )
-from wordtrust.study.paper_examples import examples, examples_table
+from wordtrust.study.paper_examples import examples
 
 
 @pytest.fixture(scope="module")
@@ -83,27 +81,6 @@ def test_the_size_with_the_best_eer_wins_and_folds_have_it(trained: Path) -> Non
 
 def test_what_is_trained_is_not_trained_again(trained: Path) -> None:
     train_paper({"sphinx": Path("nowhere.pack")}, trained / "m", folds=2, device="cpu")  # would not be found
-
-
-def test_trainings_can_be_done_elsewhere(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    packs, sizes = {"sphinx": trained / "sphinx.pack"}, {"state": (2, 3), "hidden": (2,)}
-    few = replace(OPTIONS, epochs=1, dimension=2, buckets=16)
-    told = []
-    for left in (2, 0):
-        commands = paper_commands(packs, tmp_path / "m", folds=2, options=few, sizes=sizes)
-        told.append(len(commands))
-        assert [main([*command, "--device", "cpu"]) for command in commands] == [0, 0]
-        with monkeypatch.context() as patched:
-            patched.setattr("wordtrust.model.run.train_model", None)  # there is nothing left to train
-            train_paper(packs, tmp_path / "m", folds=2 - left, options=few, sizes=sizes, device="cpu")
-    assert told == [2, 2]
-    assert paper_commands(packs, tmp_path / "m", folds=2, options=few, sizes=sizes) == []
-    found = load_model(tmp_path / "m" / "sphinx")
-    assert [each["state"] for each in found.about["search"]] == [2, 3]
-    fold = load_model(tmp_path / "m" / "sphinx-fold-1").about["training"]
-    assert {name: fold[name] for name in ("skip", "stop", "epochs", "folds", "fold", "state")} == {
-        "skip": False, "stop": "eer", "epochs": 1, "folds": 2, "fold": 1, "state": found.config.state,
-    }  # fmt: skip
 
 
 def test_the_calibrator_is_the_papers_sum_over_training_words(
@@ -224,13 +201,3 @@ def test_a_speaker_is_an_example_once() -> None:
     two = outputs(["a", "b"], 0.5, calibrated=[0.9, 0.9])
     found = examples(together({"one": one, "two": two}, ["a", "b"], speakers=["s", "s"]), 6)
     assert [each.utt for each in found] == ["u0"]
-
-
-def test_the_table_of_examples() -> None:
-    found = examples_table(examples(together({"A": A, "B|C": B}, ["a b", "c", "g"]), 1))
-    assert found == (
-        "| | words | errors | raw | calibrated |\n|---|---|---|---|---|\n"
-        "| **u0** | *a b* | | | |\n"
-        "| A | x y | 2 | **0.900** | 0.300 |\n"
-        "| B\\|C | a b | 0 | 0.600 | **0.700** |\n"
-    )

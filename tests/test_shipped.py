@@ -19,11 +19,13 @@ from wordtrust import features, shipped
 from wordtrust.calibration import Folds, fit_calibration, held_out
 from wordtrust.cli import main
 from wordtrust.errors import InputError, OptionError
+from wordtrust.fitted import Fitted
 from wordtrust.lattice import Lattices
+from wordtrust.model.arrays import speaker_number
 from wordtrust.model.config import weight_shapes
 from wordtrust.model.files import WORDS, Model, load_model, save_model
 from wordtrust.shipped.__main__ import current_page
-from wordtrust.shipped.cards import card_text, page
+from wordtrust.shipped.cards import RECOGNIZERS, card_text, page
 from wordtrust.shipped.make import LARGEST, make_shipped
 from wordtrust.shipped.small import SharedWords, cut, shrink, useful_words
 from wordtrust.word_table import WordTable
@@ -161,7 +163,8 @@ def test_shipped_models_score_like_those_of_the_study(ours: Path, networks: Latt
 
 def test_nothing_is_left_over_from_training(ours: Path) -> None:
     model = load_model(Path("one"))
-    assert model.about["calibrated_on"] == {"utterances": 3, "words": 9, "speakers": 2}
+    assert model.about["calibrated_on"] == {"utterances": 3, "words": 9, "speakers": [4, 5]}  # tells what was seen
+    assert model.about["card"]["made"]["calibrated_on"]["speakers"] == 2
     assert "choice_errors" not in model.about
     assert sorted(file.name for file in (ours / "out" / "one").iterdir()) == ["model.json", "model.safetensors"]
 
@@ -240,7 +243,7 @@ def test_names_work_wherever_a_model_is_taken(ours: Path, run: Run) -> None:
     assert "WER" in run("combine", f"a=one,{store}", f"b=two,{store}", "--allow-mismatch")[0]
 
 
-def test_a_combination_is_shipped_without_its_utterances(ours: Path, run: Run, tmp_path: Path) -> None:
+def test_a_combination_is_shipped_and_knows_its_utterances(ours: Path, run: Run, tmp_path: Path) -> None:
     store = ours / "work" / "one" / "dev"
     systems = [f"a=one,{store}", f"b=two,{store}", "--allow-mismatch", "--no-joint"]
     run("combine", *systems, "--fit", f"a={store}", "--fit", f"b={store}", "--out", tmp_path / "models" / "both")
@@ -248,14 +251,17 @@ def test_a_combination_is_shipped_without_its_utterances(ours: Path, run: Run, t
     (tmp_path / "study.json").write_text(json.dumps(counts | {"about": {"test": "eval"}}))
     assert make_shipped(tmp_path / "models", tmp_path / "out") == ["both"]
     found = json.loads((tmp_path / "out" / "both" / "combination.json").read_text("utf-8"))
-    assert found["utterances"] == []
+    assert len(found["utterances"]) == 36
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shipped, "FOLDER", tmp_path / "out")
         assert [each.card["metrics"]["eval"] for each in wt.models()] == [counts]
         assert "| joint | 0 | 1 | 2 |" in card_text(wt.models()[0])
         models = [f"a={ours / 'out' / 'one'},{store}", f"b={ours / 'out' / 'two'},{store}"]
         told = run("combine", *models, "--allow-mismatch", "--no-joint", "--joint", "both")[1]
-        assert "fitted on" not in told  # it does not know the utterances any more
+        assert "fitted on" in told
+        patch.setattr("wordtrust.shipped.make.LARGEST_LIST", 100)
+        make_shipped(tmp_path / "models", tmp_path / "out")
+        assert "fitted on" not in run("combine", *models, "--allow-mismatch", "--no-joint", "--joint", "both")[1]
 
 
 def test_a_shipped_model_is_calibrated_into_another_folder(ours: Path, run: Run) -> None:
@@ -290,8 +296,60 @@ def test_the_docs_are_what_the_cards_say() -> None:
     assert (ROOT / "docs" / "shipped-models.md").read_text("utf-8") == current_page()
 
 
+def test_speakers_that_a_shipped_model_was_calibrated_on_are_told(
+    networks: Lattices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    write_networks(tmp_path / "dev", networks)
+    model = with_table(networks)
+    speakers = sorted(speaker_number(name) for name in set(networks.notes["speaker"]))
+    seen = {"utterances": 36, "words": 9, "speakers": speakers}
+    save_model(replace(model, about={**model.about, "calibrated_on": seen}), tmp_path / "models" / "one")
+    make_shipped(tmp_path / "models", tmp_path / "out")
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "out")
+    assert wt.load("one").calibrated_on(networks.notes["speaker"]) == len(speakers) > 0
+    monkeypatch.chdir(tmp_path)
+    assert f"calibrated on {len(speakers)} of these" in run("evaluate", "one", tmp_path / "dev")[1]
+
+
+def test_a_generic_card_tells_of_recognizers_it_never_saw(
+    networks: Lattices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unseen = {
+        "alpha": {"eer": 0.1512, "nce": 0.41, "ece": 0.0123, "wer": 0.1, "tuned": 0.105},
+        "beta": {"eer": 0.2, "nce": -0.1, "ece": 0.3},
+    }
+    save_model(with_table(networks, unseen=unseen, generic=True), tmp_path / "models" / "generic")
+    make_shipped(tmp_path / "models", tmp_path / "out")
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "out")
+    [card] = wt.models()
+    assert card.card["unseen"] == unseen
+    expected = (
+        "| recognizer | EER | NCE | ECE | WER | WER, tuned 1-best |\n|---|---|---|---|---|---|\n"
+        "| alpha | 15.12% | 0.410 | 0.012 | 10.00% | 10.50% |\n| beta | 20.00% | -0.100 | 0.300 |  |  |\n"
+    )
+    assert expected in card_text(card)
+    assert expected in current_page()
+
+
+def test_a_model_is_adapted_into_another_only_with_leave(ours: Path, run: Run, networks: Lattices) -> None:
+    store = ours / "work" / "one" / "dev"
+    write_model(Path("mine"), networks)
+    before = Path("mine/model.json").read_bytes()
+    assert "--overwrite" in run("adapt", "one", store, "--out", "mine", code=1)[1]
+    assert Path("mine/model.json").read_bytes() == before
+    run("adapt", "one", store, "--out", "mine", "--overwrite")
+    assert load_model(Path("mine")).about["adapted"]["utterances"] == 36
+    Path("notes").mkdir()
+    Path("notes/thesis.txt").write_text("precious")
+    assert "no model" in run("adapt", "one", store, "--out", "notes", "--overwrite", code=1)[1]
+
+
 def test_what_is_shipped_is_small_and_loads() -> None:
     found = wt.models()
+    if not found:
+        pytest.skip("no models are in the package: make them with python -m wordtrust.shipped make")
+    assert set(shipped.names(shipped.MODEL)) == {*RECOGNIZERS, "generic"}
+    assert shipped.names(shipped.COMBINATION) == ("joint",)
     words = shipped.FOLDER / WORDS
     together = sum(each.bytes for each in found) + (words.stat().st_size if words.is_file() else 0)
     assert together < 10_000_000
@@ -300,3 +358,4 @@ def test_what_is_shipped_is_small_and_loads() -> None:
         assert each.fits
     for name in shipped.names(shipped.MODEL):
         assert wt.load(name).calibration is not None
+    assert set(Fitted.load(shipped.folder_of("joint", shipped.COMBINATION)).order) == set(RECOGNIZERS)

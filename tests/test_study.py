@@ -16,9 +16,10 @@ import wordtrust as wt
 from tests.study_data import train_in_this_process, write_data
 from wordtrust.cli import cli
 from wordtrust.errors import WordtrustError
+from wordtrust.fitted import Fitted
 
 pytest.importorskip("torch", reason="needs the extra `train`")
-CHANCES = {"alpha": 0.25, "beta": 0.45}
+CHANCES = {"alpha": 0.35, "beta": 0.45, "gamma": 0.25}  # the best is not the first
 TINY = ("--epochs", "1", "--state", "4", "--jobs", "1")
 
 
@@ -63,11 +64,12 @@ def test_json_is_what_the_design_promises(made: Path, study: dict[str, Any]) -> 
             kinds = found[population]
             assert {"posterior", "calibrated_posterior", "confidence", "calibrated"} <= set(kinds)
             assert all({"eer", "nce", "auc", "ece"} == set(each) for each in kinds.values())
-    (subset,) = study["subsets"]
-    assert set(subset["members"]) == set(CHANCES)
-    assert {"best_member", "best_member_one_best", "raw", "calibrated", "rover", "joint", "oracle"} <= set(subset)
+    pairs = [frozenset(CHANCES) - {name} for name in CHANCES]
+    assert {frozenset(each["members"]) for each in study["subsets"]} == {*pairs, frozenset(CHANCES)}
+    for subset in study["subsets"]:
+        assert {"best_member", "best_member_one_best", "raw", "calibrated", "rover", "joint", "oracle"} <= set(subset)
     for way in ("raw", "calibrated", "rover", "joint"):
-        assert study["better"][way] + study["equal"][way] + study["worse"][way] == 1
+        assert study["better"][way] + study["equal"][way] + study["worse"][way] == 4
         assert 0 <= study["none_worse"][way] <= 1
 
 
@@ -75,7 +77,7 @@ def test_there_is_a_model_for_other_recognizers(made: Path) -> None:
     scorer = wt.load(made / "out" / "models" / "generic")
     assert scorer.model.is_generic
     assert scorer.calibration is not None
-    assert scorer.model.about["calibrated_on"] == {"utterances": 48, "recognizers": 2}
+    assert scorer.model.about["calibrated_on"] == {"utterances": 72, "recognizers": 3}
     transcripts = scorer(wt.read(made / "data" / "beta" / "eval.jsonl"))
     assert all(0 <= word.confidence <= 1 for each in transcripts for word in each.words)
 
@@ -89,6 +91,9 @@ def test_figures_are_those_of_the_single_commands(made: Path, study: dict[str, A
         for population in ("arcs", "arcs_paper", "one_best", "output"):
             for kind, values in alone[population].items():
                 assert study["recognizers"][name][population][kind] == pytest.approx(values)
+    assert list(CHANCES) != list(Fitted.load(out / "models" / "joint").order)  # so numbers cannot be mixed up unseen
+    together = next(each["joint"] for each in study["subsets"] if len(each["members"]) == 3)
+    assert study["joint_of_all"]["errors"]["wer"] == pytest.approx(together)
     systems = [f"{name}={out / 'models' / name},{out / 'work' / name / 'eval'}" for name in CHANCES]
     joined = json.loads(ran("combine", *systems, "--subsets", "--joint", out / "models" / "joint", "--json").stdout)
     same = {frozenset(each["members"]): each for each in joined["subsets"]}
@@ -100,15 +105,18 @@ def test_figures_are_those_of_the_single_commands(made: Path, study: dict[str, A
 
 
 def test_best_member_and_counts_follow_from_the_rates(study: dict[str, Any]) -> None:
-    (subset,) = study["subsets"]
-    rates = [each["wer"]["best_confidence"] for each in study["recognizers"].values()]
-    assert subset["best_member"] == pytest.approx(min(rates))
-    assert subset["best_member_one_best"] == pytest.approx(
-        min(each["wer"]["one_best"] for each in study["recognizers"].values())
-    )
-    for way in ("raw", "calibrated", "rover", "joint"):
-        sign = (subset[way] > subset["best_member"]) - (subset[way] < subset["best_member"])
-        assert [study[kind][way] for kind in ("better", "equal", "worse")] == [sign < 0, sign == 0, sign > 0]
+    counts = {
+        kind: dict.fromkeys(("raw", "calibrated", "rover", "joint"), 0) for kind in ("better", "equal", "worse")
+    }
+    for subset in study["subsets"]:
+        rates = [study["recognizers"][name]["wer"] for name in subset["members"]]
+        assert subset["best_member"] == pytest.approx(min(each["best_confidence"] for each in rates))
+        assert subset["best_member_one_best"] == pytest.approx(min(each["one_best"] for each in rates))
+        for way in counts["better"]:
+            sign = (subset[way] > subset["best_member"]) - (subset[way] < subset["best_member"])
+            counts[("equal", "worse", "better")[sign]][way] += 1
+    for kind, by_way in counts.items():
+        assert {way: study[kind][way] for way in by_way} == by_way
 
 
 def test_fold_models_and_only_they_choose(made: Path) -> None:
@@ -233,7 +241,7 @@ def test_bad_utterances_are_skipped_when_asked(made: Path, tmp_path: Path) -> No
 
 
 def test_a_blind_split_gets_the_same_figures(made: Path, study: dict[str, Any], tmp_path: Path) -> None:
-    data = blind_data(made, tmp_path / "data", "beta", "alpha")
+    data = blind_data(made, tmp_path / "data", *CHANCES)
     models = made / "out" / "models"
     before = {path: path.stat().st_mtime_ns for path in models.rglob("*")}
     done = ran("study", data, "--out", tmp_path / "out", "--test", "blind", "--models", models, "--json")
@@ -320,7 +328,7 @@ def test_the_papers_system_on_top(made: Path, tmp_path: Path) -> None:
         assert {"posterior", "confidence", "calibrated"} == set(paper["arcs_paper"])
     assert set(found["paper"]["subsets"][0]) >= {"raw", "calibrated", "best_member"}
     assert "The paper's system" in (tmp_path / "out" / "results.md").read_text("utf-8")
-    data = blind_data(made, tmp_path / "blind", "alpha", "beta")
+    data = blind_data(made, tmp_path / "blind", *CHANCES)
     command = ("study", data, "--out", tmp_path / "b", "--test", "blind", "--models", tmp_path / "out" / "models")
     again = json.loads(ran(*command, "--json").stdout)
     assert again["recognizers"] == found["recognizers"]
@@ -355,7 +363,7 @@ def test_packs_for_another_machine(made: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "more", "said"),
     [
-        (None, ("--recognizers", "alpha,delta"), "no recognizer 'delta', but: alpha, beta"),
+        (None, ("--recognizers", "alpha,delta"), "no recognizer 'delta', but: alpha, beta, gamma"),
         (lambda data: (data / "beta" / "dev.jsonl").unlink(), (), "no file of the split 'dev'"),
         (None, ("--test", "blind"), "no split 'blind', but: dev, eval, train"),
         (lambda data: (data / "refs.tsv").unlink(), (), "there is no refs.tsv"),
@@ -373,7 +381,8 @@ def test_what_is_missing_is_said_at_once(
     shutil.copytree(made / "data", tmp_path / "data")
     if spoil:
         spoil(tmp_path / "data")
-    done = run("study", tmp_path / "data", "--out", tmp_path / "out", *TINY, *more)
+    chosen = () if "--models" in more else TINY  # one trains nothing, the other says how
+    done = run("study", tmp_path / "data", "--out", tmp_path / "out", *chosen, *more)
     assert isinstance(done.exception, WordtrustError)
     assert said in str(done.exception)
     assert not (tmp_path / "out" / "models").exists()

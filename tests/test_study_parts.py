@@ -1,8 +1,7 @@
-"""The parts of a study by themselves: steps that are done once, folders, tables, text and the page."""
+"""The parts of a study by themselves: steps that are done once, folders, options, what is told."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -16,20 +15,20 @@ from tests.study_data import write_data
 from wordtrust.decode import one_best
 from wordtrust.errors import InputError, OptionError
 from wordtrust.joint import Decoded
+from wordtrust.lattice import Scales
+from wordtrust.model.options import TrainOptions
 from wordtrust.networks import REFERENCE, SPEAKER
 from wordtrust.outputs import Outputs, Together
 from wordtrust.references import Reference
-from wordtrust.report.chart import Note
-from wordtrust.report.study import error_chart, write_study_report
-from wordtrust.study.combined_tables import ways_table
-from wordtrust.study.files import markdown, remarks
+from wordtrust.study import shift
 from wordtrust.study.joined import joint_record
 from wordtrust.study.layout import Corpus, Output
 from wordtrust.study.options import StudyOptions
 from wordtrust.study.results import read_json, write_json
 from wordtrust.study.steps import Steps, contents_key, file_key, key_of
-from wordtrust.study.tables import all_tables, confidence_table, words_table
+from wordtrust.study.stores import Maker
 from wordtrust.study.together import _kept, counts_against
+from wordtrust.tune import Tuned
 
 
 class Work:
@@ -180,13 +179,83 @@ def test_more_recognizers_than_can_be_combined(tmp_path: Path) -> None:
     assert len(Corpus.of(tmp_path, ["r1", "r2"]).names) == 2
 
 
+def test_a_recognizer_is_not_called_like_a_model_of_a_fold(tmp_path: Path) -> None:
+    for name in ("x", "x-fold-0", "y-fold-", "fold-1x"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "recognizer.json").write_text("{}", "utf-8")
+    with pytest.raises(OptionError, match="cannot be called x-fold-0"):
+        Corpus.of(tmp_path)
+    assert Corpus.of(tmp_path, ["x", "y-fold-", "fold-1x"]).names == ("x", "y-fold-", "fold-1x")
+
+
+def test_references_without_output_are_told_where_they_have_splits(tmp_path: Path) -> None:
+    write_data(tmp_path, {"alpha": 0.1}, {"train": 2, "dev": 2})
+    rows = (tmp_path / "refs.tsv").read_text("utf-8").splitlines()
+    scales = Scales()
+    Tuned(scales, scales, scales, {}).save(tmp_path / "scales.json")
+    place = rows[0].split("\t").index("split")
+    for split, expected in (("dev", 1), (None, 0)):
+        more = [*rows, *(["\t".join(["never", *rows[-1].split("\t")[1:]])] if split else [])]
+        cells = [row.split("\t") for row in more]
+        kept = cells if split else [[each for n, each in enumerate(row) if n != place] for row in cells]
+        (tmp_path / "refs.tsv").write_text("\n".join("\t".join(row) for row in kept) + "\n", "utf-8")
+        told: list[str] = []
+        out = Output(tmp_path / f"out-{expected}")
+        out.make(models=False)
+        maker = Maker(Corpus.of(tmp_path), out, Steps(out.work / "steps.json", told.append), jobs=1)
+        maker.networks("alpha", "dev", tmp_path / "scales.json")
+        assert sum("have no output" in line for line in told) == expected, told
+
+
+def test_pairs_and_names_of_the_shift_that_are_not_there_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shift.Bench, "names", ("one", "two"))
+    monkeypatch.setattr(shift, "read_references", lambda _: {})
+    asked: list[Any] = []
+
+    def measured(*given: Any) -> dict[str, Any]:
+        asked.append(given[1:])
+        return {"split": "dev", "accents": {}, "strangers": [], "repairs": []}
+
+    monkeypatch.setattr(shift, "shift", measured)
+
+    def run(*more: str) -> Any:
+        given = [str(tmp_path), str(tmp_path), "--refs", "refs.tsv", "--out", str(tmp_path / "out"), *more]
+        shift.main(given, standalone_mode=False)
+        return asked[-1]
+
+    for wrong, named in (
+        (["--pair", "one:nowhere"], "one:nowhere"), (["--pair", "one"], "'one:'"),
+        (["--repair", "three:one", "--folds", "f"], "three:one"), (["--name", "four"], "four"),
+        (["--outside", "x"], "kaldi-small-2020"), (["--outside", "x", "--outside-model", "five"], "five"),
+        (["--repair", "one:two"], "--folds"),
+    ):  # fmt: skip
+        with pytest.raises(OptionError, match=named):
+            run(*wrong)
+    assert run() == ([], [], [], None, "kaldi-small-2020")  # the usual ones are left out where they are not
+    assert run("--pair", "one:two", "--name", "two", "--outside", "x", "--outside-model", "one") == (
+        [("one", "two")], [], ["two"], Path("x"), "one",
+    )  # fmt: skip
+
+
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(OptionError, match="cannot be made"):
         Output(tmp_path / "file").make(models=True)
 
 
-@pytest.mark.parametrize("more", [{"until": "never"}, {"models": Path("m"), "until": "packs"}, {"test": ".hidden"}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"until": "never"},
+        {"models": Path("m"), "until": "packs"},
+        {"models": Path("m"), "with_paper": True},
+        {"models": Path("m"), "vectors": Path("v")},
+        {"models": Path("m"), "training": TrainOptions(epochs=3)},
+        {"test": ".hidden"},
+    ],
+)
 def test_options_that_do_not_fit(more: Any) -> None:
     with pytest.raises(OptionError):
         StudyOptions(**more)
@@ -210,109 +279,6 @@ def test_counts_against_a_rival() -> None:
         "better": {"rover": 1, "joint": 1}, "equal": {"rover": 0, "joint": 1}, "worse": {"rover": 2, "joint": 1},
     }  # fmt: skip
     assert counts_against(subsets, "rover")["better"] == {"joint": 1}
-
-
-def figures(wer: float, seen: int = 0) -> dict[str, Any]:
-    """Made-up figures of one recognizer."""
-    kinds = {kind: {"eer": 0.12, "nce": 0.5, "ece": 0.01} for kind in ("posterior", "confidence", "calibrated")}
-    return {
-        "utterances": 10, "words": 100, "speakers": 5,
-        "wer": {"one_best": 0.2, "tuned_one_best": 0.16, "best_confidence": wer, "oracle": 0.05},
-        "arcs": kinds, "one_best": kinds, "output": kinds,
-        "intervals": {"wer": {"best_confidence": [0.1, 0.14], "one_best": None}},
-        "differences": {"wer": {"tuned_one_best": {"value": wer - 0.16, "low": -0.1, "high": 0.0, "p": 0.0123}}},
-        "model": {"calibrated_on_test": seen},
-    }  # fmt: skip
-
-
-def made_study(*names: str, seen: int = 0) -> dict[str, Any]:
-    subsets = [
-        {"members": ["a", "b"], "best_member": 0.2, "best_member_one_best": 0.25, "raw": 0.22, "joint": 0.18,
-         "oracle": 0.1},
-        {"members": ["a", "c"], "best_member": 0.1, "best_member_one_best": 0.11, "raw": 0.10, "joint": 0.12,
-         "oracle": 0.04},
-    ]  # fmt: skip
-    counts = counts_against(subsets, "best_member")
-    about = {"wordtrust": "1", "date": "today", "command": "wordtrust study", "data": "d", "test": "eval"}
-    return {
-        "about": about, "recognizers": {name: figures(0.12, seen) for name in names}, "subsets": subsets, **counts,
-        "against_one_best": counts_against(subsets, "best_member_one_best"), "seconds": {"one": 60.0, "two": 30.0},
-        "spread": {way: {"deviation": 0.03, "low": 0.1, "high": 0.2} for way in ("raw", "joint")},
-        "none_worse": {"raw": 0.25, "joint": 0.5}, "examples": [], "repairs": [],
-    }  # fmt: skip
-
-
-def test_table_of_words_by_hand() -> None:
-    (row,) = words_table(made_study("a")).rows
-    assert row == ("a", "20.00", "16.00", "-", "12.00", "10.0 to 14.0", "-25.0%", "0.012", "5.00")
-
-
-def test_table_of_confidences_by_hand() -> None:
-    table = confidence_table(made_study("a"), "arcs", "title")
-    assert dict(zip(table.columns, table.rows[0], strict=True)) == {
-        "recognizer": "a", "EER posterior": "12.00", "EER logistic": "-", "EER confidence": "12.00",
-        "NCE posterior": "0.500", "NCE cal. posterior": "-", "NCE logistic": "-", "NCE confidence": "0.500",
-        "NCE calibrated": "0.500", "ECE calibrated": "0.010",
-    }  # fmt: skip
-    assert confidence_table(made_study("a"), "arcs_paper", "title").rows == ()  # nothing known, nothing shown
-
-
-def test_table_of_combination_by_hand() -> None:
-    raw, joint, best, oracle = ways_table(made_study("a")).rows
-    assert raw == ("largest mean confidence", "16.00", "3.00", "0", "1", "1", "2/0/0", "25.00")
-    assert joint == ("joint network", "15.00", "3.00", "1", "0", "1", "1/0/1", "50.00")
-    assert best[1] == "15.00"
-    assert oracle[1] == "7.00"
-
-
-def test_many_subsets_are_shown_by_size() -> None:
-    study = made_study("a")
-    one = study["subsets"][0]
-    study["subsets"] = [one] * 50 + [{**one, "members": ["a", "b", "c"], "joint": 0.1}]
-    table = all_tables(study)["combination"][1]
-    assert [row[:2] for row in table.rows] == [("2", "50"), ("3", "1")]
-    assert dict(zip(table.columns, table.rows[1], strict=True))["joint"] == "10.00"
-
-
-def test_text_has_whole_tables_whatever_names_say() -> None:
-    text = markdown(made_study("a|b", "c\nd"))
-    assert "a\\|b" in text
-    assert "c d" in text
-    assert "took 1.5 minutes" in text
-    for block in text.split("\n\n"):
-        rows = [line.replace("\\|", "") for line in block.splitlines() if line.startswith("|")]
-        assert len({row.count("|") for row in rows}) <= 1
-
-
-def test_speakers_that_were_seen_are_told() -> None:
-    assert remarks(made_study("a")) == []
-    assert "7 of them" in remarks(made_study("a", seen=7))[0]
-    assert "no test" in markdown(made_study("a", seen=7))
-
-
-def test_the_page_escapes_what_recognizers_are_called(tmp_path: Path) -> None:
-    study = made_study("<script>alert(1)</script>")
-    write_study_report(tmp_path / "page.html", study, all_tables(study), remarks(study))
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;alert" in page
-    write_study_report(tmp_path / "again.html", study, all_tables(study), remarks(study))
-    assert (tmp_path / "again.html").read_text("utf-8") == page
-
-
-def test_names_in_the_chart_stand_where_there_is_room() -> None:
-    study = {"good": figures(0.1), "bad": figures(0.5)}
-    study["good"]["wer"] |= {"one_best": 0.11, "tuned_one_best": 0.1}
-    study["bad"]["wer"] |= {"one_best": 0.6, "tuned_one_best": 0.55}
-    study["bad"]["intervals"]["wer"] = {"best_confidence": [0.45, 0.55]}
-    notes = {mark.text: mark for mark in error_chart(study).marks if isinstance(mark, Note)}
-    assert (notes["good"].anchor, notes["good"].x, notes["good"].y) == ("start", 0.14, 1)
-    assert (notes["bad"].anchor, notes["bad"].x, notes["bad"].y) == ("end", 0.45, 0)
-
-
-def test_json_of_a_study_is_plain(tmp_path: Path) -> None:
-    write_json(tmp_path / "s.json", made_study("a"))
-    assert json.loads((tmp_path / "s.json").read_text("utf-8"))["subsets"][0]["joint"] == 0.18
 
 
 def test_joined_words_by_hand() -> None:

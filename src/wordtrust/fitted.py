@@ -37,7 +37,10 @@ class Fitted:
 
     @classmethod
     def fit(cls, together: Together, subsets: Sequence[Sequence[int]]) -> Fitted:
-        """Learn from outputs on utterances that neither models nor calibrators were trained on."""
+        """Learn from outputs by models that were trained without the speakers.
+
+        Calibrators may have been fitted on just these words: in a study they are, on the same scores out of fold.
+        """
         ordered = together.subset(together.by_errors())
         turned = [sorted(ordered.names.index(together.names[each]) for each in subset) for subset in subsets]
         settings = tune_rover(ordered, turned)

@@ -97,7 +97,10 @@ class InformedChoice:
     def fit(
         cls, together: Together, subsets: Sequence[Sequence[int]], *, ridge: float = RIDGE, margin: float = MARGIN
     ) -> InformedChoice:
-        """Learn from utterances that neither models nor calibrators were trained on."""
+        """Learn from outputs by models that were trained without the speakers.
+
+        Calibrators may have been fitted on just these words: in a study they are, on the same scores out of fold.
+        """
         if not (ridge > 0 and margin >= 0):
             raise OptionError(f"ridge must be over 0 and margin at least 0, not {ridge} and {margin}")
         evidence = _Evidence.of(together)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .lattice import Floats, Ints, Lattices, Offsets, Vocabulary
 
-MORE_WORDS = 20_000  # further ones from the top of an embedding file: they may be said one day
+MORE_WORDS = 60_000  # further ones from the top of an embedding file: they may be said one day
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ def models(name: str | None, *, as_json: bool) -> None:
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The model folder to write.")
-def adapt(model: Path, inputs: Inputs, out: Path) -> None:
+@click.option("--overwrite", is_flag=True, help="Replace a model that is there already.")
+def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     """Make MODEL one for the recognizer of LATTICES (or a store of networks). No references are needed.
 
     Takes the statistics of scores from these utterances, a hundred or more. Generic models are made for it; one of a
@@ -60,7 +61,7 @@ def adapt(model: Path, inputs: Inputs, out: Path) -> None:
     from ..adapt import adapt as adapted
     from ..model.files import load_model, refuse_to_overwrite, save_model
 
-    refuse_to_overwrite(out, overwrite=False)
+    refuse_to_overwrite(out, overwrite=overwrite)
     found = adapted(load_model(model), inputs.batches("adapting"))
     save_model(found, out)
     count = found.about["adapted"]["utterances"]

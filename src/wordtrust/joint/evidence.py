@@ -14,6 +14,7 @@ from ..jit import compiled
 from ..lattice import Flags, Floats, Ints, Offsets, Times
 from .spelling import MOST_LETTERS, Codes, likeness
 from .union import Union
+from .warp import spread
 
 SHORTEST = 0.01  # seconds that an arc has at least when arcs are compared
 # For each recognizer: confidence of the word there, the largest of another word's, that of all words together, the
@@ -53,7 +54,7 @@ def _who(union: Union) -> tuple[Offsets, Offsets]:
 def spread_times(union: Union) -> Times:
     """The times of nodes, no two the same."""
     time = union.lattices.time.copy()
-    _spread(union.lattices.node_offsets, time, SHORTEST)
+    spread(union.lattices.node_offsets, time, SHORTEST)
     return time
 
 
@@ -69,13 +70,6 @@ def _judge_utterances(union: Union, found: Evidence) -> None:
         for kind, values in (("sure", word), ("agreed", others)):
             total = np.bincount(owner[mine], values[mine, system], len(lattices)) + 0.25
             found[:, system, KINDS.index(kind)] = (total / count)[owner]
-
-
-@compiled
-def _spread(node_offsets: Offsets, time: Times, step: float) -> None:
-    for u in range(len(node_offsets) - 1):
-        for node in range(node_offsets[u] + 1, node_offsets[u + 1]):
-            time[node] = max(time[node], time[node - 1] + step)
 
 
 @compiled

@@ -18,6 +18,7 @@ from ..networks import REFERENCE
 from ..posterior import Flat
 from ..scores import Reals
 from .evidence import evidence
+from .hypotheses import on_paths
 from .risk import accuracies
 from .union import Systems
 from .weigh import Matrix, inputs
@@ -49,7 +50,7 @@ class Example:
             small=inputs(union, evidence(union)).astype(np.float16),
             silent=lattices.word == 0,
             flat=Flat.of(lattices),
-            oracle=oracle_arcs(lattices, spoken),
+            oracle=on_paths(lattices, oracle_paths(lattices, spoken)),
             right=label(lattices, spoken) > 0,
             accuracy=accuracies(union, spoken),
             words=len(spoken.words),
@@ -69,13 +70,6 @@ class Example:
 def spoken_in(lattices: Lattices) -> Spoken:
     """The references, which networks carry with them."""
     return Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
-
-
-def oracle_arcs(lattices: Lattices, spoken: Spoken) -> Flags:
-    """Which arcs are on the oracle path, silence too."""
-    paths, found = oracle_paths(lattices, spoken), np.zeros(len(lattices.word), bool)
-    found[np.repeat(lattices.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs] = True
-    return found
 
 
 def examples(systems: Systems, size: int, most: int, random: np.random.Generator, pool: Executor) -> list[Batch]:

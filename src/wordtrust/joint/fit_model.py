@@ -25,6 +25,7 @@ from .union import Systems
 THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 _TRIED = 24  # subsets that the threshold is chosen on
 _AT_ONCE = 32  # subsets between two drafts: what a kill may cost
+_OPEN = "open"  # what a draft says of itself as long as its threshold is not chosen
 Tell = Callable[[str], None]
 
 
@@ -34,7 +35,8 @@ def fit_joint(
 ) -> JointModel:  # fmt: skip
     """Fit on held-out utterances with references, for all subsets of two and more unless some are given.
 
-    With `draft`, a file, what is done is kept there, and taken from there after a kill.
+    With `draft`, a file, what is done is kept there, and taken from there after a kill: weights, trust, threshold,
+    then some subsets at a time.
     """
     _check(systems, names)
     alone = np.array([own_errors(each).sum() for each in systems.hypotheses])
@@ -44,11 +46,11 @@ def fit_joint(
     key = _key(systems, names, options)
     parts = _parts(systems, options.folds)
     with ThreadPoolExecutor(jobs) as pool:
-        model = _kept(draft, key)
+        begun = _kept(draft, key) or JointModel(tuple(names), (), about={"key": key, _OPEN: True})
         folds = Folds.of(parts)
-        if model is None:
-            model = replace(_weights(parts, options, pool, say), names=tuple(names), about={"key": key})
-            model = replace(model, threshold=_threshold(model, folds, wanted, pool))
+        model = begun if begun.trusts else _weights(begun, parts, options, pool, say, draft)
+        if _OPEN in model.about:
+            model = replace(model, threshold=_threshold(model, folds, wanted, pool), about={"key": key})
             _keep(model, draft)
         missing = [members for members in wanted if members not in model.settings]
         for first in range(0, len(missing), _AT_ONCE):
@@ -85,8 +87,10 @@ def _parts(systems: Systems, folds: int) -> list[Systems]:
     return [systems.take(np.flatnonzero(fold == number).tolist()) for number in range(int(fold.max()) + 1)]
 
 
-def _weights(parts: Sequence[Systems], options: FitOptions, pool: Executor, tell: Tell) -> JointModel:
-    """Models of all folds, each fitted without it."""
+def _weights(
+    model: JointModel, parts: Sequence[Systems], options: FitOptions, pool: Executor, tell: Tell, draft: Path | None
+) -> JointModel:
+    """With models of all folds, each fitted without it; weights that are there already stay."""
     count, utterances = len(parts[0].hypotheses), sum(map(len, parts))
     random, unions = np.random.default_rng(options.seed), max(1, min(options.unions, MOST // utterances))
     joined = [examples(part, options.batch, unions, random, pool) for part in parts]
@@ -96,11 +100,16 @@ def _weights(parts: Sequence[Systems], options: FitOptions, pool: Executor, tell
         return [batch for other, batches in enumerate(joined) if other != fold for batch in batches]
 
     folds = range(len(parts))
-    weighers = tuple(pool.map(lambda fold: fit_shared(others(fold), count, options, seed=fold), folds))
-    tell(f"the weights of {len(parts)} folds")
+    if not model.weighers:
+        weighers = tuple(pool.map(lambda fold: fit_shared(others(fold), count, options, seed=fold), folds))
+        model = replace(model, weighers=weighers)
+        _keep(model, draft)
+        tell(f"the weights of {len(parts)} folds")
     trusts = tuple(pool.map(lambda fold: fit_trust(others(fold), count, options, seed=fold), folds))
+    model = replace(model, trusts=trusts)
+    _keep(model, draft)
     tell(f"the trust of {len(parts)} folds")
-    return JointModel((), weighers, trusts)
+    return model
 
 
 def _threshold(model: JointModel, folds: Folds, subsets: Sequence[Members], pool: Executor) -> float:

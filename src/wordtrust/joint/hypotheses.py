@@ -34,7 +34,7 @@ def hypotheses(
         raise OptionError("hypotheses are joined by confidences and posteriors; build networks first")
     if confidence.shape != networks.word.shape or not np.isfinite(confidence).all():
         raise OptionError(f"{len(networks.word)} arcs need one finite confidence each, not {confidence.shape}")
-    picked, printed = _on(networks, own), _on(networks, one_best(networks))
+    picked, printed = on_paths(networks, own), on_paths(networks, one_best(networks))
     sure = np.where(networks.word > 0, confidence, networks.posterior).astype(np.float32)
     keep = (np.maximum(sure, networks.posterior) > least) | picked | printed
     _complete(networks, keep)
@@ -47,8 +47,8 @@ def hypotheses(
     return select(kept, keep)
 
 
-def _on(networks: Lattices, paths: Paths) -> Flags:
-    """Which arcs are on paths."""
+def on_paths(networks: Lattices, paths: Paths) -> Flags:
+    """[arcs] which are on paths, silence too."""
     found = np.zeros(len(networks.word), bool)
     found[np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs] = True
     return found

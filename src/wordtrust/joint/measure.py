@@ -15,9 +15,9 @@ from ..networks import SPEAKER
 from ..posterior import Flat
 from .evidence import evidence
 from .examples import spoken_in
-from .model import JointModel, Members, Settings, best_words
-from .union import Systems
-from .weigh import inputs, marginals
+from .model import BATCH, JointModel, Members, Settings, best_words
+from .union import Systems, Union
+from .weigh import Weigher, inputs, marginals
 
 
 def path_errors(lattices: Lattices, paths: Paths) -> Ints:
@@ -51,11 +51,7 @@ class Folds:
         """[thresholds, utterances] word errors of recognizers together."""
         found = []
         for part, weigher in zip(self.parts, model.weighers, strict=True):
-            union = part.union(members)
-            x, silent = inputs(union, evidence(union)), union.lattices.word == 0
-            marginal = marginals(Flat.of(union.lattices), weigher.potentials(x, silent, members))
-            tried = [best_words(union, marginal, each) for each in thresholds]
-            found.append(np.stack([path_errors(union.lattices, paths) for paths in tried]))
+            found += [_errors(batch.union(members), weigher, members, thresholds) for batch in part.batches(BATCH)]
         return np.concatenate(found, axis=1)
 
     def settings(self, model: JointModel, members: Members, least_gain: float) -> Settings:
@@ -65,3 +61,11 @@ class Folds:
         deviation = float(np.sqrt(np.square(gain).sum()))
         alone = not gain.sum() > max(0.0, least_gain * deviation)
         return Settings(alone, int(errors.sum()), int(best.sum()), deviation)
+
+
+def _errors(union: Union, weigher: Weigher, members: Members, thresholds: Sequence[float]) -> Ints:
+    """[thresholds, utterances] word errors of what one weigher makes of a union."""
+    x, silent = inputs(union, evidence(union)), union.lattices.word == 0
+    marginal = marginals(Flat.of(union.lattices), weigher.potentials(x, silent, members))
+    tried = [best_words(union, marginal, each) for each in thresholds]
+    return np.stack([path_errors(union.lattices, paths) for paths in tried])

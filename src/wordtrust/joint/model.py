@@ -7,14 +7,14 @@ member's own output stands. New utterances get the mean of all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..decode import Paths, best_paths
 from ..errors import OptionError
-from ..lattice import Flags, Lattices
+from ..lattice import Flags, Lattices, concatenate
 from ..posterior import Flat
 from ..scores import Reals
 from .evidence import evidence
@@ -24,6 +24,7 @@ from .weigh import Weigher, inputs, marginals
 
 Members = tuple[int, ...]
 THRESHOLD = 0.25
+BATCH = 1000  # utterances that are joined at a time: about 200 MB
 MARGIN = 0.1  # what the words of the best member count more: changes that gain less are more risk than gain
 
 
@@ -47,6 +48,21 @@ class Decoded:
     names: tuple[str, ...]  # the recognizers, the best first
     on_printed: Flags  # [arcs, recognizers] on what a recognizer itself would print
 
+    @classmethod
+    def joined(cls, parts: Sequence[Decoded]) -> Decoded:
+        """Utterances that were decoded in several parts, by the same recognizers."""
+        if len(parts) == 1:
+            return parts[0]
+        lengths = np.concatenate([np.diff(each.paths.offsets) for each in parts])
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return cls(
+            concatenate(each.lattices for each in parts),
+            np.concatenate([each.confidence for each in parts]),
+            Paths(offsets, np.concatenate([each.paths.arcs for each in parts])),
+            parts[0].names,
+            np.concatenate([each.on_printed for each in parts]),
+        )
+
     def printed(self, name: str) -> Paths:
         """What a recognizer itself would print, as paths through the union: how sure are all together of it?"""
         return best_paths(self.lattices, np.where(self.on_printed[:, self.names.index(name)], 1.0, -1e6))
@@ -65,9 +81,17 @@ class JointModel:
 
     def decode(self, systems: Systems, names: Sequence[str]) -> Decoded:
         """Decode recognizers together; `names` are those of `systems`, in any order."""
+        return Decoded.joined(list(self.decode_parts(systems, names)))
+
+    def decode_parts(self, systems: Systems, names: Sequence[str]) -> Iterator[Decoded]:
+        """The same, some utterances at a time, for those who do not need to keep them."""
         members = self.members(names)
         ordered = systems.order([list(names).index(self.names[member]) for member in members])
-        union = ordered.union(range(len(members)))
+        return (self._decode(batch, members) for batch in ordered.batches(BATCH))
+
+    def _decode(self, systems: Systems, members: Members) -> Decoded:
+        """Decode just these recognizers, the best first."""
+        union = systems.union(range(len(members)))
         x, silent = inputs(union, evidence(union)), union.lattices.word == 0
         flat = Flat.of(union.lattices)
         marginal = marginals(flat, np.mean([each.potentials(x, silent, members) for each in self.weighers], axis=0))

@@ -47,5 +47,5 @@ def joint_errors(
 
 
 def _errors(model: JointModel, systems: Systems, names: Sequence[str], subset: Sequence[int]) -> Ints:
-    decoded = model.decode(systems.order(subset), [names[number] for number in subset])
-    return path_errors(decoded.lattices, decoded.paths)
+    parts = model.decode_parts(systems.order(subset), [names[number] for number in subset])
+    return np.concatenate([path_errors(each.lattices, each.paths) for each in parts])

@@ -77,11 +77,18 @@ class Systems:
         )
 
     def batches(self, size: int) -> list[Systems]:
-        """The utterances in parts of `size`."""
-        return [
-            Systems.of([each[first : first + size] for each in self.hypotheses])
-            for first in range(0, len(self), size)
-        ]
+        """The utterances in parts of `size`, so that a corpus of any length takes little memory."""
+        return [self._rows(first, min(first + size, len(self))) for first in range(0, max(1, len(self)), size)]
+
+    def _rows(self, first: int, last: int) -> Systems:
+        arcs = [slice(*each.arc_offsets[[first, last]]) for each in self.hypotheses]
+        return Systems(
+            tuple(each[first:last] for each in self.hypotheses),
+            self.tokens,
+            tuple(each[part] for each, part in zip(self.token, arcs, strict=True)),
+            tuple(said.part(each, first, last) for said, each in zip(self.said, self.hypotheses, strict=True)),
+            self.letters,
+        )
 
     def union(self, members: Sequence[int], *, tolerance: float = TOLERANCE) -> Union:
         """The union of some recognizers, given by number; the first is the pivot."""

@@ -45,7 +45,7 @@ class Said:
     def of(cls, lattices: Lattices) -> Said:
         """What the recognizer picked."""
         paths, clock = one_best(lattices), lattices.time.copy()
-        _spread(lattices.node_offsets, clock)
+        spread(lattices.node_offsets, clock, _STEP)
         owner = np.repeat(np.arange(len(lattices)), np.diff(paths.offsets))
         arcs = lattices.arc_offsets[owner] + paths.arcs
         spoken = lattices.word[arcs] > 0
@@ -58,6 +58,12 @@ class Said:
             clock[node + lattices.target[arcs]],
             clock,
         )
+
+    def part(self, lattices: Lattices, first: int, last: int) -> Said:
+        """What was picked of the utterances from `first` to before `last`; `lattices` are those of all."""
+        words, nodes = slice(*self.offsets[[first, last]]), slice(*lattices.node_offsets[[first, last]])
+        offsets = self.offsets[first : last + 1] - self.offsets[first]
+        return Said(offsets, self.word[words], self.start[words], self.end[words], self.clock[nodes])
 
 
 def warp(member: Lattices, pivot: Lattices, said: Said, pivot_said: Said) -> Warped:
@@ -74,11 +80,11 @@ def warp(member: Lattices, pivot: Lattices, said: Said, pivot_said: Said) -> War
 
 
 @compiled
-def _spread(node_offsets: Offsets, time: Times) -> None:
-    """Give every node an instant of its own, in place."""
+def spread(node_offsets: Offsets, time: Times, step: float) -> None:
+    """Give every node an instant of its own, at least `step` after the one before, in place."""
     for u in range(len(node_offsets) - 1):
         for node in range(node_offsets[u] + 1, node_offsets[u + 1]):
-            time[node] = max(time[node], time[node - 1] + _STEP)
+            time[node] = max(time[node], time[node - 1] + step)
 
 
 @compiled

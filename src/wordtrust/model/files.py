@@ -30,7 +30,7 @@ KIND = "wordtrust model"
 VERSION = 1
 WEIGHTS, ABOUT, LOG = "model.safetensors", "model.json", "train.jsonl"
 WORDS = "words.safetensors"  # beside model folders that share words and vectors
-SHARED_ARRAYS = ("words.text", "words.vectors")
+SHARED_ARRAYS = ("words.text", "words.vectors", "words.step")
 _DAMAGED = "The model is damaged or from another version: get it again, or train it again"
 _LARGEST_JSON = 1 << 24
 LARGEST_WEIGHT = 1e6  # products stay numbers; trained weights are a few units at most
@@ -202,7 +202,16 @@ def _shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:
     arrays, _ = read_tensors(file)
     if checksum(file) != expected or not set(arrays) <= set(SHARED_ARRAYS):
         raise InputError("these are not the words that the model was made with", file=str(file), remedy=_DAMAGED)
+    step = arrays.pop("words.step", None)
+    if step is not None and "words.vectors" in arrays:
+        arrays["words.vectors"] = arrays["words.vectors"].astype(np.float32) * step
     return arrays
+
+
+def in_bytes(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """Vectors with a byte for each number, and the step between two bytes for each dimension."""
+    step = np.maximum(np.abs(vectors).max(axis=0, initial=0.0), 1e-30) / 127
+    return {"words.vectors": np.rint(vectors / step).astype(np.int8), "words.step": step.astype(np.float32)}
 
 
 def _read_about(file: Path) -> dict[str, Any]:

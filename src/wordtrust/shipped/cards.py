@@ -39,13 +39,16 @@ GENERIC_LIMITS = (
     "statistics of scores from your own outputs (wordtrust adapt); fifty utterances or more are wanted for that.",
     *LIMITS,
 )
+UNSEEN = {"eer": "EER", "nce": "NCE", "ece": "ECE", "wer": "WER", "tuned": "WER, tuned 1-best"}
 POPULATIONS = {"arcs": "all word arcs", "one_best": "words of the 1-best", "output": "words of the output"}
 
 
 def card_of(name: str, model: Model, metrics: Mapping[str, Any]) -> dict[str, Any]:
     """The card of a model; `metrics` are evaluations by split."""
     training = model.about.get("training", {})
-    seen = model.about.get("calibrated_on", {})
+    seen = dict(model.about.get("calibrated_on", {}))
+    if isinstance(seen.get("speakers"), list):
+        seen["speakers"] = len(seen["speakers"])
     made = {"wordtrust": __version__, "training": training, "words": len(model.table.words)}
     found = {
         "name": name,
@@ -93,7 +96,10 @@ def card_text(found: ShippedModel) -> str:
     for split, each in card["metrics"].items():
         lines += ["", *_table(split, each)]
     if "unseen" in card:
-        told = "On recognizers that were left out of the training (1-best words):"
+        told = (
+            "On dev of recognizers that were left out of the training, each in turn: confidences of the words of "
+            "their 1-best, and word errors of the output beside those of their tuned 1-best:"
+        )
         lines += ["", told, "", *_unseen(card["unseen"])]
     return "\n".join(lines) + "\n"
 
@@ -172,8 +178,14 @@ def _table(split: str, found: Mapping[str, Any]) -> list[str]:
 
 
 def _unseen(found: Mapping[str, Mapping[str, float]]) -> list[str]:
-    names = [name for name in ("eer", "nce", "ece") if any(name in each for each in found.values())]
-    lines = ["| recognizer | " + " | ".join(name.upper() for name in names) + " |", "|---" * (len(names) + 1) + "|"]
+    names = [name for name in UNSEEN if any(name in each for each in found.values())]
+    lines = ["| recognizer | " + " | ".join(UNSEEN[name] for name in names) + " |", "|---" * (len(names) + 1) + "|"]
     for recognizer, each in found.items():
-        lines.append(f"| {recognizer} | " + " | ".join(f"{each[name]:.3f}" for name in names) + " |")
+        lines.append(f"| {recognizer} | " + " | ".join(_unseen_cell(each, name) for name in names) + " |")
     return lines
+
+
+def _unseen_cell(found: Mapping[str, float], name: str) -> str:
+    if name not in found:
+        return ""
+    return f"{found[name]:.3f}" if name in ("nce", "ece") else f"{100 * found[name]:.2f}%"

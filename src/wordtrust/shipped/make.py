@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import secrets
@@ -20,8 +21,9 @@ from .cards import card_of, joint_card
 from .small import MOST_WORDS, SharedWords, shrink, without_leftovers
 
 _MOST_VECTORS = 100_000
-SETTINGS = ("scales.json", "baselines.json")
+SCALES, BASELINES = "scales.json", "baselines.json"
 LARGEST, LARGEST_TOGETHER = 3_000_000, 10_000_000  # bytes
+LARGEST_LIST = 100_000  # bytes of checksums of utterances
 
 
 def make_shipped(
@@ -79,11 +81,15 @@ def _write_models(found: Mapping[str, Model], out: Path, words: int, vectors: Pa
 
 def _copy_settings(model: Path, out: Path) -> None:
     """What `wordtrust study --models shipped` takes besides models: scales and baselines."""
-    for name in SETTINGS:
-        if (model / name).is_file():
-            found = json.loads((model / name).read_text("utf-8"))
-            with atomic_text(out / name) as file:
-                file.write(json.dumps(_shortened(found), separators=(",", ":")) + "\n")
+    if (model / SCALES).is_file():
+        shutil.copyfile(model / SCALES, out / SCALES)
+    if (model / BASELINES).is_file():
+        text = _compact(json.loads((model / BASELINES).read_text("utf-8")))
+        (out / f"{BASELINES}.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _compact(found: Any) -> str:
+    return json.dumps(_shortened(found), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _shortened(value: Any) -> Any:
@@ -134,11 +140,15 @@ def _rounded(value: Any) -> Any:
 
 
 def _ship_combination(folder: Path, out: Path, study: Path) -> None:
-    """What was fitted for several recognizers, without the list of utterances it was fitted on."""
+    """What was fitted for several recognizers; a long list of the utterances it was fitted on is left out."""
     from ..fitted import Fitted
 
-    fitted = replace(Fitted.load(folder), utterances=frozenset())
+    fitted = Fitted.load(folder)
+    if len(json.dumps(sorted(fitted.utterances))) > LARGEST_LIST:
+        fitted = replace(fitted, utterances=frozenset())
     fitted.save(out)
+    written = json.loads((out / COMBINATION).read_text("utf-8"))
+    (out / COMBINATION).write_text(_compact(written), "utf-8")
     metrics: dict[str, Any] = {}
     if study.is_file():
         found = json.loads(study.read_text("utf-8"))

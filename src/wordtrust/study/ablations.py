@@ -4,7 +4,8 @@
 
 DATA is laid out like that of `wordtrust study`; `--work FOLDER` reuses networks and scales that a study made of it
 (OUT/work). Every run leaves one line in FOLDER/runs.jsonl; a run that has one is not done again, so this may be
-killed at any time and goes on where it was. The table of all runs is written to FOLDER/ablations.md after each.
+killed at any time and goes on where it was. The table of all runs is written to FOLDER/ablations.md after each. Runs
+of other data or options than now have another `key`: they stay in the file, are done again, and are not in the table.
 
 Nothing is chosen on what it is measured on: the threshold of `gain` comes from half of the speakers of dev for the
 other half, and the other way round. (The epoch that training stops at is chosen on dev, for all variants alike.)
@@ -19,13 +20,14 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import InputError, OptionError, WordtrustError
 from ..formats import stream
+from ..formats.inputs import side_files
 from ..formats.outputs import atomic_text
 from ..lattice import Lattices, concatenate
 from ..model.arrays import speaker_number
@@ -34,8 +36,9 @@ from ..score import WordScorer, about_networks
 from ..tune import Tuned, tune
 from .ablation_table import table
 from .dev_measures import measure
-from .layout import DEV, TRAIN, Corpus
-from .variants import EIGHTHS, Networks, Variant, variants_of
+from .layout import DEV, RECOGNIZER, SCALES, TRAIN, Corpus
+from .steps import Steps, file_key, key_of
+from .variants import EIGHTHS, VARIANTS, Networks, Variant, variants_of
 
 if TYPE_CHECKING:
     from ..model.arrays import TrainingData
@@ -52,27 +55,51 @@ class Bench:
     out: Path
     work: Path | None = None  # networks and scales that are there already: work/NAME/{scales.json,train,dev}
     vectors: Path | None = None
+    _keys: dict[tuple[str | Path, ...], str] = field(
+        default_factory=dict, init=False, compare=False
+    )  # of large files
 
     def networks(self, recognizer: str, how: Networks, split: str) -> str:
         """The store of these networks, built if need be."""
         if how == Networks() and self.work and (self.work / recognizer / split).is_dir():
             return str(self.work / recognizer / split)
-        store = self.out / "networks" / recognizer / how.name / split
-        if not store.is_dir():
-            store.parent.mkdir(parents=True, exist_ok=True)
+        store = self._made / recognizer / how.name / split
+
+        def work() -> None:
             references = self.corpus.references(split)
             tuned = Tuned.load(self._scales(recognizer)) if how.tuned else None
             options = BuildOptions(tolerance=how.tolerance, push=how.push, tuned=tuned, references=references)
             build_store(stream(self.corpus.files(recognizer, split)), store, options, jobs=1, key=[str(store)])
+
+        self._make(recognizer, store, work)
         return str(store)
 
+    @property
+    def _made(self) -> Path:
+        return self.out / "networks"
+
+    def _make(self, recognizer: str, path: Path, work: Callable[[], None]) -> None:
+        """Unless it is there; what is there of other data is an `OptionError`."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        steps, name = Steps(self._made / "steps.json", lambda _: None), path.relative_to(self._made).as_posix()
+        key = self._data_key(recognizer)
+        try:
+            known = steps.adopt(name, key, [path])
+        except OptionError:
+            told = f"{path}: was made from other data; delete {self._made}, or name another folder with --out"
+            raise OptionError(told) from None
+        if not known:
+            steps.run(name, key, [path], work)
+
     def _scales(self, recognizer: str) -> Path:
-        if self.work and (self.work / recognizer / "scales.json").is_file():
-            return self.work / recognizer / "scales.json"
-        path = self.out / "networks" / recognizer / "scales.json"
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
+        if self.work and (self.work / recognizer / SCALES).is_file():
+            return self.work / recognizer / SCALES
+        path = self._made / recognizer / SCALES
+
+        def work() -> None:
             tune(list(stream(self.corpus.files(recognizer, DEV))), self.corpus.references(DEV)).save(path)
+
+        self._make(recognizer, path, work)
         return path
 
     def training_data(self, recognizer: str, variant: Variant) -> TrainingData:
@@ -84,6 +111,35 @@ class Bench:
         options = PrepareOptions(variant.features, variant.labels, variant.silence_loss, vectors)
         about = dict(about_networks(next(iter(stream(train)))))
         return prepare(lambda: of_speakers(stream(train), variant.eighths), lambda: stream(dev), options, about)
+
+    def _data_key(self, recognizer: str) -> str:
+        given = [*self.corpus.files(recognizer, TRAIN), *self.corpus.files(recognizer, DEV)]
+        files: list[str | Path] = [each for one in given for each in side_files(one)]
+        if self.work and (self.work / recognizer / SCALES).is_file():
+            files.append(self.work / recognizer / SCALES)
+        return self._file_key(*files, self.corpus.reference_file)
+
+    def _file_key(self, *files: str | Path) -> str:
+        if files not in self._keys:
+            self._keys[files] = file_key(files)
+        return self._keys[files]
+
+    def key(self, recognizer: str, variant: Variant) -> str:
+        """A name for everything that a run depends on but its seed."""
+        vectors = self._file_key(self.vectors) if self.vectors else None
+        how = sorted((name, value) for name, value in variant.about().items() if name != "name")
+        return key_of(self._data_key(recognizer), vectors, how, sorted(asdict(variant.options(0)).items()))
+
+    def of_now(self, runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The runs of these data and options; of one without a key nobody knows, so it counts."""
+        known = {each.name: each for each in VARIANTS}
+        pairs = {_pair(run) for run in runs if run.get("key") is not None and str(run["variant"]) in known}
+        keys = {
+            (recognizer, name): self.key(recognizer, known[name])
+            for recognizer, name in pairs
+            if (self.corpus.folder / recognizer / RECOGNIZER).is_file()
+        }
+        return [run for run in runs if run.get("key") is None or run["key"] == keys.get(_pair(run))]
 
     def says_something(self, recognizer: str, variant: Variant) -> bool:
         """Whether the variant differs from the paper's system: without transition scores nothing is pushed."""
@@ -127,8 +183,12 @@ def run(bench: Bench, recognizer: str, variant: Variant, seed: int, tell: Tell) 
         "recognizer": recognizer, "variant": variant.name, "seed": seed, **measured,
         "utterances": len(data.train), "epochs": model.about["training"]["epochs_run"],
         "seconds": round(time.monotonic() - began, 1), "wordtrust": __version__, "training": model.about["metrics"],
-        "about": variant.about(), "options": asdict(options),
+        "about": variant.about(), "options": asdict(options), "key": bench.key(recognizer, variant),
     }  # fmt: skip
+
+
+def _pair(run: dict[str, Any]) -> tuple[str, str]:
+    return str(run["recognizer"]), str(run["variant"])
 
 
 def _plain(name: str) -> str:
@@ -173,7 +233,7 @@ def ablate(bench: Bench, variants: Sequence[Variant], seeds: Sequence[int], tell
     runs, failed = bench.out / RUNS, 0
     todo = [(seed, name, variant) for seed in seeds for name in bench.corpus.names for variant in variants]
     for seed, recognizer, variant in todo:
-        done = {(each["recognizer"], each["variant"], each["seed"]) for each in read_runs(runs)}
+        done = {(*_pair(each), each["seed"]) for each in bench.of_now(read_runs(runs))}
         if (recognizer, variant.name, seed) in done or not bench.says_something(recognizer, variant):
             continue
         try:
@@ -184,7 +244,7 @@ def ablate(bench: Bench, variants: Sequence[Variant], seeds: Sequence[int], tell
             continue
         keep_run(runs, line)
         with atomic_text(bench.out / TABLE) as file:
-            file.write(table(read_runs(runs)))
+            file.write(table(bench.of_now(read_runs(runs))))
         tell(f"{recognizer}, {variant.name}, seed {seed}: {line['seconds']} s, WER {line['wer']}")
     return failed
 
@@ -203,15 +263,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", default="0,1,2", help="Joined by commas.")
     given = parser.parse_args(arguments)
     try:
+        seeds = _seeds(given.seeds)
         corpus = Corpus.of(given.data, [name for name in given.recognizers.split(",") if name])
-        seeds = [int(seed) for seed in given.seeds.split(",")]
         bench = Bench(corpus, given.out, given.work, corpus.vectors(given.vectors))
         return int(ablate(bench, variants_of(given.variants), seeds, _say) > 0)
     except WordtrustError as error:
         sys.stderr.write(f"wordtrust: {error}\n")
-    except ValueError:
-        sys.stderr.write(f"wordtrust: seeds are whole numbers joined by commas, not {given.seeds!r}\n")
     return 1
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise OptionError(f"seeds are whole numbers joined by commas, not {text!r}") from None
 
 
 def _say(line: str) -> None:

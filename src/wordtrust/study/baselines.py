@@ -17,7 +17,9 @@ themselves, the strength of the regularisation and nothing else on the developme
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,7 @@ from ..word_table import BatchWords, WordTable, heard, own_mass
 from .logistic import Logistic, choose_logistic
 
 NAME = "baselines.json"
+PACKED = f"{NAME}.gz"  # as it comes with shipped models
 KIND = "wordtrust baselines"
 VERSION = 1
 LEAST_MASS = 0.1  # words heard less count as never heard: the file stays small
@@ -121,9 +124,12 @@ class Baselines:
     def load(cls, path: Path) -> Baselines:
         """Read such a file; anything else is an `InputError`."""
         try:
-            return cls.from_dict(json_checks.parse(path.read_bytes()))
-        except OSError as error:
-            raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=_REMEDY) from None
+            packed = path.suffix == ".gz"
+            return cls.from_dict(
+                json_checks.parse(gzip.decompress(path.read_bytes()) if packed else path.read_bytes())
+            )
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"cannot be opened: {error}", file=str(path), remedy=_REMEDY) from None
         except InputError as error:
             raise error.at(file=str(path)) from None
 

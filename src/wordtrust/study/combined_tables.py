@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..report.wording import counted
+from .paper import DIFFERENCES
 from .table import NONE, Study, Table, decimal, percent, span
 
 _NOTHING = "(nothing)"
@@ -25,7 +26,7 @@ def combination_tables(study: Study) -> Iterator[Table]:
     subsets = study.get("subsets", [])
     if not subsets:
         return
-    yield ways_table(study)
+    yield ways_table(study, wide=True)
     yield joint_table(study)
     ways = [way for way in WAYS if way in subsets[0]]
     columns = ("best member", *ways, "oracle")
@@ -40,30 +41,38 @@ def combination_tables(study: Study) -> Iterator[Table]:
     yield Table("Subsets by size", ("recognizers", "subsets", *columns), tuple(rows), note)
 
 
-def ways_table(study: Study) -> Table:
-    """Table 3: how often each way to combine beats the best member."""
+def ways_table(study: Study, *, wide: bool = False) -> Table:
+    """Table 3: how often each way to combine beats the best member; `wide` has more than a terminal has room for."""
     subsets, rows = study["subsets"], []
-    own = study.get("against_one_best", {})
+    rivals = {"vs 1-best": study.get("against_one_best", {})}
+    if wide and study.get("against_rover", {}).get("better"):
+        rivals["vs ROVER"] = study["against_rover"]
     for way, called in WAYS.items():
         if way not in study["better"]:
             continue
         rates = [each[way] for each in subsets]
         counts = (f"{study[kind][way]:,}" for kind in ("better", "equal", "worse"))
-        printed = (
-            "/".join(f"{own[kind][way]:,}" for kind in ("better", "equal", "worse")) if own.get("better") else NONE
-        )
+        against = (_counts(each, way) for each in rivals.values())
         spread, held = study["spread"][way]["deviation"], study["none_worse"].get(way)
-        rows.append((called, percent(sum(rates) / len(rates)), percent(spread), *counts, printed, percent(held)))
+        rows.append((called, percent(sum(rates) / len(rates)), percent(spread), *counts, *against, percent(held)))
     for key, called in (("best_member", "best member, own model"), ("oracle", "best output of each utterance")):
         mean = sum(each[key] for each in subsets) / len(subsets)
-        rows.append((called, percent(mean), *([NONE] * 6)))
-    columns = ("combined by", "WER", "spread", "better", "equal", "worse", "vs 1-best", "held")
+        rows.append((called, percent(mean), *([NONE] * (5 + len(rivals)))))
+    columns = ("combined by", "WER", "spread", "better", "equal", "worse", *rivals, "held")
     note = (
         f"Means over {counted(len(subsets), 'subset')}, WER in %, spread: standard deviation. Better, equal, worse: "
         "subsets against their best member with its own model; vs 1-best: the same against the best of what members "
-        "print. Held: % of draws of speakers in which no subset is worse."
+        f"print{'; vs ROVER: against ROVER' if len(rivals) > 1 else ''}. Held: % of draws of speakers in which no "
+        "subset is worse."
     )
     return Table("Table 3: combination", columns, tuple(rows), note)
+
+
+def _counts(found: Mapping[str, Any], way: str) -> str:
+    """Better, equal and worse; nothing of the rival itself."""
+    if way not in found.get("better", {}):
+        return NONE
+    return "/".join(f"{found[kind][way]:,}" for kind in ("better", "equal", "worse"))
 
 
 def joint_table(study: Study) -> Table:
@@ -112,7 +121,8 @@ def paper_tables(study: Study) -> Iterator[Table]:
     )  # fmt: skip
     note = (
         "One-best labels, the paper's features, a sigmoid for each arc, words by the largest mean confidence. EER, "
-        "NCE over all words of the networks, then NCE over the words of the output. WER and EER in %."
+        "NCE over all words of the networks, then NCE over the words of the output. WER and EER in %. "
+        f"Where it differs from the paper: {'; '.join(DIFFERENCES)}."
     )
     yield Table("The paper's system", columns, tuple(rows), note)
     combined = study.get("paper", {})

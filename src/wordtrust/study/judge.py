@@ -15,7 +15,7 @@ from ..metrics import Difference, Interval, Scores, compare, errors_caught, inte
 from ..report.curves import reliability
 from ..score import WordScorer, load
 from .baselines import NAME as BASELINES
-from .baselines import Baselines
+from .baselines import PACKED, Baselines
 
 PRECISION = 0.98
 _REPLICATES, _DRAWN = (200, 1000), 100_000_000  # at least and at most; arcs drawn for one comparison
@@ -44,7 +44,8 @@ def judge_recognizer(model: Path, store: str) -> dict[str, Any]:
 
 
 def _baselines(model: Path) -> Baselines | None:
-    return Baselines.load(model / BASELINES) if (model / BASELINES).is_file() else None
+    found = next((model / name for name in (BASELINES, PACKED) if (model / name).is_file()), None)
+    return Baselines.load(found) if found else None
 
 
 def _judged(scorer: WordScorer, baselines: Baselines | None, networks: Lattices) -> dict[str, Judged]:

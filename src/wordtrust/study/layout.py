@@ -7,6 +7,7 @@ split to report, and `refs.tsv` with what was said. OUT has the results, `models
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ SCALES, JOINT = "scales.json", "joint"
 TRAIN, DEV = "train", "dev"
 FOLDS = 4  # of speakers: everything is chosen on scores by models that did not see the speaker
 _TAKEN = ("generic", "joint", "paper", "results", "trained")  # folders of OUT, so no recognizer can have these names
+_OF_A_FOLD = re.compile(r"-fold-[0-9]+\Z")  # nor one that ends like the models of another's folds
 
 
 def model_folders(name: str, out: Path, folds: int = FOLDS) -> list[Path]:
@@ -52,6 +54,11 @@ class Corpus:
         names = tuple(dict.fromkeys(wanted)) or tuple(found)
         if set(names) & set(_TAKEN):
             raise OptionError(f"{folder}: no recognizer can be called {', '.join(_TAKEN)}")
+        folds = [name for name in names if _OF_A_FOLD.search(name)]
+        if folds:
+            raise OptionError(
+                f"{folder}: a recognizer cannot be called {folds[0]}, like a model of a fold; rename it"
+            )
         if len(names) > MOST_SYSTEMS:
             raise OptionError(
                 f"{folder}: {len(names)} recognizers are more than can be combined, {MOST_SYSTEMS}; name some with "
@@ -91,9 +98,12 @@ class Corpus:
 
     def references(self, split: str) -> References:
         """What was said in a split; a file that names no splits holds for all."""
-        if all(each.split is None for each in self._references.values()):
-            return self._references
-        return self._references.of_split(split)
+        return self._references.of_split(split) if self.has_splits else self._references
+
+    @cached_property
+    def has_splits(self) -> bool:
+        """Whether references say which split they are of."""
+        return any(each.split is not None for each in self._references.values())
 
     def vectors(self, given: Path | None) -> Path | None:
         """The word vectors: those that were named, else the one file in `embeddings`, else none."""

@@ -36,3 +36,5 @@ class StudyOptions:
             raise OptionError(f"a study stops after {', '.join(UNTIL)}, not after {self.until!r}")
         if self.models is not None and (self.until != UNTIL[-1] or self.with_paper):
             raise OptionError("--models fits nothing: it goes neither with --until nor with --paper")
+        if self.models is not None and (self.vectors is not None or self.training is not None):
+            raise OptionError("--models trains nothing: it goes with none of --vectors, --epochs, --state, --seed")

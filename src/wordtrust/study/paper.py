@@ -7,7 +7,6 @@ do otherwise is told in the model's `paper` entry (`DIFFERENCES`).
 
     paper_pack(train, dev, pack, vectors=glove)      training data
     train_paper({name: pack}, out)                   out/NAME and out/NAME-fold-K, by size; skips what is there
-    paper_commands({name: pack}, out)                the same trainings, to be run somewhere else
     finish_paper(out/NAME, folds, train, dev, to)    calibrated, ready to load with `wt.load(to)`
     evaluate_paper(scorer, batches)                  tables 1 and 2 (an `Evaluation`)
     combine(paper_together(...))                     table 3, with the spread over subsets
@@ -18,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -111,50 +109,6 @@ def train_paper(
                     best = load_model(folders[0]).config
                     chosen = replace(options, state=best.state, hidden=best.hidden, folds=folds, fold=number - 1)
                     train_model(data, chosen, folder, here, tell=told)
-
-
-def paper_commands(
-    packs: Mapping[str, Path],
-    out: Path,
-    *,
-    folds: int = FOLDS,
-    options: TrainOptions = OPTIONS,
-    sizes: Mapping[str, Sequence[int]] = SIZES,
-) -> list[list[str]]:
-    """The trainings that `train_paper` would do next, each as arguments of `python -m wordtrust.model`.
-
-    For a machine that has torch and little else, where many run side by side. First those of all sizes; when
-    `train_paper(folds=0)` has chosen among them, those of the folds. `train_paper` takes what it finds.
-    """
-    from ..model.run import draft_of
-
-    found = []
-    for name, pack in packs.items():
-        main, *without = model_folders(name, out, folds)
-        if (main / ABOUT).is_file():
-            best = load_model(main).config
-            chosen = replace(options, state=best.state, hidden=best.hidden, folds=folds)
-            jobs = [(folder, replace(chosen, fold=number)) for number, folder in enumerate(without)]
-        else:
-            trials = main.with_name(draft_of(main).name) / "trials"
-            tried: list[dict[str, Any]] = [dict(zip(sizes, each, strict=True)) for each in product(*sizes.values())]
-            jobs = [(trials / "-".join(map(str, size.values())), replace(options, **size)) for size in tried]
-        found += [
-            [str(pack), "--out", str(folder), *_flags(own)] for folder, own in jobs if not (folder / ABOUT).is_file()
-        ]
-    return found
-
-
-def _flags(options: TrainOptions) -> list[str]:
-    """Options that are not the default, as a command line has them."""
-    found, default = [], asdict(TrainOptions())
-    for name, value in asdict(options).items():
-        flag = name.replace("_", "-")
-        if value != default[name]:
-            found += (
-                [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
-            )
-    return found
 
 
 def finish_paper(model: Path, folds: Sequence[Path], train: Source, dev: Source, out: Path) -> None:

@@ -76,19 +76,3 @@ def _example(together: Together, number: int, means: Sequence[Reals], raw: int, 
         for place, (name, outputs) in enumerate(zip(together.names, together.outputs, strict=True))
     )  # fmt: skip
     return Example(together.utts[number], " ".join(spoken), said, together.names[raw], together.names[calibrated])
-
-
-def examples_table(found: Sequence[Example]) -> str:
-    """Table 4 as Markdown."""
-    lines = ["| | words | errors | raw | calibrated |", "|---|---|---|---|---|"]
-    for each in found:
-        lines.append(f"| **{each.utt}** | *{_cell(each.reference)}* | | | |")
-        for said in each.said:
-            raw = f"**{said.raw:.3f}**" if said.name == each.by_raw else f"{said.raw:.3f}"
-            calibrated = f"**{said.calibrated:.3f}**" if said.name == each.by_calibrated else f"{said.calibrated:.3f}"
-            lines.append(f"| {_cell(said.name)} | {_cell(said.words)} | {said.errors} | {raw} | {calibrated} |")
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -230,9 +230,20 @@ def shift(
     return found
 
 
-def _there(bench: Bench, pairs: Iterable[str]) -> list[tuple[str, str]]:
-    known = [(model, used) for model, _, used in (pair.partition(":") for pair in pairs)]
-    return [pair for pair in known if set(pair) <= set(bench.names)]
+def _pairs(bench: Bench, option: str, given: Sequence[str], usual: Sequence[str]) -> list[tuple[str, str]]:
+    """Those that were given, all of which must be there; else the usual ones that are."""
+    found = [(model, used) for model, _, used in (pair.partition(":") for pair in given or usual)]
+    strange = [":".join(pair) for pair in found if not set(pair) <= set(bench.names)]
+    if given and strange:
+        raise OptionError(f"{option} is MODEL:RECOGNIZER, both of {', '.join(bench.names)}, not {strange[0]!r}")
+    return [pair for pair in found if ":".join(pair) not in strange]
+
+
+def _names(bench: Bench, given: Sequence[str]) -> list[str]:
+    strange = [name for name in given if name not in bench.names]
+    if strange:
+        raise OptionError(f"--name is one of {', '.join(bench.names)}, not {strange[0]!r}")
+    return list(given) or [name for name in FEW if name in bench.names]
 
 
 @click.command()
@@ -241,10 +252,10 @@ def _there(bench: Bench, pairs: Iterable[str]) -> list[tuple[str, str]]:
 @click.option("--refs", type=click.Path(path_type=Path), required=True, help="References, with accents.")
 @click.option("--split", default="dev", show_default=True, help="What is measured.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder for shift.json and shift.md.")
-@click.option("--pair", "pairs", multiple=True, default=PAIRS, help="MODEL:RECOGNIZER, a model used on another.")
-@click.option("--repair", multiple=True, default=REPAIRS, help="The same, for how few utterances repair it.")
+@click.option("--pair", "pairs", multiple=True, help="MODEL:RECOGNIZER, a model used on another.")
+@click.option("--repair", multiple=True, help="The same, for how few utterances repair it.")
 @click.option("--folds", type=click.Path(path_type=Path), help="Where models trained without a fold of speakers are.")
-@click.option("--name", "names", multiple=True, default=FEW, help="Recognizers whose accents are shown.")
+@click.option("--name", "names", multiple=True, help="Recognizers whose accents are shown.")
 @click.option("--outside", "folder", type=click.Path(path_type=Path), help="Lattices outside the domain.")
 @click.option("--outside-model", default="kaldi-small-2020", show_default=True, help="The model used on them.")
 def main(
@@ -264,9 +275,12 @@ def main(
     bench = Bench(models, networks, read_references(refs), split, folds)
     if not bench.names:
         raise OptionError(f"{models} and {networks} have no recognizer in common")
-    shown = [name for name in names if name in bench.names]
-    there = folder if outside_model in bench.names else None
-    found = shift(bench, _there(bench, pairs), _there(bench, repair), shown, there, outside_model)
+    if folder is not None and outside_model not in bench.names:
+        raise OptionError(f"--outside-model is one of {', '.join(bench.names)}, not {outside_model!r}")
+    if repair and folds is None:
+        raise OptionError("--repair needs models that were trained without a fold of speakers each: --folds FOLDER")
+    tried = _pairs(bench, "--pair", pairs, PAIRS), _pairs(bench, "--repair", repair, REPAIRS)
+    found = shift(bench, *tried, _names(bench, names), folder, outside_model)
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "shift.json", found)
     with atomic_text(out / "shift.md") as file:

@@ -58,7 +58,7 @@ class Maker:
             if not done.utterances:
                 raise OptionError(f"{self.corpus.folder / name}: the split {split!r} has no utterances")
             missing = len(references) - done.utterances
-            if missing > 0:
+            if missing > 0 and self.corpus.has_splits:
                 self.steps.tell(f"{name}: {missing:,} of {len(references):,} references of {split} have no output")
 
         self.steps.run(f"{name}: networks of {split}", key, [store], work)

@@ -1,0 +1,145 @@
+"""The tables of a study by hand, as text and as a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from wordtrust.report.chart import Note
+from wordtrust.report.study import error_chart, write_study_report
+from wordtrust.study.combined_tables import ways_table
+from wordtrust.study.files import markdown, remarks
+from wordtrust.study.paper import DIFFERENCES
+from wordtrust.study.results import write_json
+from wordtrust.study.tables import all_tables, confidence_table, words_table
+from wordtrust.study.together import counts_against
+
+
+def figures(wer: float, seen: int = 0) -> dict[str, Any]:
+    """Made-up figures of one recognizer."""
+    kinds = {kind: {"eer": 0.12, "nce": 0.5, "ece": 0.01} for kind in ("posterior", "confidence", "calibrated")}
+    return {
+        "utterances": 10, "words": 100, "speakers": 5,
+        "wer": {"one_best": 0.2, "tuned_one_best": 0.16, "best_confidence": wer, "oracle": 0.05},
+        "arcs": kinds, "one_best": kinds, "output": kinds,
+        "intervals": {"wer": {"best_confidence": [0.1, 0.14], "one_best": None}},
+        "differences": {"wer": {"tuned_one_best": {"value": wer - 0.16, "low": -0.1, "high": 0.0, "p": 0.0123}}},
+        "model": {"calibrated_on_test": seen},
+    }  # fmt: skip
+
+
+def made_study(*names: str, seen: int = 0) -> dict[str, Any]:
+    subsets = [
+        {"members": ["a", "b"], "best_member": 0.2, "best_member_one_best": 0.25, "raw": 0.22, "joint": 0.18,
+         "oracle": 0.1},
+        {"members": ["a", "c"], "best_member": 0.1, "best_member_one_best": 0.11, "raw": 0.10, "joint": 0.12,
+         "oracle": 0.04},
+    ]  # fmt: skip
+    counts = counts_against(subsets, "best_member")
+    about = {"wordtrust": "1", "date": "today", "command": "wordtrust study", "data": "d", "test": "eval"}
+    return {
+        "about": about, "recognizers": {name: figures(0.12, seen) for name in names}, "subsets": subsets, **counts,
+        "against_one_best": counts_against(subsets, "best_member_one_best"), "seconds": {"one": 60.0, "two": 30.0},
+        "spread": {way: {"deviation": 0.03, "low": 0.1, "high": 0.2} for way in ("raw", "joint")},
+        "none_worse": {"raw": 0.25, "joint": 0.5}, "examples": [], "repairs": [],
+    }  # fmt: skip
+
+
+def test_table_of_words_by_hand() -> None:
+    (row,) = words_table(made_study("a")).rows
+    assert row == ("a", "20.00", "16.00", "-", "12.00", "10.0 to 14.0", "-25.0%", "0.012", "5.00")
+
+
+def test_table_of_confidences_by_hand() -> None:
+    table = confidence_table(made_study("a"), "arcs", "title")
+    assert dict(zip(table.columns, table.rows[0], strict=True)) == {
+        "recognizer": "a", "EER posterior": "12.00", "EER logistic": "-", "EER confidence": "12.00",
+        "NCE posterior": "0.500", "NCE cal. posterior": "-", "NCE logistic": "-", "NCE confidence": "0.500",
+        "NCE calibrated": "0.500", "ECE calibrated": "0.010",
+    }  # fmt: skip
+    assert confidence_table(made_study("a"), "arcs_paper", "title").rows == ()  # nothing known, nothing shown
+
+
+def test_table_of_combination_by_hand() -> None:
+    raw, joint, best, oracle = ways_table(made_study("a")).rows
+    assert raw == ("largest mean confidence", "16.00", "3.00", "0", "1", "1", "2/0/0", "25.00")
+    assert joint == ("joint network", "15.00", "3.00", "1", "0", "1", "1/0/1", "50.00")
+    assert best[1] == "15.00"
+    assert oracle[1] == "7.00"
+
+
+def test_table_of_combination_against_rover_by_hand() -> None:
+    study = made_study("a")
+    for each, rate in zip(study["subsets"], (0.2, 0.1), strict=True):
+        each["rover"] = rate
+    study |= counts_against(study["subsets"], "best_member")
+    study["against_one_best"] = counts_against(study["subsets"], "best_member_one_best")
+    study["against_rover"] = counts_against(study["subsets"], "rover")
+    study["spread"]["rover"], study["none_worse"]["rover"] = study["spread"]["raw"], 1.0
+    wide = ways_table(study, wide=True)
+    assert {row[0]: row[wide.columns.index("vs ROVER")] for row in wide.rows} == {
+        "largest mean confidence": "0/1/1", "ROVER": "-", "joint network": "1/0/1", "best member, own model": "-",
+        "best output of each utterance": "-",
+    }  # fmt: skip
+    assert "vs ROVER: against ROVER" in wide.note
+    assert {len(row) for row in wide.rows} == {len(wide.columns)}
+    assert "vs ROVER" not in ways_table(study).columns  # there is no room on a terminal
+    assert "vs ROVER" in markdown(study)
+
+
+def test_where_the_paper_s_system_differs_is_told() -> None:
+    study = made_study("a")
+    kinds: dict[str, Any] = {kind: {} for kind in ("posterior", "confidence", "calibrated")}
+    study["recognizers"]["a"]["paper"] = {"arcs_paper": kinds, "output": kinds, "wer": {}}
+    assert all(each in markdown(study) for each in DIFFERENCES)
+
+
+def test_many_subsets_are_shown_by_size() -> None:
+    study = made_study("a")
+    one = study["subsets"][0]
+    study["subsets"] = [one] * 50 + [{**one, "members": ["a", "b", "c"], "joint": 0.1}]
+    table = all_tables(study)["combination"][1]
+    assert [row[:2] for row in table.rows] == [("2", "50"), ("3", "1")]
+    assert dict(zip(table.columns, table.rows[1], strict=True))["joint"] == "10.00"
+
+
+def test_text_has_whole_tables_whatever_names_say() -> None:
+    text = markdown(made_study("a|b", "c\nd"))
+    assert "a\\|b" in text
+    assert "c d" in text
+    assert "took 1.5 minutes" in text
+    for block in text.split("\n\n"):
+        rows = [line.replace("\\|", "") for line in block.splitlines() if line.startswith("|")]
+        assert len({row.count("|") for row in rows}) <= 1
+
+
+def test_speakers_that_were_seen_are_told() -> None:
+    assert remarks(made_study("a")) == []
+    assert "7 of them" in remarks(made_study("a", seen=7))[0]
+    assert "no test" in markdown(made_study("a", seen=7))
+
+
+def test_the_page_escapes_what_recognizers_are_called(tmp_path: Path) -> None:
+    study = made_study("<script>alert(1)</script>")
+    write_study_report(tmp_path / "page.html", study, all_tables(study), remarks(study))
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    write_study_report(tmp_path / "again.html", study, all_tables(study), remarks(study))
+    assert (tmp_path / "again.html").read_text("utf-8") == page
+
+
+def test_names_in_the_chart_stand_where_there_is_room() -> None:
+    study = {"good": figures(0.1), "bad": figures(0.5)}
+    study["good"]["wer"] |= {"one_best": 0.11, "tuned_one_best": 0.1}
+    study["bad"]["wer"] |= {"one_best": 0.6, "tuned_one_best": 0.55}
+    study["bad"]["intervals"]["wer"] = {"best_confidence": [0.45, 0.55]}
+    notes = {mark.text: mark for mark in error_chart(study).marks if isinstance(mark, Note)}
+    assert (notes["good"].anchor, notes["good"].x, notes["good"].y) == ("start", 0.14, 1)
+    assert (notes["bad"].anchor, notes["bad"].x, notes["bad"].y) == ("end", 0.45, 0)
+
+
+def test_json_of_a_study_is_plain(tmp_path: Path) -> None:
+    write_json(tmp_path / "s.json", made_study("a"))
+    assert json.loads((tmp_path / "s.json").read_text("utf-8"))["subsets"][0]["joint"] == 0.18
