@@ -187,7 +187,7 @@ def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
         raise InputError(
             f"there is no {column!r} on the arcs",
             file=arcs.networks.origin.file,
-            remedy="The model was trained with it: use a model for this recognizer, or train one without it",
+            remedy="The model was trained with it, on outputs of another kind: use `generic`, or train one",
         )
     if column in _MAKERS:
         return _MAKERS[column](arcs)

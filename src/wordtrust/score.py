@@ -156,15 +156,13 @@ class WordScorer:
             raise self._mismatch(
                 lattices,
                 f"posteriors made with {_said(lattices.scales)}, the model was trained on {_said(self.scales)}",
+                "Build the networks with its scales: wordtrust build ... --scales MODEL",
             )
 
     @staticmethod
-    def _mismatch(lattices: Lattices, found: str) -> InputError:
-        return InputError(
-            found,
-            file=lattices.origin.file,
-            remedy="Use a model trained for it, or allow the mismatch (--allow-mismatch; allow_mismatch=True)",
-        )
+    def _mismatch(lattices: Lattices, found: str, better: str = "Use a model trained for it") -> InputError:
+        remedy = f"{better}, or allow the mismatch (--allow-mismatch; allow_mismatch=True)"
+        return InputError(found, file=lattices.origin.file, remedy=remedy)
 
 
 def _calibration(model: Model) -> Calibration | None:

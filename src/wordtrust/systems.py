@@ -15,6 +15,7 @@ from .errors import OptionError
 from .formats import stream
 from .joint import hypotheses
 from .lattice import Floats, Lattices, Vocabulary, concatenate
+from .networks import REFERENCE
 from .outputs import Missing, Outputs, Together, join, references_of
 from .references import Reference, read_references
 from .score import WordScorer, load
@@ -124,7 +125,15 @@ class Systems:
         if self.ref is not None:
             return read_references(self.ref)
         first = next(iter(self.systems.values()))
+        if not self.have_references:
+            return {utt: Reference(utt, "", ()) for networks in first.batches for utt in networks.utts}
         return {utt: each for networks in first.batches for utt, each in references_of(networks).items()}
+
+    @cached_property
+    def have_references(self) -> bool:
+        """Whether it is known what was said; without it words can be chosen, but not measured."""
+        first = next(iter(self.systems.values()))
+        return self.ref is not None or any(REFERENCE in networks.notes for networks in first.batches)
 
     def together(self) -> Together:
         """The outputs side by side."""

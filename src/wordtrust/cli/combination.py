@@ -60,11 +60,13 @@ def combine(
     """Combine recognizers: which way beats the best of them?
 
     Each is NAME=MODEL,STORE (a model and networks with references), or with --ref NAME=FILE or NAME=CALIBRATOR,FILE
-    (words that come with confidences).
+    (words that come with confidences). New speech has no references: NAME=MODEL,LATTICES with --joint and --words.
 
     \b
     Examples: wordtrust combine a=model.a,dev.a b=model.b,dev.b
               wordtrust combine a=model.a,eval.a b=model.b,eval.b --fit a=dev.a --fit b=dev.b --out joint
+              wordtrust combine whisper-base=whisper-base,w.jsonl.gz moonshine-tiny=moonshine-tiny,m.jsonl.gz \
+                --joint joint --words both.ctm
               wordtrust combine a=calls-a.ctm b=calls-b.ctm --ref calls.stm
     """
     from ..systems import Systems
@@ -80,8 +82,11 @@ def combine(
     with_joint = given.have_networks and not only_choice
     fitted = _fitted(given, _named(fit), out, joint, every, cores if with_joint else 0)
     together = given.together()
-    _tell_about(given, together, fitted)
     joined = given.joined() if fitted and fitted.joint and with_joint else None
+    if not given.have_references:
+        _only_words(words_file, together, fitted, joined)
+        return
+    _tell_about(given, together, fitted)
     found = _combined(together, given.printed(), fitted, joined, every, cores)
     if words_file:
         write_words(words_file, together, fitted, joined)
@@ -93,6 +98,23 @@ def combine(
         from ..tables import print_combination
 
         print_combination(found)
+
+
+def _only_words(path: Path | None, together: Together, fitted: Fitted | None, joined: JoinedSystems | None) -> None:
+    """Without references there is nothing to measure, but there are words."""
+    if path is None:
+        raise OptionError(
+            "nobody knows what was said here: write the words (--words FILE), or build networks with --ref REF.tsv"
+        )
+    if fitted is not None:
+        _require_fitted(together.names, fitted)
+    write_words(path, together, fitted, joined)
+
+
+def _require_fitted(names: Sequence[str], fitted: Fitted) -> None:
+    strange = sorted(set(names) - set(fitted.order))
+    if strange:
+        raise OptionError(f"nothing was fitted for {', '.join(strange)}, but for {', '.join(fitted.order)}")
 
 
 def _check_options(
@@ -204,9 +226,8 @@ def _combined(
     if fitted is None:
         subsets = _subsets(len(together.names), every)
         return measure(together, subsets, one_best=printed, rover=RoverSettings())
+    _require_fitted(together.names, fitted)
     names = [name for name in fitted.order if name in together.names]
-    if len(names) < len(together.names):
-        raise OptionError(f"nothing was fitted for {', '.join(sorted(set(together.names) - set(names)))}")
     ordered, subsets = together.subset(names), _subsets(len(names), every)
     settings = fitted.settings(names, subsets)
     others = {}

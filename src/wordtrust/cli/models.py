@@ -25,6 +25,7 @@ _UNFAMILIAR = (
     "utterances here are unlike all that the model knows, so confidences were lowered; where you have references, "
     "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"
 )
+_TOGETHER = ("identity_drop", "taught")  # of `python -m wordtrust.model --together`
 _OUTPUTS = ".jsonl, .ctm, .vtt, .parquet"
 
 
@@ -33,6 +34,8 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
     from ..model.options import TrainOptions
 
     for each in reversed(fields(TrainOptions)):
+        if each.name in _TOGETHER:
+            continue
         name, text, choices = each.name.replace("_", "-"), each.metadata["help"], each.metadata["choices"]
         flags = f"--{name}/--no-{name}" if isinstance(each.default, bool) else f"--{name}"
         kind = click.Choice(choices) if choices else type(each.default)

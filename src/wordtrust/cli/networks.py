@@ -15,6 +15,7 @@ from .inputs import Inputs, announce_compilation, lattice_inputs, load_reference
 if TYPE_CHECKING:
     from ..evaluate import Choose, Evaluation, Judge
     from ..score import WordScorer
+    from ..tune import Tuned
 
 
 @click.command()
@@ -58,7 +59,9 @@ def _tell(stage: str) -> None:
     show_default=True,
     help="Which words count as right: those of the path with the fewest errors, or the paper's rule.",
 )
-@click.option("--scales", type=click.Path(path_type=Path), help="What `wordtrust tune` wrote.")
+@click.option(
+    "--scales", type=click.Path(path_type=Path), help="What `wordtrust tune` wrote, or a model: its scales."
+)
 @click.option("--tolerance", type=float, default=0.1, show_default=True, help="Seconds within which nodes merge.")
 @click.option("--beam", type=click.FloatRange(min=0), help="Prune arcs on no path within this of the best one.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Batches worked on at once [as many as there are cores].")
@@ -80,28 +83,46 @@ def build(
     Example: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks
     """
     from ..networks import BuildOptions, build_store
-    from ..tune import Tuned
 
     references = load_references(ref)
     options = BuildOptions(
         tolerance=tolerance,
-        tuned=None if scales is None else Tuned.load(scales),
+        tuned=None if scales is None else _tuned(scales),
         references=references,
         labels=labels,
         beam=beam,
     )
     batches = inputs.batches("building", references)
-    done = build_store(batches, out, options, jobs=jobs, key=_key(inputs, ref, scales))
+    done = build_store(batches, out, options, jobs=jobs, key=_key(inputs, options.tuned, ref))
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")
 
 
-def _key(inputs: Inputs, *files: Path | None) -> list[str]:
+def _tuned(path: Path) -> Tuned:
+    """What `wordtrust tune` wrote; or the scales of a model, by its folder or name."""
+    from ..lattice import Scales
+    from ..model.files import SCALES, load_model
+    from ..shipped import folder_of, is_model
+    from ..tune import Tuned
+
+    if not is_model(path):
+        return Tuned.load(path)
+    folder = folder_of(path)
+    if (folder / SCALES).is_file():
+        return Tuned.load(folder / SCALES)
+    known = load_model(folder).about.get("scales")
+    if not isinstance(known, dict):
+        raise OptionError(f"{path}: has no scales of its own; build networks without --scales")
+    scales = Scales(**known)
+    return Tuned(scales, scales, scales, {})
+
+
+def _key(inputs: Inputs, tuned: Tuned | None, *files: Path | None) -> list[str]:
     """What a build depends on besides its options: another input must not go on where this one was."""
     from ..formats.inputs import side_files
 
     named = [file for path in inputs.paths for file in side_files(path)]
     named += [file for file in (*files, inputs.options.words) if file and file.is_file()]
-    return [repr(inputs), *(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in named)]
+    return [repr(inputs), repr(tuned), *(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in named)]
 
 
 @click.command()

@@ -24,7 +24,9 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 )
 @click.option("--recognizers", help="Only these, joined by commas [all in DATA].")
 @click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors [the file in DATA/embeddings].")
-@click.option("--no-joint", is_flag=True, help="Leave the joint network out: with many recognizers it takes hours.")
+@click.option(
+    "--no-joint", is_flag=True, help="Leave the joint network out: with nine recognizers it takes half an hour."
+)
 @click.option("--paper", is_flag=True, help="Also train and report the system just as the paper has it.")
 @click.option("--until", type=click.Choice(["networks", "packs", "models", "results"]), default="results",
               show_default=True, help="Stop after this; packs are training data for another machine.")  # fmt: skip

@@ -21,7 +21,7 @@ from .options import TOGETHER, TrainOptions
 def main(arguments: list[str] | None = None) -> int:
     """Run; gives the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m wordtrust.model", description=__doc__.split("\n")[0], allow_abbrev=False
+        prog="python -m wordtrust.model", description=__doc__.split(":")[0] + ".", allow_abbrev=False
     )
     parser.add_argument("packs", nargs="+", type=Path, metavar="PACK")
     parser.add_argument("--out", type=Path, required=True, help="The model folder; of several, the folder for them.")

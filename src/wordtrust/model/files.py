@@ -29,6 +29,7 @@ from .tensors import read_tensors, statistics_arrays, statistics_from, table_arr
 KIND = "wordtrust model"
 VERSION = 1
 WEIGHTS, ABOUT, LOG = "model.safetensors", "model.json", "train.jsonl"
+SCALES = "scales.json"  # of the networks it was trained on, in models that a study made
 WORDS = "words.safetensors"  # beside model folders that share words and vectors
 SHARED_ARRAYS = ("words.text", "words.vectors", "words.step")
 _DAMAGED = "The model is damaged or from another version: get it again, or train it again"
@@ -199,6 +200,9 @@ def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
 
 
 def _shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:
+    if not file.is_file():
+        remedy = "Models that come with wordtrust share it: copy it as well, to beside the folder of the model"
+        raise InputError("not there, but the model needs it", file=str(file), remedy=remedy)
     arrays, _ = read_tensors(file)
     if checksum(file) != expected or not set(arrays) <= set(SHARED_ARRAYS):
         raise InputError("these are not the words that the model was made with", file=str(file), remedy=_DAMAGED)
@@ -238,7 +242,7 @@ def _read_about(file: Path) -> dict[str, Any]:
 
 
 def _shipped_names() -> str:
-    names = shipped.names()
+    names = shipped.names(shipped.MODEL)
     return f", or the name of one that comes with wordtrust: {', '.join(names)}" if names else ""
 
 

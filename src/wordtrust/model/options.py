@@ -19,7 +19,11 @@ def _option(default: Any, text: str, choices: tuple[str, ...] = ()) -> Any:
 class TrainOptions:
     """Sizes of the network and how it is trained."""
 
-    head: str = _option("normalised", "A sigmoid for every arc, or shares of all paths.", tuple(HEADS))
+    head: str = _option(
+        "normalised",
+        "normalised: rivals share one probability; independent: the paper's, a sigmoid for each word.",
+        tuple(HEADS),
+    )
     cell: str = _option("lstm", "Kind of cell.", CELLS)
     merge: str = _option("mean", "How states of arcs that meet become one.", MERGES)
     state: int = _option(128, "Size of a state.")
@@ -37,9 +41,11 @@ class TrainOptions:
     drop: float = _option(0.1, "Share of inputs and states left out at random in training.")
     word_drop: float = _option(0.5, "Share of words whose learned vectors are left out at random in training.")
     embedding_rate: float = _option(0.1, "Learning rate of learned word vectors, as a share of the others'.")
-    path_weight: float = _option(2.0, "Of the best path beside the words, for shares of all paths.")
+    path_weight: float = _option(
+        2.0, "Normalised: weight of the likelihood of the best path beside that of each word."
+    )
     average: float = _option(0.995, "Weights are averaged over about 1 / (1 - this) batches [0: not at all].")
-    start: str = _option("", "Begin with the weights of this model.")
+    start: str = _option("", "Begin with the weights of this model: same sizes, features and word vectors.")
     identity_drop: float = _option(0.1, "With --together: share of batches that do not tell their recognizer.")
     taught: float = _option(0.5, "Weight of what other models think, where the data have it.")
     batch_arcs: int = _option(0, "Arcs in a batch [0: 80 to 160 batches an epoch].")

@@ -36,7 +36,7 @@ LIMITS = (
 )
 GENERIC_LIMITS = (
     "It has never seen your recognizer: the order of its confidences is worth more than their values. It takes the "
-    "statistics of scores from your own outputs (wordtrust adapt); fifty utterances or more are wanted for that.",
+    "statistics of scores from your own outputs (wordtrust adapt); a hundred utterances or more are wanted for that.",
     *LIMITS,
 )
 UNSEEN = {"eer": "EER", "nce": "NCE", "ece": "ECE", "wer": "WER", "tuned": "WER, tuned 1-best"}

@@ -15,13 +15,13 @@ from typing import Any
 from ..embeddings import read_vectors
 from ..errors import InputError, OptionError
 from ..formats.outputs import atomic_text
-from ..model.files import WORDS, Model, load_model, save_model, update_about
+from ..model.files import SCALES, WORDS, Model, load_model, save_model, update_about
 from . import CARD, COMBINATION, MODEL
 from .cards import card_of, joint_card
 from .small import MOST_WORDS, SharedWords, shrink, without_leftovers
 
 _MOST_VECTORS = 100_000
-SCALES, BASELINES = "scales.json", "baselines.json"
+BASELINES = "baselines.json"
 LARGEST, LARGEST_TOGETHER = 3_000_000, 10_000_000  # bytes
 LARGEST_LIST = 100_000  # bytes of checksums of utterances
 
@@ -116,7 +116,11 @@ def _add_card(folder: Path, networks: Path | None, splits: tuple[str, ...]) -> N
     """Measure what is shipped, and write it into its card."""
     stores = {split: networks / folder.name / split for split in splits} if networks else {}
     metrics = {split: measure(folder, store) for split, store in stores.items() if store.is_dir()}
-    update_about(folder, {"card": card_of(folder.name, load_model(folder), metrics)}, small=True)
+    about: dict[str, Any] = {"card": card_of(folder.name, load_model(folder), metrics)}
+    if "dev" in metrics:  # what training noted was about other words, and several recognizers
+        found = metrics["dev"]["arcs"]["confidence"]
+        about["metrics"] = {f"dev_{name}": found[name] for name in ("eer", "nce")}
+    update_about(folder, about, small=True)
 
 
 def measure(folder: Path, store: Path) -> dict[str, Any]:

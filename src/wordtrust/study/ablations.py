@@ -31,12 +31,13 @@ from ..formats.inputs import side_files
 from ..formats.outputs import atomic_text
 from ..lattice import Lattices, concatenate
 from ..model.arrays import speaker_number
+from ..model.files import SCALES
 from ..networks import SPEAKER, BuildOptions, build_store
 from ..score import WordScorer, about_networks
 from ..tune import Tuned, tune
 from .ablation_table import table
 from .dev_measures import measure
-from .layout import DEV, RECOGNIZER, SCALES, TRAIN, Corpus
+from .layout import DEV, RECOGNIZER, TRAIN, Corpus
 from .steps import Steps, file_key, key_of
 from .variants import EIGHTHS, VARIANTS, Networks, Variant, variants_of
 

@@ -10,13 +10,13 @@ from .. import __version__
 from ..fitted import FILE as COMBINATION
 from ..fitted import JOINT as JOINT_FILE
 from ..fitted import Fitted
-from ..model.files import ABOUT
+from ..model.files import ABOUT, SCALES
 from ..score import load
 from .baselines import NAME as BASELINES
 from .examples import repair_examples
 from .joined import joint_record
 from .judge import judge_recognizer
-from .layout import JOINT, SCALES, Output
+from .layout import JOINT, Output
 from .options import StudyOptions
 from .paper_examples import examples
 from .paper_steps import PAPER, judge_paper, measure_paper

@@ -21,11 +21,10 @@ from ..evaluate import evaluate, path_errors
 from ..familiar import learned
 from ..formats import stream
 from ..model.arrays import speaker_number
-from ..model.files import ABOUT, load_model, read_log, save_model, update_about
+from ..model.files import ABOUT, SCALES, load_model, read_log, save_model, update_about
 from ..score import Choice, WordScorer, choose, load
 from .baselines import NAME as BASELINES
 from .baselines import fit_baselines
-from .layout import SCALES
 
 CALIBRATOR = "kernel"
 
@@ -78,7 +77,11 @@ def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
     about = {
         "choice": asdict(choice),
         "calibration": fit_calibration(total, CALIBRATOR).to_dict(),
-        "calibrated_on": {"utterances": total.utterances, "recognizers": len(stores)},
+        "calibrated_on": {
+            "utterances": total.utterances,
+            "recognizers": len(stores),
+            "speakers": sorted(speaker_number(name) for name in total.errors["one_best"].speakers),
+        },
     }
     save_model(replace(found, about={**found.about, **about}), out, read_log(model))
 

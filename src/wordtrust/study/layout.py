@@ -15,10 +15,11 @@ from pathlib import Path
 
 from ..combine import MOST_SYSTEMS
 from ..errors import InputError, OptionError
+from ..model.files import SCALES
 from ..references import References, read_references
 
 RECOGNIZER, REFERENCES, VECTORS = "recognizer.json", ("refs.tsv", "refs.tsv.gz"), "embeddings"
-SCALES, JOINT = "scales.json", "joint"
+JOINT = "joint"
 TRAIN, DEV = "train", "dev"
 FOLDS = 4  # of speakers: everything is chosen on scores by models that did not see the speaker
 _TAKEN = ("generic", "joint", "paper", "results", "trained")  # folders of OUT, so no recognizer can have these names

@@ -17,6 +17,8 @@ from .options import StudyOptions
 from .steps import Steps, Tell
 from .stores import Maker
 
+FEW_UTTERANCES, FEW_SPEAKERS = 200, 30
+
 
 def run_study(
     data: Path, out: Path, options: StudyOptions, *, recognizers: Sequence[str] = (), tell: Tell = lambda _: None
@@ -27,7 +29,9 @@ def run_study(
     corpus, folder = Corpus.of(data, recognizers), Output(out)
     if options.models is not None:
         corpus = _with_models(corpus, options.models, named=bool(recognizers), tell=tell)
-    _check(corpus, [options.test] if options.models else [TRAIN, DEV, options.test])
+    splits = [options.test] if options.models else [TRAIN, DEV, options.test]
+    _check(corpus, splits)
+    _warn(corpus, splits, tell)
     vectors = None if options.models else corpus.vectors(options.vectors)
     folder.make(models=options.models is None)
     steps = Steps(folder.work / "steps.json", tell)
@@ -45,10 +49,22 @@ def _with_models(corpus: Corpus, models: Path, *, named: bool, tell: Tell) -> Co
     known = usable(models, corpus.names)
     lacking = [name for name in corpus.names if name not in known]
     if lacking and (named or not known):
-        raise OptionError(f"{models}: there is no model for {lacking[0]}; a study makes them in its folder `models`")
+        raise OptionError(
+            f"{models}: there is no model for {lacking[0]}; a study makes them in its folder `models` "
+            "(`wordtrust score generic` takes outputs of any recognizer)"
+        )
     if lacking:
         tell(f"left out, because {models} has no model for them: {', '.join(lacking)}")
     return corpus.only(known)
+
+
+def _warn(corpus: Corpus, splits: Sequence[str], tell: Tell) -> None:
+    """Say so where there is too little for figures to mean much."""
+    for split in splits:
+        references = corpus.references(split)
+        speakers = len({each.speaker_or_utt for each in references.values()})
+        if len(references) < FEW_UTTERANCES or speakers < FEW_SPEAKERS:
+            tell(f"{split} has {len(references):,} utterances of {speakers:,} speakers: few to learn or measure on")
 
 
 def _check(corpus: Corpus, splits: Sequence[str]) -> None:
