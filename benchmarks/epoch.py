@@ -29,6 +29,8 @@ def replicate(data: Dataset, utterances: int) -> Dataset:
     arrays = {}
     for each in fields(Dataset):
         array = getattr(data, each.name)
+        if array is None:  # there are no teachers
+            continue
         if each.name.endswith("offsets"):
             sizes = np.diff(array)
             arrays[each.name] = np.concatenate(

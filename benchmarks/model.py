@@ -24,11 +24,12 @@ from wordtrust.lattice import Floats, Lattices, Origin, concatenate
 from wordtrust.model.arrays import Dataset
 from wordtrust.model.config import Config
 from wordtrust.model.data import Words, make_batch
+from wordtrust.model.heads import loss_of
 from wordtrust.model.memory import keep_freed_memory
 from wordtrust.model.network import LatticeRNN
 from wordtrust.model.prepare import PrepareOptions, prepare
 from wordtrust.model.scorer import Scorer
-from wordtrust.networks import LABEL
+from wordtrust.networks import LABEL, REFERENCE
 
 from . import synthetic
 from .plain.lattice_rnn import PublishedLatticeRNN, TunedLatticeRNN
@@ -75,12 +76,13 @@ class Job:
     inputs: Floats  # [arcs, inputs] what cells see
 
     @classmethod
-    def of(cls, networks: Lattices) -> Job:
-        """With random labels and weights: neither changes the speed."""
+    def of(cls, networks: Lattices, head: str = "independent") -> Job:
+        """With random labels and weights, and nothing said: none of it changes the speed."""
         right = np.random.default_rng(0).integers(0, 2, len(networks.source)).astype(np.float32)
-        networks = replace(networks, extra={**networks.extra, LABEL: right})
+        said = {**networks.notes, REFERENCE: ("",) * len(networks)}
+        networks = replace(networks, extra={**networks.extra, LABEL: right}, notes=said)
         made = prepare(lambda: [networks], lambda: [networks], PrepareOptions(), {})
-        config = Config(columns=made.statistics.columns)
+        config = Config(columns=made.statistics.columns, head=head)
         torch.manual_seed(0)
         network = LatticeRNN(config)
         torch.nn.init.normal_(network.output.weight)
@@ -91,14 +93,14 @@ class Job:
 
     def score(self) -> Floats:
         """All utterances at once."""
-        return self.scorer.outputs(self.networks)
+        return self.scorer.confidence(self.networks)
 
     def train(self) -> None:
         """One pass over all utterances."""
         optimizer = torch.optim.Adam(self.network.parameters())
         for chosen in self.data.batches(BATCH):
             batch = make_batch(self.data, chosen, self.words, "mean", CPU)
-            _step(optimizer, self.network(batch), batch.label)
+            _step(optimizer, loss_of(batch, self.network(batch), 1.0) / batch.arcs)
 
     def plain(self, kind: type[PublishedLatticeRNN]) -> tuple[PublishedLatticeRNN, list[Example], int]:
         """A plain model with the same weights, the first utterances for it, and how many arcs they have."""
@@ -131,9 +133,9 @@ class Example:
     label: torch.Tensor
 
 
-def _step(optimizer: torch.optim.Optimizer, logits: torch.Tensor, label: torch.Tensor) -> None:
+def _step(optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
     optimizer.zero_grad()
-    binary_cross_entropy_with_logits(logits, label).backward()  # type: ignore[no-untyped-call]
+    loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
 
 
@@ -145,7 +147,7 @@ def _plain_score(model: PublishedLatticeRNN, examples: list[Example]) -> list[to
 def _plain_train(model: PublishedLatticeRNN, examples: list[Example]) -> None:
     optimizer = torch.optim.Adam(model.parameters())
     for example in examples:
-        _step(optimizer, model(*example.given), example.label)
+        _step(optimizer, binary_cross_entropy_with_logits(model(*example.given), example.label))
 
 
 def _best(works: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -180,12 +182,15 @@ def measure(name: str, networks: Lattices) -> None:
     job, peak = Job.of(networks), _peak()
     (published, examples, few), (tuned, *_) = job.plain(PublishedLatticeRNN), job.plain(TunedLatticeRNN)
     expected = torch.cat(_plain_score(published, examples)).numpy()
-    assert np.allclose(job.score()[:few], expected, atol=1e-3), "the two disagree"
+    assert np.allclose(job.scorer.outputs(networks)[:few, 0], expected, atol=1e-3), "the two disagree"
+    normalised = Job.of(networks, "normalised")
     singles = [lattice.batch() for lattice in networks[:SINGLE]]
     works: dict[str, tuple[int, Callable[[], object]]] = {
         "in batches": (len(networks.source), job.score),
-        "one by one": (sum(len(one.source) for one in singles), lambda: [job.scorer.outputs(one) for one in singles]),
+        "one by one": (sum(len(one.source) for one in singles), lambda: list(map(job.scorer.confidence, singles))),
         "training": (len(networks.source), job.train),
+        "normalised": (len(networks.source), normalised.score),
+        "normalised training": (len(networks.source), normalised.train),
         "published": (few, lambda: _plain_score(published, examples)),
         "tuned": (few, lambda: _plain_score(tuned, examples)),
         "published training": (few, lambda: _plain_train(published, examples)),
@@ -197,6 +202,10 @@ def measure(name: str, networks: Lattices) -> None:
     print(
         f"{name}: {len(networks):,} networks, {len(networks.source):,} arcs, "
         f"{len(networks.source) / len(networks.time):.1f} a node, {flops / 1e3:.0f} kFLOP an arc"
+    )
+    print(
+        f"  normalised confidences: {speed['normalised'] / speed['in batches']:.2f} of that speed in scoring, "
+        f"{speed['normalised training'] / speed['training']:.2f} in training"
     )
     for way, cost, kind in (("in batches", 1, ""), ("one by one", 1, ""), ("training", 3, " training")):
         plain, better = speed["published" + kind], speed["tuned" + kind]
