@@ -230,8 +230,9 @@ def linear(draw: st.DrawFn) -> Lattice:
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, lattice: Lattice) -> None:
     path = tmp_path_factory.mktemp("ctm") / "x.ctm"
     (again,) = read(written(lattice.batch(), path))
-    if "a;;b" in lattice.text:  # two pieces, which CTM does not tell from two words
-        assert [s.replace("\u2060", "") for s in lattice.surfaces] == list(again.surfaces)
+    if "a;;b" in lattice.text:  # two pieces, which CTM does not tell from two words; short ones push pauses away
+        written_words = [s.replace("\u2060", "") for s in lattice.surfaces if s]
+        assert written_words == [s for s in again.surfaces if s]
         return
     assert again.equals(lattice, tolerance=2e-6)
 
