@@ -13,7 +13,7 @@ import numpy as np
 
 from wordtrust.model.options import TrainOptions
 from wordtrust.model.pack import read_pack
-from wordtrust.study.layout import FOLDS, model_folders
+from wordtrust.model.plan import FOLDS, model_folders
 
 WORDS = tuple(
     "red green blue white black grey one two three four five six seven eight nine ten up down left right".split()

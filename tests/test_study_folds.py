@@ -22,11 +22,11 @@ from wordtrust.fitted import Fitted
 from wordtrust.formats import stream
 from wordtrust.lattice import Floats, Lattices, concatenate
 from wordtrust.model.files import save_model
+from wordtrust.model.plan import FOLDS, model_folders
 from wordtrust.networks import SPEAKER
 from wordtrust.outputs import Outputs, Together, references_of
 from wordtrust.score import Choice, WordScorer
 from wordtrust.study import StudyOptions, run_study
-from wordtrust.study.layout import FOLDS, model_folders
 
 CHANCES = {"alpha": 0.35, "beta": 0.45, "gamma": 0.25}
 SPLITS = {"train": 9, "dev": 5, "eval": 1}  # speakers

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from . import features
 from .errors import InputError
-from .features import FLAGS, OF_WORDS, Arcs, Statistics, Values
+from .features import FLAGS, OF_WORDS, Statistics, Values
 from .lattice import Lattices
 from .model.files import Model
-from .word_table import BatchWords, WordTable
+from .word_table import WordTable, known_arcs
 
 if TYPE_CHECKING:
     from .score import WordScorer
@@ -50,7 +50,7 @@ class Moments:
 
     def add(self, networks: Lattices, table: WordTable, *, lenient: bool) -> None:
         """Count the arcs of networks; a lenient one passes over columns that they do not have."""
-        arcs = _arcs(networks, table)
+        arcs = known_arcs(networks, table)[0]
         columns = features.given(networks, self.columns) if lenient else self.columns
         raw = features.matrix(arcs, columns).astype(np.float64)
         for column, values in zip(columns, raw.T, strict=True):
@@ -86,13 +86,6 @@ def _merged(shipped: Statistics, here: Statistics, taken: NDArray[np.bool_]) -> 
         np.where(taken, getattr(here, name), getattr(shipped, name)).astype(np.float32) for name in ("mean", "spread")
     )
     return Statistics(shipped.columns, mean, spread)
-
-
-def _arcs(networks: Lattices, table: WordTable) -> Arcs:
-    words = BatchWords.of(networks)
-    rows = table.rows(words.words)
-    phones = table.phones_of(words.words, rows)[words.index].astype(np.float64)
-    return Arcs(networks, phones, table.mass_of(rows)[words.index].astype(np.float64))
 
 
 def adapt(model: Model, batches: Iterable[Lattices]) -> Model:

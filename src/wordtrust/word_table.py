@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .features import Arcs
 from .lattice import Floats, Ints, Lattices, Offsets, Vocabulary
 
 MORE_WORDS = 60_000  # further ones from the top of an embedding file: they may be said one day
@@ -113,6 +114,17 @@ def own_mass(networks: Lattices) -> NDArray[np.float64]:
     distinct, index = np.unique(pair, return_inverse=True)
     mass = np.bincount(index, networks.posterior.astype(np.float64), len(distinct))
     return np.asarray(mass[index], np.float64)
+
+
+def known_arcs(networks: Lattices, table: WordTable, *, in_training: bool = False) -> tuple[Arcs, BatchWords, Ints]:
+    """The arcs of networks with what the table knows of their words, the words, and the row of each word."""
+    words = BatchWords.of(networks)
+    rows = table.rows(words.words)
+    mass = table.mass_of(rows)[words.index].astype(np.float64)
+    if in_training:  # a word heard only here was never heard before
+        mass -= own_mass(networks)
+    phones = table.phones_of(words.words, rows)[words.index].astype(np.float64)
+    return Arcs(networks, phones, mass), words, rows
 
 
 def make_table(

@@ -97,7 +97,7 @@ def _training(given: dict[str, int | None]) -> Any:
     """Options of training that were given; the others are those of the study."""
     from dataclasses import replace
 
-    from ..study.training import TOGETHER
+    from ..model.options import TOGETHER
 
     known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(TOGETHER, **known) if known else None

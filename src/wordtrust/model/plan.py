@@ -22,6 +22,7 @@ from .options import TrainOptions
 
 _STDERR = 2  # progress goes there: stdout is for results
 TRUNKS = ".together"  # where models trained together are kept until all are there
+FOLDS = 4  # of speakers
 KEY = "key"  # what they are trained from and how
 
 
@@ -31,7 +32,7 @@ class Plan:
 
     packs: Mapping[str, Path]  # by recognizer
     out: Path
-    folds: int = 4
+    folds: int = FOLDS
     teachers: int = 1  # models for each fold whose mean the others learn from as well; 0: none
     options: TrainOptions = field(default_factory=TrainOptions)
     device: str = "auto"
@@ -53,7 +54,7 @@ class Plan:
         return digest.hexdigest()
 
 
-def model_folders(name: str, out: Path, folds: int) -> list[Path]:
+def model_folders(name: str, out: Path, folds: int = FOLDS) -> list[Path]:
     """Where the model of a recognizer is, then those without a fold of speakers each."""
     return [out / name, *(out / f"{name}-fold-{fold}" for fold in range(folds))]
 

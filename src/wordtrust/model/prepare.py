@@ -11,11 +11,11 @@ import numpy as np
 
 from .. import features
 from ..errors import InputError, OptionError
-from ..features import Arcs, Statistics
+from ..features import Statistics
 from ..labels import Spoken, oracle_paths
 from ..lattice import Floats, Ints, Lattices, Offsets
 from ..networks import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER
-from ..word_table import BatchWords, WordTable, heard, make_table, own_mass
+from ..word_table import BatchWords, WordTable, heard, known_arcs, make_table
 from .arrays import Dataset, TrainingData, speaker_number
 from .node_levels import node_levels
 
@@ -80,13 +80,7 @@ class _Part:
         options: PrepareOptions,
         in_training: bool,
     ) -> _Part:
-        words = BatchWords.of(networks)
-        rows = table.rows(words.words)
-        mass = table.mass_of(rows)[words.index].astype(np.float64)
-        if in_training:  # a word heard only here was never heard before
-            mass -= own_mass(networks)
-        phones = table.phones_of(words.words, rows)[words.index].astype(np.float64)
-        arcs = Arcs(networks, phones, mass)
+        arcs, words, rows = known_arcs(networks, table, in_training=in_training)
         label, path = _labels(networks, options)
         return cls(networks, features.matrix(arcs, columns), arcs.silence, label, path, rows[words.index])
 

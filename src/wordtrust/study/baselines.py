@@ -33,14 +33,14 @@ from ..confidence import word_confidence
 from ..decode import Paths, one_best
 from ..errors import InputError
 from ..evaluate import Judged, by_posterior
-from ..features import EVIDENCE, Arcs, given, logit, matrix
+from ..features import EVIDENCE, given, logit, matrix
 from ..formats import json_checks
 from ..formats.outputs import atomic_text
 from ..labels import Spoken, score_paths
 from ..lattice import Flags, Lattices
 from ..networks import ORACLE_LABEL, REFERENCE, SPEAKER
 from ..scores import Reals
-from ..word_table import BatchWords, WordTable, heard, own_mass
+from ..word_table import WordTable, heard, known_arcs
 from .logistic import Logistic, choose_logistic
 
 NAME = "baselines.json"
@@ -194,14 +194,9 @@ def _rows(
 
 def _features(networks: Lattices, columns: tuple[str, ...], table: WordTable, *, in_training: bool = False) -> Reals:
     """[arcs, columns and letters] before normalisation."""
-    words = BatchWords.of(networks)
-    rows = table.rows(words.words)
-    mass = table.mass_of(rows)[words.index].astype(np.float64)
-    if in_training:  # a word heard only here was never heard before
-        mass -= own_mass(networks)
-    phones = table.phones_of(words.words, rows)[words.index].astype(np.float64)
+    arcs, words, _ = known_arcs(networks, table, in_training=in_training)
     letters = np.array([len(word) for word in words.words], np.float64)[words.index]
-    return np.column_stack([matrix(Arcs(networks, phones, mass), columns), letters]).astype(np.float64)
+    return np.column_stack([matrix(arcs, columns), letters]).astype(np.float64)
 
 
 def _with(raw: Reals, posterior: NDArray[np.floating], calibrated: NDArray[np.floating]) -> Reals:

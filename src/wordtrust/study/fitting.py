@@ -10,9 +10,10 @@ from ..errors import InputError
 from ..fitted import FILE as COMBINATION
 from ..model.config import GENERIC
 from ..model.files import ABOUT
+from ..model.plan import FOLDS, model_folders
 from ..score import load
 from .finish import Trained, finish_generic, finish_model
-from .layout import DEV, FOLDS, JOINT, TRAIN, Output, model_folders
+from .layout import DEV, JOINT, TRAIN, Output
 from .options import StudyOptions
 from .paper_steps import PaperMaker
 from .results import read_json, write_json

@@ -21,14 +21,8 @@ from ..references import References, read_references
 RECOGNIZER, REFERENCES, VECTORS = "recognizer.json", ("refs.tsv", "refs.tsv.gz"), "embeddings"
 JOINT = "joint"
 TRAIN, DEV = "train", "dev"
-FOLDS = 4  # of speakers: everything is chosen on scores by models that did not see the speaker
 _TAKEN = ("generic", "joint", "paper", "results", "trained")  # folders of OUT, so no recognizer can have these names
 _OF_A_FOLD = re.compile(r"-fold-[0-9]+\Z")  # nor one that ends like the models of another's folds
-
-
-def model_folders(name: str, out: Path, folds: int = FOLDS) -> list[Path]:
-    """Where the model of a recognizer goes, and those trained without a fold of speakers each."""
-    return [out / name, *(out / f"{name}-fold-{fold}" for fold in range(folds))]
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ from ..metrics import Scores
 from ..model.arrays import speaker_number
 from ..model.files import ABOUT, load_model, read_log, save_model
 from ..model.options import TrainOptions
+from ..model.plan import FOLDS, model_folders
 from ..outputs import Outputs, Together, join
 from ..references import Reference
 from ..score import Choice, WordScorer, load
-from .layout import FOLDS, model_folders
 
 Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
 OPTIONS = TrainOptions(head="independent", merge="mean", skip=False, stop="eer", epochs=30, patience=6)

@@ -13,9 +13,10 @@ from ..formats import stream
 from ..metrics import compare, intervals
 from ..model.files import ABOUT
 from ..model.options import TrainOptions
+from ..model.plan import model_folders
 from ..outputs import references_of
 from ..score import load
-from .layout import DEV, TRAIN, Output, model_folders
+from .layout import DEV, TRAIN, Output
 from .paper import OPTIONS, SIZES, evaluate_paper, finish_paper, paper_pack, paper_together, train_paper
 from .paper_examples import examples
 from .steps import Steps, file_key, key_of

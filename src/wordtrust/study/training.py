@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..model.options import TOGETHER, TrainOptions
-from .layout import FOLDS, model_folders
-
-__all__ = ["FOLDS", "TOGETHER", "model_folders", "train_all"]
+from ..model.plan import FOLDS, Plan, train_everything
 
 
 def train_all(
@@ -23,8 +21,6 @@ def train_all(
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train what is not there yet (see `model.plan`); models that another machine made are found in their place."""
-    from ..model.plan import Plan, train_everything
-
     at_once = folds + 1 if _on_gpu(device) else 1
     train_everything(Plan(packs, out, folds, teachers, options or TOGETHER, device, threads, at_once), tell)
 
