@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 
@@ -42,6 +43,27 @@ def test_the_thread_ends_with_its_user() -> None:
     next(items)
     items.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before
+
+
+def test_one_left_in_the_middle_may_be_cleared_away_by_its_own_thread() -> None:
+    """pytest turns what goes wrong in there into an error of this test."""
+    dropped, cleared = threading.Event(), threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        dropped.wait(10)
+        gc.collect()
+        cleared.set()
+        yield 2
+
+    stream = ahead(items())
+    next(stream)
+    cycle: list[object] = [stream]
+    cycle.append(cycle)
+    del stream, cycle
+    dropped.set()
+    assert cleared.wait(10)
+    gc.collect()
 
 
 @pytest.mark.parametrize("size", [1, 3, 10, 11, 100])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +20,7 @@ from . import __version__
 from .counts import Counts, count
 from .decode import Paths, best_paths
 from .errors import InputError
+from .formats.ahead import workers
 from .hwcn import TOLERANCE, build
 from .labels import Spoken, label
 from .lattice import Lattices
@@ -125,14 +126,10 @@ def _after(batches: Iterable[Lattices], utterances: int) -> Iterator[Lattices]:
 def _parallel(batches: Iterable[Lattices], options: BuildOptions, jobs: int) -> Iterator[Lattices]:
     """Networks in the order of their lattices. Kernels run without the interpreter lock, so threads are enough."""
     waiting: deque[Future[Lattices]] = deque()
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            for batch in batches:
-                waiting.append(pool.submit(build_networks, batch, options))
-                if len(waiting) > jobs:
-                    yield waiting.popleft().result()
-            while waiting:
+    with workers(jobs) as pool:
+        for batch in batches:
+            waiting.append(pool.submit(build_networks, batch, options))
+            if len(waiting) > jobs:
                 yield waiting.popleft().result()
-        finally:
-            for each in waiting:
-                each.cancel()
+        while waiting:
+            yield waiting.popleft().result()

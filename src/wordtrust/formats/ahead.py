@@ -5,8 +5,10 @@ Kernels and unpackers let go of the interpreter, so that both cores work.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from .inputs import Stream
@@ -14,9 +16,20 @@ from .inputs import Stream
 T = TypeVar("T")
 
 
+@contextmanager
+def workers(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads for a generator. Left in the middle, it may be cleared away by one of them, which cannot await itself."""
+    members: set[int] = set()
+    pool = ThreadPoolExecutor(count, "ahead", initializer=lambda: members.add(threading.get_ident()))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=threading.get_ident() not in members, cancel_futures=True)
+
+
 def ahead(items: Iterator[T]) -> Iterator[T]:
     """The same items, each made while the one before is used. Errors come out where they would have without."""
-    with ThreadPoolExecutor(1, "ahead") as worker:
+    with workers(1) as worker:
         following = worker.submit(next, items, None)
         while (item := following.result()) is not None:
             following = worker.submit(next, items, None)
