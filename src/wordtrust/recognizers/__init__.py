@@ -1,0 +1,8 @@
+"""Speech recognizers, one module an engine, each behind an extra; importing this loads none of them."""
+
+from __future__ import annotations
+
+from .base import RATE, Identity, Recognizer, Record, Samples
+from .registry import Entry, entries, find, loader
+
+__all__ = ["RATE", "Entry", "Identity", "Recognizer", "Record", "Samples", "entries", "find", "loader"]

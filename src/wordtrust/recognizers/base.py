@@ -1,0 +1,58 @@
+"""What a recognizer is: audio in; an N-best list or a lattice with times and scores out.
+
+A recognizer of your own is one small module with a function `load`, named in your package's entry points:
+
+    [project.entry-points."wordtrust.recognizers"]
+    mine = "my_package.wordtrust_adapter"
+
+    def load(model: str | None = None, *, threads: int = 1) -> Recognizer: ...
+
+`model` is what follows the name in `--recognizer mine=MODEL`: a folder, or a name that the engine knows. `wordtrust
+recognize` loads one in every process it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..lattice import Lattice
+
+RATE = 16_000  # samples a second that every recognizer is given
+
+Samples = NDArray[np.float32]  # mono, RATE, from -1 to 1
+Record = Mapping[
+    str, Any
+]  # an N-best list as formats/nbest.py reads it: {"nbest": [{"score", "text", "words"}, ...]}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who recognised something, for provenance and for the choice of a model of confidence."""
+
+    name: str  # of engine and weights, such as whisper-base: models are trained for this
+    version: str  # of the engine
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what changes its output, as JSON
+    pick: str = "total"  # which N-best hypothesis it would print itself: total or average
+
+    def to_dict(self) -> dict[str, Any]:
+        """A recognizer.json."""
+        return {"name": self.name, "pick": self.pick, "version": self.version, "settings": dict(self.settings)}
+
+
+class Recognizer(Protocol):
+    """A loaded recognizer. It is used by one thread at a time."""
+
+    @property
+    def identity(self) -> Identity:
+        """Who it is."""
+
+    def recognize(self, samples: Samples) -> Record | Lattice:
+        """What may have been said in one piece of speech of at most 30 s; times count from its beginning.
+
+        A piece without words is a record with one empty hypothesis: {"nbest": [{"score": 0.0, "words": []}]}.
+        """

@@ -1,0 +1,142 @@
+"""Which recognizers there are, found without importing any: ours, and those of others by entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from typing import Any
+
+from ..errors import OptionError
+from .base import Recognizer
+
+GROUP = "wordtrust.recognizers"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A recognizer that can be named, whether what it needs is installed or not."""
+
+    name: str
+    about: str
+    module: str
+    needs: tuple[str, ...] = ()  # modules
+    install: str = ""  # how to get them
+    needs_model: bool = False  # --recognizer NAME=MODEL
+
+    @property
+    def missing(self) -> list[str]:
+        """Modules that it needs and that are not installed."""
+        return [name for name in self.needs if not _is_installed(name)]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be loaded."""
+        return not self.missing
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "ready": self.is_ready,
+            "about": self.about,
+            "missing": self.missing,
+            "install": self.install,
+            "needs_model": self.needs_model,
+        }
+
+
+# The best first: `auto` takes the first that is ready and needs no model named.
+_AUDIO = 'pip install "wordtrust[audio]"'
+_OURS = (
+    Entry(
+        "moonshine",
+        "Moonshine tiny, its weights inside the wheel moonshine-voice 0.0.65, or a folder with Moonshine base",
+        "wordtrust.recognizers.moonshine",
+        ("onnxruntime", "onnx", "moonshine_voice"),
+        _AUDIO,
+    ),
+    Entry(
+        "whisper",
+        "Whisper by CTranslate2: whisper=tiny.en, base, small, ..., or a folder",
+        "wordtrust.recognizers.whisper",
+        ("faster_whisper",),
+        'pip install "wordtrust[whisper]"',
+        needs_model=True,
+    ),
+    Entry(
+        "vosk",
+        "Kaldi models by Vosk: vosk=FOLDER",
+        "wordtrust.recognizers.vosk",
+        ("vosk",),
+        'pip install "wordtrust[vosk]"',
+        needs_model=True,
+    ),
+    Entry(
+        "transformers",
+        "CTC models (wav2vec 2.0 and kin) by transformers: transformers=FOLDER or a hub name",
+        "wordtrust.recognizers.ctc",
+        ("transformers", "torch"),
+        'pip install "wordtrust[transformers]"',
+        needs_model=True,
+    ),
+    Entry(
+        "pocketsphinx",
+        "PocketSphinx en-us, everything inside the wheel: weak, but gives full lattices",
+        "wordtrust.recognizers.pocketsphinx",
+        ("pocketsphinx",),
+        'pip install "wordtrust[pocketsphinx]"',
+    ),
+)
+
+
+def entries() -> list[Entry]:
+    """All recognizers, ours first, the best of them first."""
+    ours = {each.name for each in _OURS}
+    others = {point.name: point for point in entry_points(group=GROUP) if point.name not in ours}
+    return [*_OURS, *(_of_others(others[name]) for name in sorted(others))]
+
+
+def _of_others(point: EntryPoint) -> Entry:
+    package = point.dist.name if point.dist else point.module
+    return Entry(point.name, f"by the package {package}", point.module)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # a broken package is not there either
+        return False
+
+
+def find(name: str) -> Entry:
+    """The recognizer of this name, ready to be loaded; `auto` is the best one that needs no model named."""
+    known = entries()
+    if name == "auto":
+        ready = [each for each in known if each.is_ready and not each.needs_model]
+        if not ready:
+            raise OptionError(f"no recognizer is installed. The smallest step: {_AUDIO}")
+        return ready[0]
+    for each in known:
+        if each.name == name:
+            if not each.is_ready:
+                raise OptionError(f"{name} needs {' and '.join(each.missing)}, not installed here: {each.install}")
+            return each
+    raise OptionError(f"there is no recognizer {name!r}; there are {', '.join(each.name for each in known)} and auto")
+
+
+def loader(spec: str, *, threads: int = 1) -> Callable[[], Recognizer]:
+    """What loads the recognizer of `NAME` or `NAME=MODEL`; its name is checked at once."""
+    name, _, model = spec.partition("=")
+    entry = find(name.strip())
+    if entry.needs_model and not model:
+        raise OptionError(f"{entry.name} needs a model: --recognizer {entry.name}=MODEL ({entry.about})")
+    return partial(_load, entry.module, model.strip() or None, threads)
+
+
+def _load(module: str, model: str | None, threads: int) -> Recognizer:
+    found: Recognizer = import_module(module).load(model, threads=threads)
+    return found
