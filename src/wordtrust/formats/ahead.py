@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @contextmanager
 def workers(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads for a generator. One left half-way may be cleared away by one of them, which must not wait for itself."""
+    """Threads for a generator. One left half-way may be cleared away by one of them, which must not await itself."""
     members: set[int] = set()
     pool = ThreadPoolExecutor(count, "ahead", initializer=lambda: members.add(threading.get_ident()))
     try:
