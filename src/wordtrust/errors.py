@@ -36,6 +36,10 @@ class InputError(WordtrustError):
         self.place = place
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """From one process to another."""
+        return _again, (type(self), self.found, self.file, self.utt, self.place, self.remedy)
+
     def at(self, *, file: str = "", utt: str = "", place: str = "") -> InputError:
         """The same error, with what it did not know yet about where it happened."""
         return type(self)(
@@ -54,3 +58,7 @@ class InputError(WordtrustError):
 
 class UnknownFormat(InputError):
     """No format of ours fits this file."""
+
+
+def _again(kind: type[InputError], found: str, file: str, utt: str, place: str, remedy: str) -> InputError:
+    return kind(found, file=file, utt=utt, place=place, remedy=remedy)

@@ -6,6 +6,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 @contextmanager
@@ -26,3 +31,47 @@ def byte_progress(task: str, paths: Sequence[str]) -> Iterator[Callable[[int], N
 def _bytes(paths: Sequence[str]) -> int | None:
     files = [file for path in paths for file in ([Path(path)] if Path(path).is_file() else Path(path).rglob("*"))]
     return sum(file.stat().st_size for file in files if file.is_file()) or None
+
+
+class AudioProgress:
+    """A bar over seconds of audio (or over utterances), with the time left; results are printed above it."""
+
+    def __init__(self, task: str, seconds: Sequence[float | None], *, utterances: int | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        self._out = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+        shared = self._out if sys.stdout.isatty() else Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=shared, transient=True, disable=not sys.stderr.isatty())
+        self._lengths, self._done = list(seconds), 0.0
+        known = None if None in self._lengths else sum(each or 0.0 for each in self._lengths)
+        self._row = self._bar.add_task(task, total=known if utterances is None else utterances)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def print(self, result: RenderableType) -> None:
+        """Show a result."""
+        self._out.print(result, markup=False)
+        if self._out.file is not None:
+            self._out.file.flush()
+
+    def at(self, seconds: float) -> None:
+        """So far of the recording that runs."""
+        self._bar.update(self._row, completed=self._done + seconds)
+
+    def finish_recording(self) -> None:
+        """The next one begins."""
+        self._done += self._lengths.pop(0) or 0.0
+        self._bar.update(self._row, completed=self._done)
+
+    def one_more(self, seconds: float) -> None:  # noqa: ARG002  # a `recognize.Watch`
+        """One more utterance is done."""
+        self._bar.advance(self._row)

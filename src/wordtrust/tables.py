@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .evaluate import Evaluation
     from .formats.base import Format
     from .metrics import GuaranteedThreshold, OperatingPoint
+    from .recognizers import Entry
     from .shipped import ShippedModel
     from .tune import Tuned
 
@@ -242,6 +243,17 @@ def print_models(models: Iterable[ShippedModel]) -> None:
     out.print(table if table.rows else "No models come with this wordtrust.")
     if table.rows:
         out.print("EER, NCE, ECE: over the words of the 1-best. More about one of them: wordtrust models NAME")
+
+
+def print_recognizers(recognizers: Iterable[Entry]) -> None:
+    """What `wordtrust recognizers` shows."""
+    table = _table("name", "what it is", "state")
+    for column in table.columns:
+        column.justify = "left"
+    for each in recognizers:
+        ready = "ready, name a model" if each.needs_model else "ready"
+        table.add_row(each.name, Text(each.about), Text(ready if each.is_ready else f"missing: {each.install}"))
+    console().print(table)
 
 
 _WAYS = {

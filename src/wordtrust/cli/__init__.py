@@ -9,7 +9,7 @@ import click
 
 from .. import __version__
 from ..errors import WordtrustError
-from . import calibration, combination, lattices, models, networks, shipped, study
+from . import audio, calibration, combination, lattices, models, networks, shipped, study
 from .inputs import announce_compilation
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -35,7 +35,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted; `build`, `train` and `study` go on where they were when they are started again", 130)
+        _fail("interrupted; build, train, study, recognize and transcribe go on where they were if started again", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
@@ -65,6 +65,6 @@ def demo(out: Path) -> None:
 for _verb in (
     lattices.info, lattices.convert, lattices.formats, networks.tune, networks.build, models.train, models.score,
     shipped.models, shipped.adapt, calibration.calibrate, calibration.threshold, networks.evaluate,
-    combination.combine, study.study,
+    combination.combine, study.study, audio.transcribe, audio.recognize, audio.recognizers,
 ):  # fmt: skip
     cli.add_command(_verb)

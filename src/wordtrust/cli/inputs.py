@@ -108,6 +108,8 @@ _STEPS = {  # of every verb that compiles; a helper process begins with the last
     "adapt": ("graph", "networks", "paths"),
     "evaluate": ("paths", "confidence", "labels", "metrics"),
     "study": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics", "consensus"),
+    "transcribe": ("graph", "networks", "paths", "confidence"),
+    "recognize": ("graph", "paths"),
     "demo": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics"),
 }
 _ONLY_WITH = {"labels": "ref", "network labels": "ref", "consensus": "scales"}  # options of info and build

@@ -188,10 +188,11 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
     with atomic_text(path) as file:
         for batch in batches:
             for lattice in batch:
-                file.write(_line(lattice))
+                file.write(lattice_line(lattice))
 
 
-def _line(lattice: Lattice) -> str:
+def lattice_line(lattice: Lattice) -> str:
+    """A lattice as one line, with its end."""
     scores = {name: getattr(lattice, name) for name in ARC_SCORES}
     fields = {
         "wordtrust": str(VERSION),

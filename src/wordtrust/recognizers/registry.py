@@ -26,6 +26,7 @@ class Entry:
     needs: tuple[str, ...] = ()  # modules
     install: str = ""  # how to get them
     needs_model: bool = False  # --recognizer NAME=MODEL
+    default: str | None = None  # a model that the engine may have to fetch
 
     @property
     def missing(self) -> list[str]:
@@ -49,7 +50,7 @@ class Entry:
         }
 
 
-# The best first: `auto` takes the first that is ready and needs no model named.
+# The best first: `auto` takes the first that is ready and has its model with it.
 _AUDIO = 'pip install "wordtrust[audio]"'
 _OURS = (
     Entry(
@@ -61,11 +62,11 @@ _OURS = (
     ),
     Entry(
         "whisper",
-        "Whisper by CTranslate2: whisper=tiny.en, base, small, ..., or a folder",
+        "Whisper by CTranslate2: whisper=tiny.en, base, small, ..., or a folder; without a name, base",
         "wordtrust.recognizers.whisper",
         ("faster_whisper",),
         'pip install "wordtrust[whisper]"',
-        needs_model=True,
+        default="base",
     ),
     Entry(
         "vosk",
@@ -113,10 +114,10 @@ def _is_installed(module: str) -> bool:
 
 
 def find(name: str) -> Entry:
-    """The recognizer of this name, ready to be loaded; `auto` is the best one that needs no model named."""
+    """The recognizer of this name, ready to be loaded; `auto` is the best one that has its model with it."""
     known = entries()
     if name == "auto":
-        ready = [each for each in known if each.is_ready and not each.needs_model]
+        ready = [each for each in known if each.is_ready and not each.needs_model and each.default is None]
         if not ready:
             raise OptionError(f"no recognizer is installed. The smallest step: {_AUDIO}")
         return ready[0]
@@ -134,7 +135,7 @@ def loader(spec: str, *, threads: int = 1) -> Callable[[], Recognizer]:
     entry = find(name.strip())
     if entry.needs_model and not model:
         raise OptionError(f"{entry.name} needs a model: --recognizer {entry.name}=MODEL ({entry.about})")
-    return partial(_load, entry.module, model.strip() or None, threads)
+    return partial(_load, entry.module, model.strip() or entry.default, threads)
 
 
 def _load(module: str, model: str | None, threads: int) -> Recognizer:

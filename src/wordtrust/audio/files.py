@@ -1,0 +1,181 @@
+"""Audio files of any kind that soundfile reads, as blocks of mono samples at the rate recognizers want.
+
+Hours of audio never lie in memory: blocks of a few seconds are read, mixed down, and resampled as one stream. A file
+that is damaged gives what can be read of it; `AudioFile.problems` says what could not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, OptionError
+from ..recognizers.base import RATE, Samples
+from .damage import Reader, cut_short
+
+_BLOCK = 4.0  # seconds
+_AT_ONCE = 1 << 23  # numbers in a block at most, however many channels there are
+_RATES = (4_000, 768_000)
+_FULL_SCALE = 2.0  # lossy formats overshoot 1 a little; beyond this the scale of the file is wrong
+_CONVERT = "Convert it first, for example: ffmpeg -i FILE -ar 16000 FILE.wav"
+_KINDS = "WAV, FLAC, OGG, Opus, MP3, AIFF, AU, CAF and others are read"
+
+
+@dataclass(slots=True)
+class AudioFile:
+    """An audio file whose header has been read; `blocks` may be called again and again, for channel after channel."""
+
+    path: str
+    rate: int  # samples a second in the file
+    channels: int
+    duration: float | None  # seconds as far as the header tells
+    problems: list[str] = field(default_factory=list)  # what was wrong so far, for people
+
+    @classmethod
+    def open(cls, path: str | Path) -> AudioFile:
+        """Read the header; InputError where this is no audio that can be read."""
+        name = str(path)
+        _check_file(name)
+        with _opened(name) as handle:
+            _check_header(name, handle)
+            found = cls(name, handle.samplerate, handle.channels, _duration(handle))
+            lost = cut_short(name, handle)
+        if lost:
+            found.tell(lost)
+        return found
+
+    def tell(self, problem: str) -> None:
+        """Note a problem, once."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def blocks(self, channel: int | None = None) -> Iterator[Samples]:
+        """Mono samples at RATE, a few seconds at a time: of one channel (the first is 1), or the mean of all."""
+        self._check_channel(channel)
+        return self._blocks(channel)
+
+    def part(self, start: float, end: float | None, channel: int | None = None, *, most: float = math.inf) -> Samples:
+        """The mono samples from one second to another, or to the end; `most` seconds and one sample at most."""
+        self._check_channel(channel)
+        first, wanted = round(start * self.rate), min(math.inf if end is None else end - start, most + 1 / RATE)
+        found: list[Samples] = []
+        for block in self._blocks(channel, first):
+            found.append(block)
+            if sum(map(len, found)) >= wanted * RATE:
+                break
+        samples = np.concatenate(found) if found else np.zeros(0, np.float32)
+        return samples if wanted == math.inf else samples[: math.ceil(wanted * RATE - 1e-6)]
+
+    def _check_channel(self, channel: int | None) -> None:
+        if channel is not None and not 1 <= channel <= self.channels:
+            has = "1 channel" if self.channels == 1 else f"{self.channels} channels"
+            raise OptionError(f"{self.path}: there is no channel {channel}, the file has {has}; the first is 1")
+
+    def _blocks(self, channel: int | None, first: int = 0) -> Iterator[Samples]:
+        size = max(1, min(int(_BLOCK * self.rate), _AT_ONCE // self.channels))
+        with closing(Reader(partial(_opened, self.path), self.tell, first)) as reader:
+            mono = (self._mono(block, channel) for block in reader.blocks(size))
+            for block in _resampled(mono, self.rate):
+                yield np.clip(block, -1.0, 1.0)
+
+    def _mono(self, block: NDArray[np.float32], channel: int | None) -> Samples:
+        block = self._finite(block)
+        peak = float(np.abs(block).max(initial=0.0))
+        if peak > _FULL_SCALE:
+            self.tell("samples lie far outside -1 to 1 and are clipped: the file needs scaling down")
+        if channel is not None:
+            return np.ascontiguousarray(block[:, channel - 1])
+        return block[:, 0] if self.channels == 1 else block.mean(axis=1, dtype=np.float64).astype(np.float32)
+
+    def _finite(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
+        if np.isfinite(block).all():
+            return block
+        self.tell("some samples are not numbers (NaN or infinite); they are read as silence")
+        return np.nan_to_num(block, nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _check_file(name: str) -> None:
+    path = Path(name)
+    try:
+        if path.is_dir():
+            raise InputError("this is a folder", file=name, remedy="Name the audio files in it")
+        if not path.exists():
+            raise InputError("there is no such file", file=name)
+        if not path.is_file():
+            raise InputError("this is not a regular file", file=name, remedy="Save the audio to a file first")
+        with path.open("rb") as handle:
+            if not handle.read(1):
+                raise InputError("the file is empty (0 bytes)", file=name)
+    except (OSError, ValueError) as error:  # no permission, a name with a null character
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot be read: {reason}", file=name) from None
+
+
+def _opened(name: str) -> Any:
+    """The file as a soundfile.SoundFile; whatever goes wrong is an InputError."""
+    for module in ("soundfile", "soxr"):
+        if find_spec(module) is None:
+            raise OptionError(f'reading audio needs {module}, not installed here: pip install "wordtrust[audio]"')
+    import soundfile
+
+    if Path(name).suffix.lower() == ".raw":
+        raise InputError("raw samples without a header say neither rate nor format", file=name, remedy=_CONVERT)
+    try:
+        return soundfile.SoundFile(name)
+    except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError, OSError) as error:
+        reason = str(getattr(error, "error_string", "") or "not understood").strip().rstrip(".")
+        raise InputError(f"no audio that can be read ({reason}); {_KINDS}", file=name, remedy=_CONVERT) from None
+
+
+def _check_header(name: str, handle: Any) -> None:
+    if not _RATES[0] <= handle.samplerate <= _RATES[1]:
+        found = f"a rate of {handle.samplerate} samples a second, speech needs {_RATES[0]} to {_RATES[1]}"
+        raise InputError(found, file=name, remedy="If the header is wrong, convert the file anew")
+    if handle.channels < 1 or not _has_samples(handle):
+        raise InputError("there are no samples in it that can be read", file=name, remedy="Check how it was made")
+
+
+def _has_samples(handle: Any) -> bool:
+    import soundfile
+
+    try:
+        return len(handle.read(1, always_2d=True)) > 0
+    except (soundfile.SoundFileError, RuntimeError):
+        return False
+
+
+def _duration(handle: Any) -> float | None:
+    """Seconds; None where the header does not know and soundfile gives a number no file can have."""
+    return handle.frames / handle.samplerate if 0 < handle.frames < 1 << 48 else None
+
+
+def _resampled(blocks: Iterator[Samples], rate: int) -> Iterator[Samples]:
+    """The blocks at RATE, as one stream: no clicks between blocks, no delay."""
+    if rate == RATE:
+        yield from blocks
+        return
+    import soxr
+
+    stream = soxr.ResampleStream(rate, RATE, 1, dtype="float32", quality="HQ")
+    for block in blocks:
+        yield from _full(stream.resample_chunk(block))
+    yield from _full(stream.resample_chunk(np.zeros(0, np.float32), last=True))
+
+
+def _full(block: Samples) -> list[Samples]:
+    return [block] if len(block) else []
+
+
+def whole(path: str | Path, channel: int | None = None) -> Samples:
+    """A whole file as mono samples at RATE: for clips of a corpus, not for hours."""
+    blocks = list(AudioFile.open(path).blocks(channel))
+    return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
