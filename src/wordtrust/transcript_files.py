@@ -1,43 +1,40 @@
-"""Files of transcripts: .jsonl, .ctm, .vtt and .parquet, written piece by piece, whole or not at all.
+"""Files of transcripts, written piece by piece, whole or not at all. The ending of the name says what they are:
 
 - .jsonl: `Transcript.to_dict` of each utterance on a line of its own;
-- .ctm: `Transcript.to_ctm`; no two utterances may have one name;
-- .vtt: WebVTT subtitles, doubtful words in the classes `low` and `medium`, others in `high`. Times count from the
-  start of each utterance, and a comment names it, so a file to play beside audio should hold one utterance;
+- .json: one document with the text, the segments, and what is known about the recording (`transcript_json`);
+- .ctm: `Transcript.to_ctm`;
+- .vtt and .srt: subtitles in which doubtful words are marked (`transcript_subtitles`);
+- .html: a page to read, to check and to listen along (`transcript_page`);
 - .parquet: a row for each word; utterances without words have none.
 
-.jsonl and .ctm may end in .gz as well.
+.jsonl, .json and .ctm may end in .gz as well.
+
+Transcripts are utterances, each with a name and a clock of its own, unless a writer is told that they are segments of
+`recordings`: then times count from the start of the recording that `utt` names.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from math import inf
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from .errors import OptionError
 from .formats.outputs import atomic, atomic_text
-from .transcript import Transcript, Word
-from .transcript_views import ctm_name, level, spelled, to_ctm, visible
+from .transcript import Add, Transcript
+from .transcript_json import json_line, write_json, write_jsonl
+from .transcript_page import write_page
+from .transcript_subtitles import write_srt, write_vtt
+from .transcript_views import ctm_name, to_ctm
 
-Add = Callable[[Sequence[Transcript]], None]
+__all__ = ["TranscriptWriter", "json_line"]
 
-# JSON allows these within a line, yet many programs end a line there.
-_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _GROUP_WORDS = 1 << 16  # words of a parquet row group, held in memory until they are written
-_CUE_WORDS, _CUE_SECONDS, _PAUSE = 7, 5.0, 1.0  # subtitles that can be read while they are shown
-_VTT_HEAD = """\
-WEBVTT
-
-STYLE
-::cue(.low) { color: #ff8a80; text-decoration: underline; }
-::cue(.medium) { color: #ffe082; }
-::cue(.high) { color: #ffffff; }
-
-"""
+_OVERLAP = 1.0  # seconds that two segments of a recording may share where words are timed loosely
 
 
 class TranscriptWriter:
@@ -47,18 +44,22 @@ class TranscriptWriter:
             out.add(transcripts)
 
     The file appears when the block ends. If the block raises, nothing is left and what was there before is untouched.
+
+    With `recordings`, transcripts are segments of the recordings that they are named after, in the order of time:
+    lines of .ctm may share a name, and a .vtt file names a recording once. `about` is what .json and .html files say
+    about it (recognizer, model, duration, ...), as JSON; it is looked at when the block ends.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, recordings: bool = False, about: Mapping[str, Any] | None = None) -> None:
         self._path = Path(path)
-        self._open = _writer(self._path)
+        self._open = _writer(self._path, recordings, {} if about is None else about)
         self._stack = ExitStack()
         self._add: Add | None = None
 
     def __enter__(self) -> Self:
         if self._path.is_dir():
             raise OptionError(f"{self._path}: cannot be written: it is a folder")
-        self._add = self._stack.enter_context(self._open(self._path))
+        self._add = self._stack.enter_context(self._open())
         return self
 
     def add(self, transcripts: Sequence[Transcript]) -> None:
@@ -73,29 +74,19 @@ class TranscriptWriter:
         self._stack.__exit__(kind, error, trace)
 
 
-def json_line(transcript: Transcript) -> str:
-    """One line of .jsonl, with its end."""
-    return json.dumps(transcript.to_dict(), ensure_ascii=False).translate(_LINE_ENDS) + "\n"
+def _ctm(path: Path, *, recordings: bool) -> AbstractContextManager[Add]:
+    return _ctm_recordings(path) if recordings else _ctm_utterances(path)
 
 
 @contextmanager
-def _jsonl(path: Path) -> Iterator[Add]:
-    with atomic_text(path) as file:
-        yield lambda transcripts: file.writelines(map(json_line, transcripts))
-
-
-@contextmanager
-def _ctm(path: Path) -> Iterator[Add]:
+def _ctm_utterances(path: Path) -> Iterator[Add]:
     names: set[str] = set()
 
     def add(transcripts: Sequence[Transcript]) -> None:
         for each in transcripts:
             name = ctm_name(each.utt)
             if name in names:
-                raise OptionError(
-                    f"{path}: two utterances would be called {name!r} and be read as one. "
-                    "Write them to two files, or to .jsonl"
-                )
+                raise _one_name(path, "utterances", name)
             names.add(name)
             file.write(to_ctm(each))
 
@@ -104,48 +95,30 @@ def _ctm(path: Path) -> Iterator[Add]:
 
 
 @contextmanager
-def _vtt(path: Path) -> Iterator[Add]:
+def _ctm_recordings(path: Path) -> Iterator[Add]:
+    """Segments of one name are one recording if they follow each other in time."""
+    ends: dict[str, float] = {}
+
+    def add(transcripts: Sequence[Transcript]) -> None:
+        for each in transcripts:
+            name = ctm_name(each.utt)
+            end = ends.setdefault(name, -inf)
+            if not each.words:
+                continue
+            if each.words[0].start < end - _OVERLAP:
+                raise _one_name(path, "recordings", name)
+            ends[name] = max(end, each.words[-1].end)
+            file.write(to_ctm(each))
+
     with atomic_text(path) as file:
-        file.write(_VTT_HEAD)
-        yield lambda transcripts: file.writelines(map(_vtt_blocks, transcripts))
+        yield add
+        file.writelines(to_ctm(Transcript(name, ())) for name, end in ends.items() if end == -inf)
 
 
-def _vtt_blocks(transcript: Transcript) -> str:
-    blocks = [f"NOTE {_vtt_text(transcript.utt) or '-'}\n\n"]
-    for cue in _cues(transcript.words):
-        start = _milliseconds(cue[0][0].start)
-        end = max(start + 1, *(_milliseconds(word.end) for word, _, _ in cue))  # a cue has a length
-        spans = (f"<c.{level(word.confidence)}>{_vtt_text(written)}</c>{space}" for word, written, space in cue)
-        blocks.append(f"{_timestamp(start)} --> {_timestamp(end)}\n{''.join(spans).rstrip()}\n\n")
-    return "".join(blocks)
-
-
-def _cues(words: Sequence[Word]) -> Iterator[list[tuple[Word, str, str]]]:
-    """Words in handy pieces, each with its spelling and the space after it; never cut inside `Middle-earth`."""
-    cue: list[tuple[Word, str, str]] = []
-    for word, (written, space) in zip(words, spelled(words), strict=True):
-        if cue and cue[-1][2]:
-            first, last = cue[0][0], cue[-1][0]
-            too_long = len(cue) >= _CUE_WORDS or word.end - first.start > _CUE_SECONDS
-            if too_long or word.start - last.end > _PAUSE:
-                yield cue
-                cue = []
-        cue.append((word, written, space))
-    if cue:
-        yield cue
-
-
-def _vtt_text(text: str) -> str:
-    return visible(" ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _milliseconds(seconds: float) -> int:
-    return max(0, round(seconds * 1000))
-
-
-def _timestamp(milliseconds: int) -> str:
-    seconds, rest = divmod(milliseconds, 1000)
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:03}"
+def _one_name(path: Path, what: str, name: str) -> OptionError:
+    return OptionError(
+        f"{path}: two {what} would be called {name!r} and be read as one. Write them to two files, or to .jsonl"
+    )
 
 
 @contextmanager
@@ -194,21 +167,22 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-_WRITERS: dict[str, Callable[[Path], AbstractContextManager[Add]]] = {
-    ".jsonl": _jsonl,
-    ".ctm": _ctm,
-    ".vtt": _vtt,
-    ".parquet": _parquet,
-    ".jsonl.gz": _jsonl,
-    ".ctm.gz": _ctm,
-}
-
-
-def _writer(path: Path) -> Callable[[Path], AbstractContextManager[Add]]:
-    for ending, writer in _WRITERS.items():
+def _writer(path: Path, recordings: bool, about: Mapping[str, Any]) -> Callable[[], AbstractContextManager[Add]]:
+    """What writes a file of this name."""
+    writers: dict[str, Callable[[], AbstractContextManager[Add]]] = {
+        ".jsonl": partial(write_jsonl, path),
+        ".json": partial(write_json, path, about),
+        ".ctm": partial(_ctm, path, recordings=recordings),
+        ".vtt": partial(write_vtt, path, recordings=recordings),
+        ".srt": partial(write_srt, path),
+        ".html": partial(write_page, path, about),
+        ".parquet": partial(_parquet, path),
+    }
+    packed = {f"{ending}.gz": writers[ending] for ending in (".jsonl", ".json", ".ctm")}
+    for ending, writer in (writers | packed).items():
         if path.name.endswith(ending):
             return writer
     raise OptionError(
-        f"{path}: the name says what to write and should end in .jsonl, .ctm, .vtt or .parquet "
-        "(.jsonl.gz and .ctm.gz are packed)"
+        f"{path}: the name says what to write and should end in .jsonl, .json, .ctm, .vtt, .srt, .html or .parquet "
+        "(.jsonl.gz, .json.gz and .ctm.gz are packed)"
     )

@@ -6,6 +6,7 @@ terminal or turn the order of the text around them.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from html import escape
@@ -28,7 +29,7 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\
 _TINT = "rgba(234, 88, 12, {:.2f})"
 _STRONGEST = 0.6
 _UNDERLINE = {"low": "underline wavy", "medium": "underline dotted", "high": "none"}
-_STYLES = {"low": "bold red", "medium": "yellow", "high": ""}
+STYLES = {"low": "bold red", "medium": "yellow", "high": ""}
 _BRACKETS = {"low": ("[", "?]"), "medium": ("[", "]"), "high": ("", "")}
 
 
@@ -54,6 +55,15 @@ def spelled(words: Sequence[Word]) -> list[tuple[str, str]]:
     ]
 
 
+def clock(seconds: float, *, tenths: bool = False) -> str:
+    """A time of day of the recording: 0:03, 12:40, 1:02:03; 0:03.2 with tenths."""
+    whole = max(0, math.floor(seconds * 10 + 1e-6))  # 3.2 is not quite 3.2
+    minutes, rest = divmod(whole // 10, 60)
+    hours, minutes = divmod(minutes, 60)
+    shown = f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{shown}.{whole % 10}" if tenths else shown
+
+
 def summary(transcript: Transcript) -> str:
     """Which utterance, how many words, how sure."""
     count, confidence = len(transcript.words), transcript.confidence
@@ -69,7 +79,7 @@ def to_rich(transcript: Transcript) -> Text:
     for word, (written, space) in zip(transcript.words, spelled(transcript.words), strict=True):
         found = level(word.confidence)
         before, after = _BRACKETS[found]
-        text.append(before + visible(written) + after, _STYLES[found])
+        text.append(before + visible(written) + after, STYLES[found])
         text.append(space)
     text.rstrip()
     return text

@@ -17,7 +17,7 @@ from .inputs import announce_compilation, tell_skipped
 if TYPE_CHECKING:
     from ..journal import Journal
     from ..progress import AudioProgress
-    from ..transcribe import Recording, Transcriber
+    from ..transcriber import Recording, Transcriber
     from ..transcript import Transcript
 
 _SEVERAL = (".jsonl", ".jsonl.gz", ".ctm", ".ctm.gz", ".parquet")  # files that may hold several recordings
@@ -85,7 +85,7 @@ def transcribe(
               wordtrust transcribe calls/*.wav --channels each --out "words/{name}.json"
               wordtrust transcribe talk.wav --recognizer moonshine,whisper=base.en
     """
-    from ..transcribe import Transcriber
+    from ..transcriber import Transcriber
 
     announce_compilation()
     found = _recordings(audio, channels, skip_bad)
@@ -103,7 +103,7 @@ def transcribe(
 def _recordings(audio: Sequence[str], channels: str, skip_bad: bool) -> list[Recording]:
     """The recordings, all opened before the work begins."""
     from ..audio.files import AudioFile
-    from ..transcribe import recordings
+    from ..transcriber import recordings
 
     files = []
     for path in audio:

@@ -26,7 +26,7 @@ _UNFAMILIAR = (
     "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"
 )
 _TOGETHER = ("identity_drop", "taught")  # of `python -m wordtrust.model --together`
-_OUTPUTS = ".jsonl, .ctm, .vtt, .parquet"
+_OUTPUTS = ".jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
 
 
 def train_options(command: Callable[..., None]) -> Callable[..., None]:
