@@ -102,12 +102,14 @@ class Transcriber:
     @property
     def about(self) -> dict[str, Any]:
         """Where words come from: for the files they are written to."""
-        return {
+        found: dict[str, Any] = {
             "wordtrust": __version__,
             "recognizers": [each.to_dict() for each in self.identities],
             "models": [each.model for each in self.together.judges],
-            "joint": self.together.joint is not None,
         }
+        if len(self.identities) > 1:
+            found["combined"] = "joint network" if self.together.joint else "by mean confidence"
+        return found
 
     def hear(self, recording: Recording, journal: Journal | None = None) -> Iterator[Heard]:
         """The segments of a recording as they are recognised; those that a journal has are not done again."""

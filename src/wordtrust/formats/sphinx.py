@@ -31,7 +31,7 @@ _SIGNS = (b"\n# getcwd:", b"\n# -logbase ", b"(NODEID WORD", b"(FROM-NODEID TO-N
 
 
 @dataclass(slots=True)
-class _Draft:
+class Draft:
     """A lattice as far as it is read."""
 
     settings: dict[str, float] = field(default_factory=lambda: {"logbase": 1.0001, "frate": 100.0})
@@ -47,8 +47,7 @@ class _Draft:
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """The lattice of one file."""
     try:
-        draft = _parse(stream, options)
-        _check(stream, draft)
+        draft = parse(stream, options)
     except InputError as error:
         problems.report(error.at(file=stream.name, utt=stream.stem))
         return
@@ -58,8 +57,15 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     yield from builder.flush()
 
 
-def _parse(stream: Stream, options: ReadOptions) -> _Draft:
-    draft, section = _Draft(), ""
+def parse(stream: Stream, options: ReadOptions) -> Draft:
+    """What a file says, whole and consistent, before anything is made of it."""
+    draft = _parse(stream, options)
+    _check(stream, draft)
+    return draft
+
+
+def _parse(stream: Stream, options: ReadOptions) -> Draft:
+    draft, section = Draft(), ""
     for number, raw in stream.lines():
         line = raw.strip()
         try:
@@ -84,7 +90,7 @@ def _parse(stream: Stream, options: ReadOptions) -> _Draft:
     return draft
 
 
-def _read_setting(draft: _Draft, line: bytes) -> None:
+def _read_setting(draft: Draft, line: bytes) -> None:
     """What the decoder was called with stands in comments; two of its options matter."""
     found = _SETTING.match(line)
     if found:
@@ -95,7 +101,7 @@ def _read_setting(draft: _Draft, line: bytes) -> None:
         draft.settings[name] = float(text)
 
 
-def _read_section(draft: _Draft, fields: list[bytes]) -> str:
+def _read_section(draft: Draft, fields: list[bytes]) -> str:
     name = fields[0].decode("utf-8")
     if name == "End":
         draft.ended = True
@@ -107,7 +113,7 @@ def _read_section(draft: _Draft, fields: list[bytes]) -> str:
     return name
 
 
-def _read_node(draft: _Draft, line: bytes) -> None:
+def _read_node(draft: Draft, line: bytes) -> None:
     fields = line.decode("utf-8").split()
     if len(fields) < 5:
         raise ValueError("a node has a number, a word, its first frame, and its first and last end")
@@ -119,7 +125,7 @@ def _read_node(draft: _Draft, line: bytes) -> None:
     draft.last.append(_whole(fields[4]))
 
 
-def _read_edge(draft: _Draft, line: bytes) -> None:
+def _read_edge(draft: Draft, line: bytes) -> None:
     fields = line.split()
     if len(fields) < 3:
         raise ValueError("an edge has two nodes and an acoustic score")
@@ -137,7 +143,7 @@ def _whole(text: bytes | str) -> int:
     return number
 
 
-def _check(stream: Stream, draft: _Draft) -> None:
+def _check(stream: Stream, draft: Draft) -> None:
     """What only the whole can tell: that it is whole, and that its parts fit together."""
     counts, nodes = draft.counts, len(draft.words)
     missing = [name for name in ("Initial", "Final") if name not in counts]
@@ -152,7 +158,7 @@ def _check(stream: Stream, draft: _Draft) -> None:
             raise stream.error(f"node {number} is not among the {nodes:,} nodes", remedy=_CUT)
 
 
-def _arcs(draft: _Draft, frame_length: float | None) -> dict[str, Any]:
+def _arcs(draft: Draft, frame_length: float | None) -> dict[str, Any]:
     """What `assemble.Builder.add` wants to know about an utterance."""
     start, end = draft.counts["Initial"], draft.counts["Final"]
     source, target = (list(nodes) for nodes in zip(*draft.ends, strict=True))

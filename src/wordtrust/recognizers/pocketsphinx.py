@@ -1,0 +1,217 @@
+"""PocketSphinx 5: true lattices with nothing to download, its model, language model and dictionary in the wheel.
+
+`load("FOLDER")` takes another model: a folder with the acoustic model (its `mdef` there or one folder below), one
+language model (.lm, .lm.gz, .lm.bin, .dmp, .lm.dmp) and one dictionary (.dict, .dic), as the models of CMU Sphinx
+come once their parts are put together.
+
+Scores are the decoder's: the lattice's scales weigh acoustic and language scores as PocketSphinx does when it looks
+for the best path, so that the best path is what it prints (nearly always: PocketSphinx itself forgets a part of the
+words before a filler). All are divided by `ascale`, 20, as PocketSphinx divides acoustic scores for posteriors; on
+real speech hardly another value makes better probabilities.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pocketsphinx
+
+from ..assemble import Builder, Problems, Tokens
+from ..errors import InputError
+from ..formats.base import ReadOptions
+from ..formats.inputs import Stream
+from ..formats.sphinx import Draft, parse
+from ..lattice import Lattice, Origin, Scales
+from ..posterior import prune
+from .base import RATE, Identity, Record, Samples
+from .pocketsphinx_lattice import END, START, Weights, WordGraph, lattice_arrays
+
+BEAM = 80.0  # by the decoder's scores; 110 has 2.6 times the arcs for 1.3% fewer errors on the best path there is
+MOST_ARCS = 50_000
+SHORTEST = 0.1  # seconds; PocketSphinx needs some frames
+
+_SHIFT = 10  # the decoder drops these bits of the scores that it adds to acoustic ones
+_QUIET = {"loglevel": "FATAL"}
+_NOTHING: Record = {"nbest": [{"score": 0.0, "words": []}]}
+_PARTS = {
+    "a language model": (".lm", ".lm.gz", ".lm.bin", ".dmp"),
+    "a dictionary": (".dict", ".dic"),
+}
+
+
+def load(model: str | None = None, *, threads: int = 1) -> PocketSphinx:  # noqa: ARG001  # it uses one
+    """PocketSphinx with the US English model of its wheel, or with the model in a folder."""
+    if model is None:
+        return PocketSphinx(pocketsphinx.Decoder(**_QUIET), "pocketsphinx")
+    try:
+        name, files = _model_files(Path(model))
+    except OSError as error:
+        raise InputError(f"the folder cannot be read: {error.strerror}", file=model) from None
+    _try(files, model)
+    return PocketSphinx(pocketsphinx.Decoder(**files, **_QUIET), name)
+
+
+def _try(files: dict[str, str], folder: str) -> None:
+    """Load a model in a process of its own first: PocketSphinx ends the process when it cannot read one."""
+    options = json.dumps(files | _QUIET)
+    code = "import json, sys, pocketsphinx; pocketsphinx.Decoder(**json.loads(sys.argv[1])).get_lm().prob(['a'])"
+    done = subprocess.run([sys.executable, "-c", code, options], capture_output=True, check=False)  # noqa: S603
+    if done.returncode:
+        named = ", ".join(Path(path).name for path in files.values())
+        remedy = "Are these a model for PocketSphinx 5, whole, and do they belong together?"
+        raise InputError(f"PocketSphinx cannot load {named}", file=folder, remedy=remedy)
+
+
+def _model_files(folder: Path) -> tuple[str, dict[str, str]]:
+    """The name of a model in a folder, and the decoder's options for its files."""
+    if not folder.is_dir():
+        remedy = (
+            "Name a folder with an acoustic model, a language model and a dictionary, or none: pocketsphinx alone"
+        )
+        raise InputError("there is no such folder", file=str(folder), remedy=remedy)
+    acoustic = [each for each in (folder, *sorted(folder.iterdir())) if (each / "mdef").is_file()]
+    if not acoustic:
+        raise InputError("no acoustic model is here", file=str(folder), remedy="It is a folder with a file mdef")
+    places = [folder, acoustic[0]] if acoustic[0] != folder else [folder]
+    language, dictionary = (_one_file(what, endings, places) for what, endings in _PARTS.items())
+    name = f"pocketsphinx-{folder.resolve().name}"
+    return name, {"hmm": str(acoustic[0]), "lm": str(language), "dict": str(dictionary)}
+
+
+def _one_file(what: str, endings: tuple[str, ...], places: list[Path]) -> Path:
+    found = [
+        each
+        for place in places
+        for each in sorted(place.iterdir())
+        if each.is_file() and each.name.lower().endswith(endings) and "phone.lm" not in each.name.lower()
+    ]
+    if len(found) != 1:
+        listed = ", ".join(each.name for each in found) or "none is here"
+        remedy = f"It ends in {' or '.join(endings)}; put exactly one there"
+        raise InputError(f"{what} is needed, and one only: {listed}", file=str(places[0]), remedy=remedy)
+    return found[0]
+
+
+class PocketSphinx:
+    """A loaded decoder."""
+
+    def __init__(self, decoder: Any, name: str) -> None:
+        self._decoder = decoder
+        self._config = decoder.config
+        weight, ascale = self._config["bestpathlw"], self._config["ascale"]
+        self._weights = Weights(weight, math.log(self._config["wip"]) * weight / self._config["lw"])
+        self.scales = Scales(1 / ascale, weight / ascale, self._weights.penalty / ascale)
+        self._fillers = _fillers(decoder)
+        self._language = _language(decoder)
+        self.identity = Identity(
+            name,
+            version("pocketsphinx"),
+            {
+                "language_weight": weight,
+                "word_insertion": self._config["wip"],
+                "silence": self._config["silprob"],
+                "filler": self._config["fillprob"],
+                "beam": BEAM,
+                "scales": asdict(self.scales),
+            },
+        )
+
+    def recognize(self, samples: Samples) -> Lattice | Record:
+        """The lattice of one piece of speech, its nodes split by two words of history."""
+        if len(samples) < SHORTEST * RATE or not np.ptp(samples) > 0:  # in digital silence it finds words
+            return _NOTHING
+        draft = self._decode(samples)
+        if draft is None:
+            return _NOTHING
+        graph = self._graph(draft)
+        found = lattice_arrays(
+            graph,
+            self._language,
+            self._weights,
+            beam=BEAM,
+            most_arcs=MOST_ARCS,
+            frame_rate=self._config["frate"],
+        )
+        return self._lattice(graph, found)
+
+    def _decode(self, samples: Samples) -> Draft | None:
+        """PocketSphinx's own lattice, or nothing where it found no way through the audio."""
+        decoder, pcm = self._decoder, np.clip(np.nan_to_num(samples), -1, 1)
+        decoder.reinit_feat()  # else the noise of what it heard before changes what it hears now
+        decoder.start_utt()
+        try:
+            decoder.process_raw((pcm * 32767).astype("<i2").tobytes(), full_utt=True)
+        finally:
+            decoder.end_utt()
+        lattice = decoder.get_lattice() if decoder.hyp() is not None else None
+        if lattice is None:
+            return None
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "utterance.lat"
+            lattice.write(str(path))
+            with path.open("rb") as file:
+                return parse(Stream(file, "PocketSphinx's lattice", path), ReadOptions())
+
+    def _graph(self, draft: Draft) -> WordGraph:
+        """The draft as a graph: what entering a filler costs is taken off the word before and put on the filler."""
+        start, end = draft.counts["Initial"], draft.counts["Final"]
+        words = list(draft.words)
+        fillers = {node: self._fillers[word] for node, word in enumerate(words) if word in self._fillers}
+        if fillers.pop(end, None) is not None:
+            words[end] = END
+        base = math.log(draft.settings["logbase"])
+        links = [
+            (source, target, score * base - fillers.get(target, 0.0))
+            for (source, target), score in zip(draft.ends, draft.scores, strict=True)
+        ]
+        return WordGraph(words, fillers, draft.start, links, start, end, max(draft.last))
+
+    def _lattice(self, graph: WordGraph, found: dict[str, Any]) -> Lattice:
+        tokens = Tokens()
+        numbers = [
+            tokens.pair("", word) if node in graph.fillers or word in (START, END) else tokens.id(word)
+            for node, word in enumerate(graph.words)
+        ]
+        token = np.array(numbers, np.int32)[found.pop("node")]
+        origin = Origin(format="sphinx", frame_length=1 / self._config["frate"], recognizer=self.identity.name)
+        builder = Builder(tokens, Problems(), origin=origin)
+        (batch,) = (*builder.add("", token=token, scales=self.scales, **found), *builder.flush())
+        return prune(batch, beam=BEAM * self.scales.acoustic)[0]
+
+
+def _fillers(decoder: Any) -> dict[str, float]:
+    """The words that stand for silence and noise, with what the decoder adds for each: not weighed like language."""
+    config = decoder.config
+    listed = Path(config["fdict"] or Path(config["hmm"]) / "noisedict")
+    lines = listed.read_text("utf-8", "replace").splitlines() if listed.is_file() else []
+    words = {line.split()[0] for line in lines if line.strip()} - {START, END}
+    noise, silence = (_log(decoder, config[name]) for name in ("fillprob", "silprob"))
+    return dict.fromkeys(words, noise) | {"<sil>": silence}
+
+
+def _log(decoder: Any, probability: float) -> float:
+    """A logarithm as the decoder adds it to acoustic scores, rounded as it rounds."""
+    logmath = decoder.logmath
+    return float(logmath.log_to_ln((int(logmath.log(probability)) >> _SHIFT) << _SHIFT))
+
+
+def _language(decoder: Any) -> Callable[[tuple[str, ...]], float]:
+    """The decoder's own language model: a word's natural log-probability after others, the latest first."""
+    model, base = decoder.get_lm(), float(decoder.logmath.log_to_ln(1))
+
+    @lru_cache(maxsize=200_000)
+    def log_probability(ngram: tuple[str, ...]) -> float:
+        return base * float(model.prob(list(ngram)))
+
+    return log_probability
