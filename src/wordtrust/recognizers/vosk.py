@@ -1,0 +1,101 @@
+"""Kaldi models by Vosk: the ten best paths of its lattice, each with word times and a score, from a model's folder.
+
+A score is the total of acoustic and graph log-likelihood (Vosk calls it `confidence`): hundreds, often above 0, and
+comparable within one list only. Words have no scores of their own. How many paths there are depends on the folder's
+`conf/model.conf`: with the narrow lattice beam of the small models it is often fewer than ten.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import vosk
+
+from ..errors import InputError, OptionError
+from .base import RATE, Identity, Record, Samples
+
+ALTERNATIVES = 10
+_REMEDY = "Name a folder with a Vosk model, unpacked: the one in which am/, conf/ and graph/ lie"
+_LAYOUTS = ("am/final.mdl", "final.mdl")  # what tells a model of Vosk, new and old
+_NOTHING: Record = {"nbest": [{"score": 0.0, "words": []}]}
+
+
+class VoskRecognizer:
+    """A loaded model of Vosk."""
+
+    def __init__(self, model: Any, identity: Identity) -> None:
+        self._model = model
+        self.identity = identity
+
+    def recognize(self, samples: Samples) -> Record:
+        """An N-best list of at most ten hypotheses."""
+        whole = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2")
+        _seed_dither()
+        recognizer = vosk.KaldiRecognizer(self._model, float(RATE))
+        recognizer.SetMaxAlternatives(ALTERNATIVES)
+        recognizer.SetWords(True)
+        if len(whole):
+            recognizer.AcceptWaveform(whole.tobytes())
+        return to_record(json.loads(recognizer.FinalResult()))
+
+
+def to_record(result: Mapping[str, Any]) -> Record:
+    """What Vosk prints with alternatives, as an N-best list."""
+    found = [_hypothesis(each) for each in result.get("alternatives", ())]
+    if not any(each["words"] for each in found):
+        return _NOTHING
+    return {"nbest": found}
+
+
+def _hypothesis(alternative: Mapping[str, Any]) -> dict[str, Any]:
+    words = [{name: word[name] for name in ("word", "start", "end")} for word in alternative.get("result", ())]
+    return {"score": alternative["confidence"], "text": alternative["text"], "words": words}
+
+
+def load(model: str | None = None, *, threads: int = 1) -> VoskRecognizer:  # noqa: ARG001  # Vosk works on one
+    """A model of Vosk from its folder."""
+    if not model:
+        raise OptionError(f"vosk needs a model: vosk=FOLDER. {_REMEDY}")
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        raise InputError("there is no such folder", file=model, remedy=_REMEDY)
+    if not any((folder / each).is_file() for each in _LAYOUTS):
+        raise InputError("no Vosk model is in this folder: it has no am/final.mdl", file=model, remedy=_REMEDY)
+    settings = {"model": folder.resolve().name, "alternatives": ALTERNATIVES}
+    return VoskRecognizer(_load_model(folder), Identity("vosk", version("vosk"), settings))
+
+
+def _load_model(folder: Path) -> Any:
+    vosk.SetLogLevel(-1)
+    try:
+        found = vosk.Model(str(folder))
+        vosk.KaldiRecognizer(found, float(RATE))  # what is missing from graph/ shows only now
+    except Exception:  # the library has no kinds of errors, and says on stderr what it did not like
+        raise InputError(
+            "Vosk cannot load this model: files are missing or damaged",
+            file=str(folder),
+            remedy="Unpack the model again",
+        ) from None
+    return found
+
+
+def _seed_dither() -> None:
+    """Kaldi adds noise of the C library's random numbers to the audio: the same audio shall give the same words."""
+    library = _c_library()
+    if library is not None:
+        library.srand(1)
+
+
+@cache
+def _c_library() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):  # as on Windows
+        return None
