@@ -21,8 +21,8 @@ def frames(seconds: float) -> int:
     return int(seconds / STEP + 1e-9)
 
 
-PAD = frames(0.2)  # kept on both sides: soft sounds at the edges of words
-_SHORTEST = frames(0.25)  # of speech in a phrase
+PAD = frames(0.33)  # kept on both sides: with less, words at the edges are misheard more often
+_SHORTEST = frames(0.26)  # of speech in a phrase
 _GAP = frames(0.13)  # shorter gaps are part of speech, not pauses
 _NEAR = frames(0.35)  # pause inside a phrase
 _APART = frames(0.8)  # a longer pause ends a piece
@@ -68,8 +68,11 @@ class Cutter:
             self._extend(self._now - 1)
             while self._bits and self._length(len(self._bits)) > self._most:
                 yield self._cut()
-        elif self._bits and self._now - self._bits[-1].end > _APART:
-            yield self._flush()
+        else:
+            if self._maybe and self._now - self._maybe[-1].end > _NEAR:
+                self._maybe.clear()
+            if self._bits and self._now - self._bits[-1].end > _APART:
+                yield self._flush()
         self._forget()
 
     def finish(self) -> Iterator[Span]:
@@ -90,8 +93,6 @@ class Cutter:
     def _extend(self, frame: int) -> None:
         """This frame is speech: of the last bit, or of a new one, of a phrase that is certain or may be noise."""
         bits = self._bits if frame - self._tail <= _NEAR else self._maybe
-        if bits is self._maybe and bits and frame - bits[-1].end > _NEAR:
-            bits.clear()
         if bits and frame - bits[-1].end < _GAP:
             bits[-1].end = frame + 1
         else:
