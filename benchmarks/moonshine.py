@@ -1,0 +1,82 @@
+"""How fast Moonshine's beam search is, in parts of real time, and against the published graphs run the usual way.
+
+Run with `python -m benchmarks.moonshine`. Seconds are those of the processor, one thread. The speech is a reading in
+Moonshine's wheel. The usual way: int8 graphs, with a copy of the utterance and of the memory for every hypothesis.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import soundfile
+import soxr
+from tests.engine_moonshine import Engine
+
+from wordtrust.recognizers import moonshine
+from wordtrust.recognizers.base import RATE, Samples
+from wordtrust.recognizers.moonshine import BEAM, Moonshine, most_tokens
+from wordtrust.recognizers.moonshine_decoder import Decoding
+from wordtrust.recognizers.moonshine_search import Found, beam_search
+
+PIECES, SECONDS = 3, 8.0
+ROUNDS = 2  # the best of these, all ways in turn
+
+
+def _pieces() -> list[Samples]:
+    samples, rate = soundfile.read(
+        moonshine.weights_folder().parent / "two_cities.wav", dtype="float32", always_2d=True
+    )
+    speech = soxr.resample(samples.mean(axis=1), rate, RATE)
+    return list(speech[: int(PIECES * SECONDS * RATE)].reshape(PIECES, -1))
+
+
+def _seconds(work: Callable[[Samples], object], pieces: list[Samples]) -> float:
+    begin = time.process_time()
+    for piece in pieces:
+        work(piece)
+    return time.process_time() - begin
+
+
+def _ways(ours: Moonshine, engine: Engine) -> dict[str, Callable[[Samples], object]]:
+    longest = most_tokens(SECONDS)
+    decoded: dict[int, tuple[Found, Decoding]] = {}
+
+    def search(piece: Samples) -> None:
+        decoding = ours.graphs.hear(piece)
+        decoded[id(piece)] = beam_search(decoding, beam=BEAM, most_tokens=longest), decoding
+
+    def times(piece: Samples) -> None:
+        found, decoding = decoded[id(piece)]
+        ours.record(found, decoding.fits, SECONDS)
+
+    return {
+        "encoder": ours.graphs.hear,
+        "search": search,
+        "times": times,
+        "their encoder": engine.hear,
+        "their greedy": lambda piece: beam_search(engine.hear(piece), beam=1, most_tokens=longest),
+        "their search": lambda piece: beam_search(engine.hear(piece), beam=BEAM, most_tokens=longest),
+    }
+
+
+def run() -> None:
+    """Print parts of real time, and ratios."""
+    pieces = _pieces()
+    ways = _ways(moonshine.load(), Engine(moonshine.weights_folder()))
+    rounds = [[_seconds(work, pieces) for work in ways.values()] for _ in range(ROUNDS)]
+    taken = dict(zip(ways, np.min(rounds, axis=0) / (PIECES * SECONDS), strict=True))
+    search, theirs = (taken[f"{who}search"] - taken[f"{who}encoder"] for who in ("", "their "))
+    whole = taken["search"] + taken["times"]
+    print(
+        f"Moonshine tiny, {PIECES} x {SECONDS:.0f} s of reading, parts of real time: encoder {taken['encoder']:.4f}, "
+        f"beam {BEAM} {search:.4f}, times {taken['times']:.4f}, all {whole:.4f}\n"
+        f"against the published graphs: beam {BEAM} {search / theirs:.2f} times theirs, "
+        f"all {whole / taken['their search']:.2f} times their encoder and beam {BEAM}, "
+        f"{whole / taken['their greedy']:.2f} times their encoder and greedy"
+    )
+
+
+if __name__ == "__main__":
+    run()
