@@ -14,11 +14,11 @@ import soundfile
 import soxr
 from tests.engine_moonshine import Engine
 
-from wordtrust.recognizers import moonshine
 from wordtrust.recognizers.base import RATE, Samples
-from wordtrust.recognizers.moonshine import BEAM, Moonshine, most_tokens
-from wordtrust.recognizers.moonshine_decoder import Decoding
-from wordtrust.recognizers.moonshine_search import Found, beam_search
+from wordtrust.recognizers.moonshine import adapter as moonshine
+from wordtrust.recognizers.moonshine.adapter import BEAM, Moonshine, most_tokens
+from wordtrust.recognizers.moonshine.decoder import Decoding
+from wordtrust.recognizers.moonshine.search import Found, beam_search
 
 PIECES, SECONDS = 3, 8.0
 ROUNDS = 2  # the best of these, all ways in turn

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from wordtrust.errors import WordtrustError
-from wordtrust.recognizers.whisper_weights import read_weights
+from wordtrust.recognizers.whisper.weights import read_weights
 
 
 class Part(NamedTuple):

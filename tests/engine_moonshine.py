@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnxruntime import InferenceSession, SessionOptions
 
-from wordtrust.recognizers.moonshine_search import END, Ints, Next
+from wordtrust.recognizers.moonshine.search import END, Ints, Next
 
 Floats = NDArray[np.float32]
 

@@ -17,11 +17,12 @@ import soxr
 
 from wordtrust.errors import InputError, OptionError
 from wordtrust.lattice import Lattices
-from wordtrust.recognizers import find, moonshine
+from wordtrust.recognizers import find
 from wordtrust.recognizers.base import RATE, Recognizer, Samples
 from wordtrust.recognizers.heard import to_lattice, to_line
-from wordtrust.recognizers.moonshine import Moonshine, weights_folder
-from wordtrust.recognizers.moonshine_search import BEGIN, END
+from wordtrust.recognizers.moonshine import adapter as moonshine
+from wordtrust.recognizers.moonshine.adapter import Moonshine, weights_folder
+from wordtrust.recognizers.moonshine.search import BEGIN, END
 from wordtrust.text import Normalizer
 
 from .engine_moonshine import Engine
@@ -171,7 +172,7 @@ def test_loading_imports_neither_its_package_nor_torch() -> None:
         import wordtrust.recognizers
         assert not {"onnxruntime", "onnx"} & set(sys.modules)
         path = list(sys.path)
-        from wordtrust.recognizers import moonshine
+        from wordtrust.recognizers.moonshine import adapter as moonshine
         moonshine.load()
         assert sys.path == path
         print(sorted({"moonshine_voice", "sounddevice", "torch", "onnxruntime.tools"} & set(sys.modules)))

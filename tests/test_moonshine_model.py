@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from wordtrust.errors import InputError, OptionError
-from wordtrust.recognizers import moonshine
-from wordtrust.recognizers.moonshine_decoder import Graphs, load_graphs
-from wordtrust.recognizers.moonshine_search import END, beam_search
-from wordtrust.recognizers.moonshine_weights import read_part
+from wordtrust.recognizers.moonshine import adapter as moonshine
+from wordtrust.recognizers.moonshine.decoder import Graphs, load_graphs
+from wordtrust.recognizers.moonshine.search import END, beam_search
+from wordtrust.recognizers.moonshine.weights import read_part
 
 from . import made_moonshine as made
 from . import reference_moonshine as reference

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from wordtrust.recognizers.moonshine_search import BEGIN, END, Ints, Next, beam_search
+from wordtrust.recognizers.moonshine.search import BEGIN, END, Ints, Next, beam_search
 
 WORDS = 6  # tokens of a made-up decoder; 1 begins, 2 ends
 BEST = WORDS

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from wordtrust.recognizers.moonshine_times import EDGE, FIRST, PAUSE, SECONDS, fit_of_frames, token_spans, word_times
-from wordtrust.recognizers.moonshine_tokens import WordTokens
+from wordtrust.recognizers.moonshine.times import EDGE, FIRST, PAUSE, SECONDS, fit_of_frames, token_spans, word_times
+from wordtrust.recognizers.moonshine.tokens import WordTokens
 
 Reals = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordtrust.errors import InputError
-from wordtrust.recognizers.moonshine import weights_folder
-from wordtrust.recognizers.moonshine_tokens import Tokens, read_tokens
+from wordtrust.recognizers.moonshine.adapter import weights_folder
+from wordtrust.recognizers.moonshine.tokens import Tokens, read_tokens
 
 SPELLED = [
     b"<unk>",

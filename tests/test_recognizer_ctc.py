@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from wordtrust.errors import InputError, OptionError
 from wordtrust.formats import read
 from wordtrust.recognizers.base import RATE
-from wordtrust.recognizers.ctc_record import Alphabet, nbest
-from wordtrust.recognizers.ctc_search import align, prefix_beam_search, score
+from wordtrust.recognizers.ctc.record import Alphabet, nbest
+from wordtrust.recognizers.ctc.search import align, prefix_beam_search, score
 
 Reals = NDArray[np.float64]
 
@@ -221,7 +221,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def recognizer(folder: Path) -> Any:
-    from wordtrust.recognizers.ctc import load
+    from wordtrust.recognizers.ctc.adapter import load
 
     return load(str(folder))
 
@@ -271,7 +271,7 @@ def test_too_short(size: int, recognizer: Any) -> None:
 
 
 def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
-    from wordtrust.recognizers.ctc import load
+    from wordtrust.recognizers.ctc.adapter import load
 
     for each in folder.iterdir():
         if each.suffix == ".json":
@@ -283,7 +283,7 @@ def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    from wordtrust.recognizers.ctc import load
+    from wordtrust.recognizers.ctc.adapter import load
 
     with pytest.raises(InputError, match="cannot load this model"):
         load(str(tmp_path))

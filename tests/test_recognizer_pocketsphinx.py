@@ -15,7 +15,7 @@ from wordtrust.assemble import Builder, Problems, Tokens
 from wordtrust.errors import InputError
 from wordtrust.lattice import Lattice, Origin
 from wordtrust.recognizers.base import RATE, Samples
-from wordtrust.recognizers.pocketsphinx_lattice import Weights, WordGraph, lattice_arrays
+from wordtrust.recognizers.pocketsphinx.lattice import Weights, WordGraph, lattice_arrays
 
 WEIGHTS = Weights(language=3.0, penalty=-0.25)
 WORDS = ("a", "b", "c")
@@ -173,7 +173,7 @@ def speech(seconds: float, begin: float = 0.0) -> Samples:
 @pytest.fixture(scope="module")
 def decoder() -> Any:
     pytest.importorskip("pocketsphinx")
-    from wordtrust.recognizers.pocketsphinx import load
+    from wordtrust.recognizers.pocketsphinx.adapter import load
 
     return load()
 
@@ -249,7 +249,7 @@ def wheel_model() -> Path:
 
 
 def test_a_model_in_a_folder(decoder: Any) -> None:
-    from wordtrust.recognizers.pocketsphinx import load
+    from wordtrust.recognizers.pocketsphinx.adapter import load
 
     other = load(str(wheel_model()))
     assert other.identity.name == "pocketsphinx-en-us"
@@ -270,7 +270,7 @@ def test_a_model_in_a_folder(decoder: Any) -> None:
 )
 def test_a_folder_without_a_model(files: tuple[str, ...], says: str, tmp_path: Path) -> None:
     pytest.importorskip("pocketsphinx")
-    from wordtrust.recognizers.pocketsphinx import load
+    from wordtrust.recognizers.pocketsphinx.adapter import load
 
     for name in files:
         (tmp_path / name).write_bytes(b"nonsense\n")
@@ -280,7 +280,7 @@ def test_a_folder_without_a_model(files: tuple[str, ...], says: str, tmp_path: P
 
 def test_no_folder(tmp_path: Path) -> None:
     pytest.importorskip("pocketsphinx")
-    from wordtrust.recognizers.pocketsphinx import load
+    from wordtrust.recognizers.pocketsphinx.adapter import load
 
     with pytest.raises(InputError, match="no such folder"):
         load(str(tmp_path / "none"))

@@ -19,13 +19,14 @@ from tests import whisper_model as made
 from tests.shared import SHARED, needs_shared
 from tests.weights import beckett, folder_of, shared_clip
 from wordtrust.errors import InputError, OptionError
-from wordtrust.recognizers import RATE, whisper_decoder
-from wordtrust.recognizers.whisper_align import MEDIAN, _first_frames, _smooth, token_starts
-from wordtrust.recognizers.whisper_config import read_config
-from wordtrust.recognizers.whisper_decoder import Decoder, Vocabulary
-from wordtrust.recognizers.whisper_names import name_of_folder, name_of_model
-from wordtrust.recognizers.whisper_weights import Sizes, read_weights
-from wordtrust.recognizers.whisper_words import Hypothesis, to_record
+from wordtrust.recognizers import RATE
+from wordtrust.recognizers.whisper import decoder as whisper_decoder
+from wordtrust.recognizers.whisper.align import MEDIAN, _first_frames, _smooth, token_starts
+from wordtrust.recognizers.whisper.config import read_config
+from wordtrust.recognizers.whisper.decoder import Decoder, Vocabulary
+from wordtrust.recognizers.whisper.names import name_of_folder, name_of_model
+from wordtrust.recognizers.whisper.weights import Sizes, read_weights
+from wordtrust.recognizers.whisper.words import Hypothesis, to_record
 
 VOCABULARY = Vocabulary(prompt=[30, 31], end=29, suppressed=[5, 31], suppressed_first=[7, 29])
 HYPOTHESES = [[1, 2, 3], [1, 2, 4, 8, 9], [6], [1, 2]]
@@ -266,7 +267,7 @@ def test_settings_are_checked(tmp_path: Path) -> None:
 
 def load(model: str | None, **options: Any) -> Any:
     pytest.importorskip("faster_whisper", reason='needs pip install "wordtrust[whisper]"')
-    from wordtrust.recognizers.whisper import load as load_whisper
+    from wordtrust.recognizers.whisper.adapter import load as load_whisper
 
     return load_whisper(model, **options)
 
@@ -293,7 +294,7 @@ def test_what_is_no_model_is_an_error(tmp_path: Path) -> None:
 
 def test_a_model_that_cannot_be_fetched_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("faster_whisper")
-    from wordtrust.recognizers import whisper
+    from wordtrust.recognizers.whisper import adapter as whisper
 
     def fail(name: str) -> str:
         raise ConnectionError("no network\nand more")

@@ -35,7 +35,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted; build, train, study, recognize and transcribe go on where they were if started again", 130)
+        _fail("interrupted; build, train, study, recognize and transcribe go on where they were, started again", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

@@ -56,14 +56,14 @@ _OURS = (
     Entry(
         "moonshine",
         "Moonshine tiny, its weights inside the wheel moonshine-voice 0.0.65, or a folder with Moonshine base",
-        "wordtrust.recognizers.moonshine",
+        "wordtrust.recognizers.moonshine.adapter",
         ("onnxruntime", "onnx", "moonshine_voice"),
         _AUDIO,
     ),
     Entry(
         "whisper",
         "Whisper by CTranslate2: whisper=tiny.en, base, small, ..., or a folder; without a name, base",
-        "wordtrust.recognizers.whisper",
+        "wordtrust.recognizers.whisper.adapter",
         ("faster_whisper",),
         'pip install "wordtrust[whisper]"',
         default="base",
@@ -79,7 +79,7 @@ _OURS = (
     Entry(
         "transformers",
         "CTC models (wav2vec 2.0 and kin) by transformers: transformers=FOLDER or a hub name",
-        "wordtrust.recognizers.ctc",
+        "wordtrust.recognizers.ctc.adapter",
         ("transformers", "torch"),
         'pip install "wordtrust[transformers]"',
         needs_model=True,
@@ -87,7 +87,7 @@ _OURS = (
     Entry(
         "pocketsphinx",
         "PocketSphinx en-us, everything inside the wheel: weak, but gives full lattices",
-        "wordtrust.recognizers.pocketsphinx",
+        "wordtrust.recognizers.pocketsphinx.adapter",
         ("pocketsphinx",),
         'pip install "wordtrust[pocketsphinx]"',
     ),

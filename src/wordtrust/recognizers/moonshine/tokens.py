@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import InputError
-from .moonshine_files import REMEDY
+from ...errors import InputError
+from .files import REMEDY
 
 SPACE = "▁".encode()  # stands for a space
 _UNSPOKEN = re.compile(rb"<unk>|<s>|</s>|<<ST_\d+>>")  # tokens that spell nothing

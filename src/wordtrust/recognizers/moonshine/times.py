@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import RATE
-from .moonshine_search import Floats, Ints, Reals
-from .moonshine_sizes import FRAME
-from .moonshine_tokens import WordTokens
+from ..base import RATE
+from .search import Floats, Ints, Reals
+from .sizes import FRAME
+from .tokens import WordTokens
 
 SECONDS = FRAME / RATE  # a frame
 # A frame sees 894 samples with its middle at 447: it stands for the 384 in the middle of these.

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from .moonshine_search import END
-from .moonshine_sizes import STRIDES, Sizes
-from .moonshine_weights import Floats
+from .search import END
+from .sizes import STRIDES, Sizes
+from .weights import Floats
 
 OPSET = 20
 IR_VERSION = 9  # what onnxruntime has read since 1.17

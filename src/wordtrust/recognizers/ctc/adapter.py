@@ -16,10 +16,10 @@ import numpy as np
 import torch
 import transformers
 
-from ..errors import InputError, OptionError
-from .base import RATE, Identity, Record, Samples
-from .ctc_record import Alphabet, nbest
-from .ctc_search import Reals
+from ...errors import InputError, OptionError
+from ..base import RATE, Identity, Record, Samples
+from .record import Alphabet, nbest
+from .search import Reals
 
 BEAM = 64
 CUT = -10.0  # labels less likely than this do not start in a frame

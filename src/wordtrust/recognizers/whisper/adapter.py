@@ -18,14 +18,14 @@ from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.utils import download_model
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from ..errors import InputError, OptionError
-from .base import RATE, Identity, Record, Samples
-from .whisper_align import token_starts
-from .whisper_config import read_config
-from .whisper_decoder import Decoder, Vocabulary
-from .whisper_names import name_of_folder, name_of_model
-from .whisper_weights import read_weights
-from .whisper_words import Hypothesis, to_record
+from ...errors import InputError, OptionError
+from ..base import RATE, Identity, Record, Samples
+from .align import token_starts
+from .config import read_config
+from .decoder import Decoder, Vocabulary
+from .names import name_of_folder, name_of_model
+from .weights import read_weights
+from .words import Hypothesis, to_record
 
 BEAM = 10
 WINDOW = 30  # seconds that Whisper listens to at once

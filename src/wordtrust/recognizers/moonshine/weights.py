@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .moonshine_files import REMEDY, Array, Contents, Node, read_graph
+from ...errors import InputError
+from .files import REMEDY, Array, Contents, Node, read_graph
 
 Floats = NDArray[np.float32]
 Weights = dict[str, Floats]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError
-from .moonshine_files import REMEDY
-from .moonshine_weights import Floats, Part
+from ...errors import InputError
+from .files import REMEDY
+from .weights import Floats, Part
 
 KERNELS = (127, 7, 3)  # frames that the three convolutions see
 STRIDES = (64, 3, 2)  # and frames from one of theirs to the next

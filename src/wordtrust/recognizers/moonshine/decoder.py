@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
-from ..errors import InputError
-from .base import Samples
-from .moonshine_files import REMEDY
-from .moonshine_graph import Made, decoder_graph, encoder_graph
-from .moonshine_search import Floats, Ints, Next
-from .moonshine_sizes import Sizes, sizes_of
-from .moonshine_times import fit_of_frames
-from .moonshine_weights import read_part
+from ...errors import InputError
+from ..base import Samples
+from .files import REMEDY
+from .graph import Made, decoder_graph, encoder_graph
+from .search import Floats, Ints, Next
+from .sizes import Sizes, sizes_of
+from .times import fit_of_frames
+from .weights import read_part
 
 # Layer and head of Moonshine tiny's cross-attention that follow the speech best. Of other models none are known: all
 # heads of the upper half of the layers are nearly as good (on tiny 40 ms from Kaldi's word ends, and not 30).

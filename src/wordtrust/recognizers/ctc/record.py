@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Record
-from .ctc_search import Labels, Reals, Score, align, prefix_beam_search, score
+from ..base import Record
+from .search import Labels, Reals, Score, align, prefix_beam_search, score
 
 _WORD_START = "\u2581"  # how SentencePiece marks the first piece of a word
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .whisper_weights import Weights
+from .weights import Weights
 
 Floats = NDArray[np.float32]
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, OptionError
-from .base import RATE, Identity, Record, Samples
-from .moonshine_decoder import Graphs, load_graphs
-from .moonshine_files import REMEDY
-from .moonshine_search import Floats, Found, Hypothesis, Reals, beam_search
-from .moonshine_times import token_spans, word_times
-from .moonshine_tokens import Tokens, WordTokens, read_tokens
+from ...errors import InputError, OptionError
+from ..base import RATE, Identity, Record, Samples
+from .decoder import Graphs, load_graphs
+from .files import REMEDY
+from .search import Floats, Found, Hypothesis, Reals, beam_search
+from .times import token_spans, word_times
+from .tokens import Tokens, WordTokens, read_tokens
 
 BEAM = 10  # and as many hypotheses
 TOKENS_A_SECOND, TOKENS_MORE = 6.5, 10  # no text is longer than this: speech is not, what goes round in circles is

@@ -1,7 +1,7 @@
 """The weights of a Whisper decoder, read from the `model.bin` that CTranslate2 runs.
 
 CTranslate2 searches, but does not tell how probable each token of a hypothesis was; our own pass over the decoder
-(whisper_decoder.py) does, and needs the weights. The file: a header, then each variable with its name, shape, type
+(decoder.py) does, and needs the weights. The file: a header, then each variable with its name, shape, type
 and bytes, then second names. Nothing in it is trusted: sizes are checked before anything is read.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ...errors import InputError
 
 VERSION = 6  # of the file's layout: since CTranslate2 2.0
 KEEP = 1 << 30  # bytes in float32: a larger decoder is converted anew for every piece of audio, layer by layer

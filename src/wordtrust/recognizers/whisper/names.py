@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .whisper_weights import Sizes
+from .weights import Sizes
 
 # (width, layers of the encoder, layers of the decoder)
 _BY_SIZE = {

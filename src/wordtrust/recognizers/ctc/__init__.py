@@ -1,0 +1,1 @@
+"""CTC models by transformers: an exact prefix beam search over their logits."""

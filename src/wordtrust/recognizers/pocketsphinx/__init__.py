@@ -1,0 +1,1 @@
+"""PocketSphinx: its lattices, with the language scores that it leaves out."""
