@@ -285,3 +285,10 @@ def test_ngrams_and_estimates_need_no_numba() -> None:
         "embeddings.ngram_buckets(['a'], 10); lexicon.phone_counts(['a'], None)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_vectors_of_a_model() -> None:
+    found = read_vectors(Path("moonshine-tiny"), ["the", "qzxqzx"])
+    assert (found.dimension, found.asked, found.found) == (25, 2, 1)
+    assert len(found.words) > 40_000
+    assert np.abs(found.values).max(axis=1).min() > 0

@@ -112,7 +112,7 @@ def test_recordings_have_names_of_their_own(tmp_path: Path) -> None:
     [
         (["w.srt"], "one file holds one recording, here are 2"),
         (["no/{name}.srt"], "there is no folder"),
-        (["w.doc"], "should end in"),
+        (["{name}.doc"], "should end in"),
     ],
 )
 def test_what_cannot_be_written_is_told_first(tmp_path: Path, out: list[str], told: str) -> None:
@@ -142,7 +142,8 @@ def test_as_json_lines() -> None:
     assert lines[0]["words"][0]["norm"] == "one"
 
 
-RECORD = """{"duration": 1.5, "nbest": [{"score": -1.0, "eot_logprob": -0.1, "words": [
+RECORD = """{"duration": 1.5, "empty_logprob": -9.0, "nbest": [{"score": -1.0, "avg_logprob": -0.333,
+"token_logprobs": [-0.2, -0.7], "eot_logprob": -0.1, "words": [
 {"word": "Good", "start": 0.1, "end": 0.5, "logprob": -0.2, "tokens": 1},
 {"word": "%s.", "start": 0.5, "end": 1.2, "logprob": -0.7, "tokens": 1}]}], "best_avg": 0}"""
 

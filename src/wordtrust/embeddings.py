@@ -58,10 +58,14 @@ def read_vectors(path: Path, words: Collection[str], extra: int = 0) -> Vectors:
 
     A word of the file counts as it is, or else in lower case; of several rows for a word the first one wins. The
     extra words are those nearest the top, where the frequent ones are: likely to be met later. What normalised text
-    cannot hold (punctuation, several words in one) is passed over.
+    cannot hold (punctuation, several words in one) is passed over. A model that has vectors (its folder, or the name
+    of a shipped one) gives those of all its words.
     """
     from .formats.inputs import streams
+    from .shipped import is_model
 
+    if is_model(path):
+        return _of_model(path, frozenset(words))
     vectors = None
     for stream in streams([path]):
         if vectors is not None:
@@ -70,6 +74,17 @@ def read_vectors(path: Path, words: Collection[str], extra: int = 0) -> Vectors:
     if vectors is None:
         raise InputError("there are no vectors in it", file=str(path), remedy=_EXAMPLE)
     return vectors
+
+
+def _of_model(path: Path, asked: frozenset[str]) -> Vectors:
+    from .model.files import load_model
+
+    table = load_model(path).table
+    if table.vectors is None:
+        raise InputError("the model has no word vectors, but learned spellings", file=str(path))
+    rows = np.flatnonzero(table.vectors.any(axis=1))  # words without a vector have zeros
+    words = tuple(table.words[row] for row in rows.tolist())
+    return Vectors(words, table.vectors[rows], str(path), len(asked), len(asked & set(words)))
 
 
 def _read(stream: Stream, asked: frozenset[str], extra: int) -> Vectors:

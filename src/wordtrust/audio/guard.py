@@ -70,7 +70,8 @@ def invented(words: Sequence[str], seconds: float, speech: float, logprob: float
     fits = _SHORTEST <= seconds <= _BEFORE + _A_WORD * len(words)
     if _FILLERS.fullmatch(said + " ") and (speech < _LIKELY or belief < _WELL_BELIEVED or not fits):
         return f'"{said}" is often made up on noise, and this is hardly speech'
-    if speech < _HARDLY or (speech < _SURE and belief < _BELIEVED):
+    believed = len(words) >= _SENTENCE and belief >= _WELL_BELIEVED  # a noisy line, more likely than an invention
+    if (speech < _HARDLY and not believed) or (speech < _SURE and belief < _BELIEVED):
         return "this is hardly speech, and the recognizer is hardly sure of its words"
     return None
 

@@ -55,7 +55,7 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--features", default="full", show_default=True, help="Feature set (paper, full), or columns by name.")
 @click.option("--labels", type=click.Choice(["store", "oracle", "one-best"]), default="store", show_default=True,
               help="Which words count as right: by the rule the store was built with, or another.")  # fmt: skip
-@click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors: a GloVe or word2vec text file.")
+@click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors: GloVe or word2vec text, or a model.")
 @click.option("--lexicon", type=click.Path(path_type=Path), help="Pronunciations: lexicon.txt, CMUdict or Sphinx.")
 @click.option("--silence-loss", is_flag=True, help="Silence is trained on like a word.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there already.")
@@ -85,7 +85,8 @@ def train(
     Interrupted or killed training goes on where it was when it is started again.
 
     \b
-    Example: wordtrust train train.networks --dev dev.networks --out model
+    Examples: wordtrust train train.networks --dev dev.networks --out model
+              wordtrust train train.networks --dev dev.networks --start moonshine-tiny --out model
     """
     from ..model.options import TrainOptions
     from ..model.prepare import PrepareOptions
@@ -97,6 +98,8 @@ def train(
     _refuse_target(out, pack, overwrite)
     if out is not None:
         _require_torch()
+    if chosen.start and vectors is None:
+        vectors = vectors_of(chosen.start)
     data = _training_data(store, dev, PrepareOptions(features, labels, silence_loss, vectors, lexicon))
     if pack is not None:
         from ..model.pack import write_pack
@@ -118,6 +121,13 @@ def train(
             model = work(data, chosen, out, here, tell=tell, step=step)
         if here.is_first:
             _finish(model, out, dev)
+
+
+def vectors_of(start: str) -> Path | None:
+    """The word vectors of a model to begin with are its own, if it has any."""
+    from ..model.files import load_model
+
+    return Path(start) if load_model(Path(start)).table.vectors is not None else None
 
 
 def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None:

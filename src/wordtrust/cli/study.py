@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from .inputs import announce_compilation
+from .models import vectors_of
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -33,6 +34,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--epochs", type=click.IntRange(min=1), help="Train at most so many times over the data.")
 @click.option("--state", type=click.IntRange(min=1), help="Size of the models' states.")
 @click.option("--seed", type=click.IntRange(min=0), help="The same seed gives the same models.")
+@click.option("--start", help="Begin with this model, of a folder or shipped: for a few hundred utterances.")
 @click.option("--teachers", type=click.IntRange(min=0), default=1, show_default=True,
               help="Models for each fold of speakers that the final ones learn from as well.")  # fmt: skip
 @click.option("--device", default="auto", show_default=True, help="Train on cpu, cuda, cuda:1, or auto.")
@@ -57,7 +59,7 @@ def study(
     paper: bool,
     skip_bad: bool,
     as_json: bool,
-    **training: int | None,
+    **training: int | str | None,
 ) -> None:
     """Every table of the paper for the recognizers of a folder, and models to use afterwards.
 
@@ -72,6 +74,8 @@ def study(
     from ..study.files import write_results
 
     announce_compilation()
+    if training.get("start") and vectors is None:
+        vectors = vectors_of(str(training["start"]))
     more: dict[str, Any] = {} if jobs is None else {"jobs": jobs}
     options = StudyOptions(
         test=test, models=models, until=until, vectors=vectors, with_joint=not no_joint, with_paper=paper,
@@ -93,7 +97,7 @@ def study(
         click.echo(f"{out}: results.md, report.html and study.json; models are in {models or out / 'models'}")
 
 
-def _training(given: dict[str, int | None]) -> Any:
+def _training(given: dict[str, int | str | None]) -> Any:
     """Options of training that were given; the others are those of the study."""
     from dataclasses import replace
 

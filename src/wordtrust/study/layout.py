@@ -17,6 +17,7 @@ from ..combine import MOST_SYSTEMS
 from ..errors import InputError, OptionError
 from ..model.files import SCALES
 from ..references import References, read_references
+from ..shipped import is_model
 
 RECOGNIZER, REFERENCES, VECTORS = "recognizer.json", ("refs.tsv", "refs.tsv.gz"), "embeddings"
 JOINT = "joint"
@@ -103,7 +104,7 @@ class Corpus:
     def vectors(self, given: Path | None) -> Path | None:
         """The word vectors: those that were named, else the one file in `embeddings`, else none."""
         if given is not None:
-            if not given.is_file():
+            if not given.is_file() and not is_model(given):
                 raise OptionError(f"{given}: there is no such file of word vectors")
             return given
         folder = self.folder / VECTORS
