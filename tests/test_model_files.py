@@ -284,6 +284,7 @@ def put(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         put("words.text", np.frombuffer(b"a\na\nb\nc\nd\ne", np.uint8)), put("words.phones", np.zeros(5, np.uint8)),
         put("words.text", np.array([0.5])), put("words.phones", np.array([np.nan] * 6)),
         put("words.mass", np.full(6, np.nan, np.float32)), put("words.mass", np.zeros((6, 1), np.float32)),
+        put("words.heard", np.array([0b11000000], np.uint8)), put("words.heard", np.zeros(0, np.uint8)),
         put("words.vectors", np.zeros((6, 3), np.float16)), put("words.vectors", np.zeros(6, np.float16)),
         put("words.vectors", np.full((6, 2), np.inf, np.float16)), put("statistics.spread", np.zeros(3, np.float32)),
         put("statistics.spread", np.full(3, -1, np.float32)), put("statistics.mean", np.full(3, np.nan, np.float32)),

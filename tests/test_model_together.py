@@ -103,6 +103,24 @@ def test_training_goes_on_from_a_model_that_may_stay_the_best(tmp_path: Path) ->
             Trainer(data, replace(start, state=7), here)
 
 
+def test_training_begins_with_a_model_of_other_features(tmp_path: Path) -> None:
+    """Columns are found by their names; what the first model did not know has no weight at the start."""
+    parts = two()
+    known, here = parts["a"].statistics.columns, parts["b"].statistics.columns
+    assert known != here
+    with machine("cpu") as cpu:
+        first = train_model(parts["a"], OPTIONS, tmp_path / "first", cpu, tell=lambda _: None)
+        network = Trainer(parts["b"], replace(OPTIONS, start=str(tmp_path / "first")), cpu).network
+    for name, weight in network.state_dict().items():
+        if not name.endswith("input.weight"):
+            np.testing.assert_array_equal(weight, first.weights[name])
+            continue
+        for place, column in enumerate(here):
+            expected = first.weights[name][:, known.index(column)] if column in known else np.zeros(len(weight))
+            np.testing.assert_array_equal(weight[:, place], expected)
+        np.testing.assert_array_equal(weight[:, len(here) :], first.weights[name][:, len(known) :])
+
+
 def test_names_and_vectors_have_to_fit() -> None:
     parts = two()
     with pytest.raises(OptionError, match="generic"):

@@ -358,4 +358,5 @@ def test_what_is_shipped_is_small_and_loads() -> None:
         assert each.fits
     for name in shipped.names(shipped.MODEL):
         assert wt.load(name).calibration is not None
-    assert set(Fitted.load(shipped.folder_of("joint", shipped.COMBINATION)).order) == set(RECOGNIZERS)
+    joint = Fitted.load(shipped.folder_of("joint", shipped.COMBINATION))
+    assert set(joint.order) == set(RECOGNIZERS) - {"vosk"}  # the lattices of the same recognizer are in it

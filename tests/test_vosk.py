@@ -110,6 +110,18 @@ def test_pieces_that_overlap_are_cut() -> None:
     assert 1.1 in lattice.time.round(3)
 
 
+def test_arcs_know_the_rank_of_their_alternative_and_how_many_are_one_with_it() -> None:
+    first = [alternative(9, ("a", 0, 1)), alternative(8, ("b", 0, 1)), alternative(7, ("A", 0, 1)),
+             alternative(6, ("c", 0, 1))]  # fmt: skip
+    second = [alternative(5, ("d", 2, 3)), alternative(4, ("e", 2, 3))]
+    lattice = read(json.dumps([{"alternatives": each} for each in (first, second)]).encode())[0]
+    found = {
+        word: (float(lattice.extra["rank"][arc]), float(lattice.extra["share"][arc]))
+        for arc, word in enumerate(lattice.words)
+    }
+    assert found == {"a": (0, 0.5), "b": (1, 0.25), "c": (2, 0.25), "d": (0, 0.5), "e": (1, 0.5), "": (0, 1)}
+
+
 def test_alternatives_without_times_are_aligned() -> None:
     lines = [
         {"alternatives": [alternative(2, text="we set sail"), alternative(1, text="we sail")]},

@@ -6,7 +6,8 @@ out. `conf` of a word is its posterior. Without word times (SetWords off) each w
 With alternatives (SetMaxAlternatives) every alternative of a piece is a chain from the start of the piece to its end,
 the pieces follow each other, and the first alternative is the picked one. The `confidence` of an alternative is a log
 likelihood, not a probability: it stands as acoustic score on the last arc of the chain. Alternatives with the same
-words after normalisation are one, their probabilities added.
+words after normalisation are one, their probabilities added. As in N-best lists, every arc has the `rank` of its
+alternative and the `share` of those that are one with it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Hypothesis(NamedTuple):
 
     words: Sequence[Word]
     score: float  # log likelihood
+    share: float = 1.0  # of the alternatives that say the same
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
@@ -141,7 +143,8 @@ def _distinct(hypotheses: Sequence[Hypothesis], normalizer: Normalizer) -> list[
     for each in hypotheses:
         text = normalizer(" ".join(word.text for word in each.words))
         score = float(np.logaddexp(found[text].score, each.score)) if text in found else each.score
-        found[text] = Hypothesis(found.get(text, each).words, score)
+        share = (found[text].share if text in found else 0.0) + 1 / len(hypotheses)
+        found[text] = Hypothesis(found.get(text, each).words, score, share)
     return list(found.values())
 
 
@@ -157,7 +160,8 @@ def _add(
     # A chain's score is on its last arc, arcs of a chain stand together; arc -1 belongs to no chain.
     is_last = (made.hypothesis >= 0) & (np.append(made.hypothesis[1:], -1) != made.hypothesis)
     scores = np.array([each.score for each in hypotheses] + [0.0])
-    is_first = np.array([place == 0 for piece in pieces for place in range(len(piece))] + [True])
+    shares = np.array([each.share for each in hypotheses] + [1.0])
+    ranks = np.array([place for piece in pieces for place in range(len(piece))] + [0])
     yield from builder.add(
         utt,
         time=made.time,
@@ -169,7 +173,9 @@ def _add(
         spread_words=made.spread_words,
         times="aligned" if aligned else "given",
         acoustic=np.where(is_last, scores[made.hypothesis], 0.0),
-        picked=is_first[made.hypothesis],
+        picked=ranks[made.hypothesis] == 0,
+        rank=ranks[made.hypothesis],
+        share=shares[made.hypothesis],
     )
 
 

@@ -24,7 +24,16 @@ from ..errors import InputError, OptionError
 from ..features import Statistics
 from ..word_table import WordTable
 from .config import Config, weight_shapes
-from .tensors import read_tensors, statistics_arrays, statistics_from, table_arrays, table_from, typed, write_tensors
+from .tensors import (
+    read_tensors,
+    statistics_arrays,
+    statistics_from,
+    table_arrays,
+    table_from,
+    typed,
+    with_heard_only,
+    write_tensors,
+)
 
 KIND = "wordtrust model"
 VERSION = 1
@@ -99,7 +108,7 @@ def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, s
     arrays: dict[str, NDArray[Any]] = {f"weight.{name}": weight for name, weight in model.weights.items()}
     arrays |= table_arrays(model.table)
     if small:
-        arrays = {name: in_half(values) for name, values in arrays.items()}
+        arrays = with_heard_only({name: in_half(values) for name, values in arrays.items()})
     if shared_words:
         arrays = {name: values for name, values in arrays.items() if name not in SHARED_ARRAYS}
     write_tensors(folder / WEIGHTS, arrays | statistics_arrays(model.statistics), {})
@@ -182,7 +191,7 @@ def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
     if checksum(file) != found.get("checksum"):
         raise InputError("its checksum is not the one in model.json", file=str(file), remedy=_DAMAGED)
     if "shared_words" in found:
-        arrays |= _shared_words(folder.resolve().parent / WORDS, found["shared_words"])
+        arrays |= shared_words(folder.resolve().parent / WORDS, found["shared_words"])
     try:
         config = Config.from_dict(found["config"])
         features.known(config.columns)
@@ -199,7 +208,8 @@ def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
         raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
 
 
-def _shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:
+def shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:
+    """The arrays of a file of words that several models share, if it is the one with this checksum."""
     if not file.is_file():
         remedy = "Models that come with wordtrust share it: copy it as well, to beside the folder of the model"
         raise InputError("not there, but the model needs it", file=str(file), remedy=remedy)

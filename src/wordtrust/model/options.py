@@ -45,7 +45,7 @@ class TrainOptions:
         2.0, "Normalised: weight of the likelihood of the best path beside that of each word."
     )
     average: float = _option(0.995, "Weights are averaged over about 1 / (1 - this) batches [0: not at all].")
-    start: str = _option("", "Begin with the weights of this model: same sizes, features and word vectors.")
+    start: str = _option("", "Begin with the weights of this model: same sizes and word vectors.")
     identity_drop: float = _option(0.1, "With --together: share of batches that do not tell their recognizer.")
     taught: float = _option(0.5, "Weight of what other models think, where the data have it.")
     batch_arcs: int = _option(0, "Arcs in a batch [0: 80 to 160 batches an epoch].")

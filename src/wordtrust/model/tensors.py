@@ -66,10 +66,29 @@ def table_arrays(table: WordTable) -> dict[str, NDArray[Any]]:
     return arrays
 
 
+def with_heard_only(arrays: Arrays) -> dict[str, NDArray[Any]]:
+    """The same with the mass of words that were heard only, and a bit for every word that says whether it was."""
+    if "words.mass" not in arrays:
+        return dict(arrays)
+    mass = arrays["words.mass"]
+    return {**arrays, "words.heard": np.packbits(mass != 0), "words.mass": mass[mass != 0]}
+
+
+def _all_mass(arrays: Arrays, rows: int) -> Arrays:
+    """The mass of every word again."""
+    if "words.heard" not in arrays:
+        return arrays
+    heard = np.unpackbits(typed(arrays, "words.heard", np.uint8))[:rows].astype(np.bool_)
+    mass = np.zeros(len(heard), np.float32)
+    mass[heard] = typed(arrays, "words.mass", np.float32)
+    return {**arrays, "words.mass": mass}
+
+
 def table_from(arrays: Arrays) -> WordTable:
     """The table again; a `KeyError` or `ValueError` where something does not fit."""
     text = arrays["words.text"].tobytes().decode("utf-8", "surrogatepass")
     words = tuple(text.split("\n")) if text else ()
+    arrays = _all_mass(arrays, len(words))
     table = WordTable(
         words,
         phones=_column(arrays, "words.phones", len(words), np.int32, 1),

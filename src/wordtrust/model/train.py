@@ -33,6 +33,7 @@ from .options import TrainOptions
 BATCHES = 80  # an epoch, unless said otherwise
 LEAST_ARCS, LARGE_ARCS, MOST_ARCS = 500, 9_000, 50_000  # in a batch that we choose
 SLOWEST = 1 / 64  # of the first learning rate
+INPUTS = ("forwards.input.weight", "backwards.input.weight")  # have a number for every column, then for word vectors
 
 _OFTEN = 0.5  # seconds between looks at an epoch that runs
 
@@ -227,15 +228,30 @@ class Trainer:
 
 
 def _begin_with(network: LatticeRNN, folder: Path) -> None:
-    """Take the weights of a model that has the same sizes and features."""
+    """Take the weights of a model of the same sizes; features that it does not know begin with none."""
     model = load_model(folder)
-    if model.config != network.config:
+    if replace(model.config, columns=network.config.columns) != network.config:
         here, there = network.config.to_dict(), model.config.to_dict()
         differ = ", ".join(
-            f"{name} {there[name]} there, {here[name]} here" for name in here if here[name] != there[name]
+            f"{name} {there[name]} there, {here[name]} here"
+            for name in here
+            if here[name] != there[name] and name != "columns"
         )
         raise OptionError(f"{folder}: training cannot begin with this model: {differ}"[:500])
-    network.load_state_dict({name: torch.from_numpy(weight.copy()) for name, weight in model.weights.items()})
+    weights = {
+        name: _for_columns(weight, model.config.columns, network.config.columns) if name in INPUTS else weight.copy()
+        for name, weight in model.weights.items()
+    }
+    network.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
+
+
+def _for_columns(weight: NDArray[np.float32], there: tuple[str, ...], here: tuple[str, ...]) -> NDArray[np.float32]:
+    """The weights of these columns, 0 for new ones; those of word vectors stand behind them."""
+    made = np.zeros((len(weight), len(here)), np.float32)
+    for place, column in enumerate(here):
+        if column in there:
+            made[:, place] = weight[:, there.index(column)]
+    return np.concatenate([made, weight[:, len(there) :]], axis=1)
 
 
 def _groups(network: LatticeRNN, options: TrainOptions) -> list[dict[str, Any]]:

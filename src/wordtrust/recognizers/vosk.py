@@ -1,8 +1,8 @@
-"""Kaldi models by Vosk: the ten best paths of its lattice, each with word times and a score, from a model's folder.
+"""Kaldi models by Vosk: the best paths of its lattice, each with word times and a score, from a model's folder.
 
 A score is the total of acoustic and graph log-likelihood (Vosk calls it `confidence`): hundreds, often above 0, and
 comparable within one list only. Words have no scores of their own. How many paths there are depends on the folder's
-`conf/model.conf`: with the narrow lattice beam of the small models it is often fewer than ten.
+`conf/model.conf`: with the narrow lattice beam of the small models it is often a handful.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import vosk
 from ..errors import InputError, OptionError
 from .base import RATE, Identity, Record, Samples
 
-ALTERNATIVES = 10
+ALTERNATIVES = 100  # at most; more cost nothing, and models of confidence make use of them
 _REMEDY = "Name a folder with a Vosk model, unpacked: the one in which am/, conf/ and graph/ lie"
 _LAYOUTS = ("am/final.mdl", "final.mdl")  # what tells a model of Vosk, new and old
 _NOTHING: Record = {"nbest": [{"score": 0.0, "words": []}]}
@@ -35,7 +35,7 @@ class VoskRecognizer:
         self.identity = identity
 
     def recognize(self, samples: Samples) -> Record:
-        """An N-best list of at most ten hypotheses."""
+        """An N-best list."""
         whole = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2")
         _seed_dither()
         recognizer = vosk.KaldiRecognizer(self._model, float(RATE))

@@ -2,6 +2,7 @@
 
 python -m wordtrust.shipped make STUDY/models --networks STUDY/work --split dev --split eval
        --vectors glove.txt.gz
+python -m wordtrust.shipped add STUDY/models/NAME --networks STUDY/work --split dev --split eval
 python -m wordtrust.shipped docs docs/shipped-models.md
 """
 
@@ -17,7 +18,7 @@ from ..errors import WordtrustError
 from ..formats.outputs import atomic_text
 from ..model.files import WORDS
 from .cards import page
-from .make import make_shipped
+from .make import add_shipped, make_shipped
 from .small import MOST_WORDS
 
 
@@ -39,6 +40,16 @@ def make(
     """Make them from the models of a study."""
     names = make_shipped(models, out, networks=networks, splits=split, vectors=vectors, words=words)
     click.echo(f"{out}: {', '.join(names)}")
+
+
+@main.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=shipped.FOLDER, help="[inside the package]")
+@click.option("--networks", type=click.Path(path_type=Path), help="A folder of NAME/SPLIT stores to measure it on.")
+@click.option("--split", multiple=True, help="Measured on these.")
+def add(model: Path, out: Path, networks: Path | None, split: tuple[str, ...]) -> None:
+    """Add one model of another study; those that are there stay as they are."""
+    click.echo(f"{out}: {add_shipped(model, out, networks=networks, splits=split)}")
 
 
 @main.command()

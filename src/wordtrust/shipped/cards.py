@@ -11,6 +11,7 @@ from . import ShippedModel
 
 RECOGNIZERS = {
     "kaldi-small-2020": "Vosk small en-us 0.15 (Kaldi chain model, 152,000 words), lattices",
+    "vosk": "Vosk small en-us 0.15 as Vosk prints it: lists of alternatives with scores",
     "kaldi-small-2019": "an older small Vosk model (Kaldi chain model, 67,000 words), lattices",
     "kaldi-comprise": "the acoustic model of kaldi-small-2019 with another language model, lattices",
     "kaldi-zamia": "Zamia tdnn_250 of 2019 (Kaldi chain model, 169,000 words), lattices",
@@ -22,6 +23,10 @@ RECOGNIZERS = {
 }
 ANY = "any recognizer whose own model there is not"
 DATA = "read English sentences of Common Voice: 4,241 utterances of 1,138 speakers to train, 930 of 216 to choose"
+DRAWN = {
+    "vosk": "; every utterance as two lists, of at most ten and a hundred alternatives, as Vosk prints them with the "
+    "--lattice-beam=2 of its small models, drawn from the lattices of kaldi-small-2020 (examples/vosk_nbest.py)"
+}
 LICENCE = {
     "model": "Apache-2.0, like wordtrust",
     "speech": "Common Voice, CC0",
@@ -53,7 +58,7 @@ def card_of(name: str, model: Model, metrics: Mapping[str, Any]) -> dict[str, An
     found = {
         "name": name,
         "recognizer": ANY if model.is_generic else RECOGNIZERS.get(name, model.recognizer or name),
-        "data": DATA,
+        "data": DATA + DRAWN.get(name, ""),
         "licence": LICENCE,
         "metrics": dict(metrics),
         "limits": list(GENERIC_LIMITS if model.is_generic else LIMITS),
@@ -151,6 +156,8 @@ def _made(made: Mapping[str, Any]) -> str:
     if training.get("state"):
         sizes = f"{training['state']} states a direction, hidden layer of {training['hidden']}"
         parts.append(f"{training['cell']} of {sizes}")
+    if training.get("start"):
+        parts.append(f"begun with the network of {training['start']}, which learned from all recognizers here")
     if made.get("words"):
         parts.append(f"{made['words']:,} words")
     if made.get("calibrated_on"):

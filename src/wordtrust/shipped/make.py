@@ -15,10 +15,10 @@ from typing import Any
 from ..embeddings import read_vectors
 from ..errors import InputError, OptionError
 from ..formats.outputs import atomic_text
-from ..model.files import SCALES, WORDS, Model, load_model, save_model, update_about
+from ..model.files import SCALES, WORDS, Model, checksum, load_model, save_model, update_about
 from . import CARD, COMBINATION, MODEL
 from .cards import card_of, joint_card
-from .small import MOST_WORDS, SharedWords, shrink, without_leftovers
+from .small import MOST_WORDS, SharedWords, read_shared, shrink, with_shared, without_leftovers
 
 _MOST_VECTORS = 100_000
 BASELINES = "baselines.json"
@@ -60,6 +60,26 @@ def make_shipped(
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return [*found, *(folder.name for folder in combinations)]
+
+
+def add_shipped(model: Path, out: Path, *, networks: Path | None = None, splits: tuple[str, ...] = ()) -> str:
+    """Add a model of another study to those that are there, which stay as they are; gives its name.
+
+    It takes the words that they share, and is measured like them.
+    """
+    found, name = load_model(model), model.resolve().name
+    if (out / name).exists():
+        raise OptionError(f"{out / name}: is there already")
+    small = without_leftovers(replace(found, table=with_shared(found.table, read_shared(out / WORDS))))
+    try:
+        save_model(small, out / name, small=True, shared_words=checksum(out / WORDS))
+        _copy_settings(model, out / name)
+        _add_card(out / name, networks, splits)
+        _check_sizes(out)
+    except BaseException:
+        shutil.rmtree(out / name, ignore_errors=True)
+        raise
+    return name
 
 
 def _models(models: Path) -> dict[str, Model]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import OptionError
 from ..lattice import Floats
-from ..model.files import Model, checksum, in_bytes
-from ..model.tensors import table_arrays, write_tensors
+from ..model.files import Model, checksum, in_bytes, shared_words
+from ..model.tensors import table_arrays, table_from, write_tensors
 from ..word_table import WordTable
 
 # On dev, words of the 1-best and WER of kaldi-small-2020: 60,000 words NCE .497, 17.46%; 40,000 .496, 17.50%;
@@ -27,11 +28,14 @@ def shrink(model: Model, words: int = MOST_WORDS) -> Model:
 
 
 def without_leftovers(model: Model) -> Model:
-    """The model without trials that only its training needed.
+    """The model without trials that only its training needed, nor the place of a model that it began with.
 
     The checksums of speakers stay: they tell whether a split was seen.
     """
     about: dict[str, Any] = {name: value for name, value in model.about.items() if name not in _LEFT_OVER}
+    training = about.get("training", {})
+    if training.get("start"):
+        about["training"] = {**training, "start": Path(training["start"]).name}
     return replace(model, about=about)
 
 
@@ -92,6 +96,29 @@ class SharedWords:
             arrays |= in_bytes(self.vectors)
         write_tensors(file, arrays, {})
         return checksum(file)
+
+
+def read_shared(file: Path) -> WordTable:
+    """The words and vectors of such a file."""
+    return table_from(shared_words(file, checksum(file)))
+
+
+def with_shared(table: WordTable, shared: WordTable) -> WordTable:
+    """A table with these words and vectors; an `OptionError` where its own vectors are others.
+
+    Vectors in the file are rounded to bytes, so they are nearly those of the table.
+    """
+    if table.vectors is None:
+        return cut(table, shared.words)
+    rows = table.rows(shared.words)
+    known = rows >= 0
+    own = table.vectors[rows[known]]
+    if shared.vectors is None or own.shape[1] != shared.vectors.shape[1]:
+        raise OptionError("the model has word vectors of another kind than those that shipped models share")
+    apart = np.abs(own - shared.vectors[known]).max(axis=0, initial=0.0)
+    if (apart > np.abs(shared.vectors).max(axis=0, initial=0.0) / 100).any():
+        raise OptionError("the model has other word vectors than those that shipped models share")
+    return replace(cut(table, shared.words), vectors=shared.vectors)
 
 
 def _vectors(tables: Sequence[WordTable], words: Sequence[str]) -> Floats | None:
