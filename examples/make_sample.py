@@ -1,158 +1,139 @@
-"""Make the small sample that ships with wordtrust: lattices of synthetic speech, and what was said.
+"""Make the corpus that ships with wordtrust: what three recognizers heard in synthetic speech, and what was said.
 
-Twelve sentences, written for this project, are spoken by three text-to-speech voices, mixed with a little
-white noise (seeded, so every run makes the same) and recognised with PocketSphinx and the English model in
-its wheel. Every lattice is written as HTK SLF, a few also in Sphinx's own format. While it runs, reference
-and hypothesis of every utterance go to stderr.
+Sentences written for it (sample_text.py) are spoken by text-to-speech voices, with noise and in rooms at several
+levels (sample_sound.py), and recognised by Moonshine, PocketSphinx and, where its weights are given, Whisper. The
+result is laid out as `wordtrust study` reads it. Every run makes the same.
 
-Needs the Debian packages espeak-ng and flite, and from PyPI pocketsphinx (5.1.1 made the bundled files)
-and numpy:
+    apt-get install espeak-ng flite festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts
+    pip install "wordtrust[audio,whisper,pocketsphinx]"
+    python -m examples.make_sample --whisper FOLDER            # writes src/wordtrust/sample/corpus
+    python -m examples.make_sample --whisper FOLDER --out some/folder
 
-    apt-get install espeak-ng flite
-    pip install pocketsphinx==5.1.1 numpy
-    python examples/make_sample.py                 # writes src/wordtrust/sample/
-    python examples/make_sample.py some/folder     # or somewhere else
+FOLDER has the weights of Whisper tiny.en for CTranslate2. The other part of the sample is made by make_lattices.py.
 """
 
+import argparse
 import gzip
-import subprocess
-import sys
-import tempfile
-import wave
-from importlib.metadata import version
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from pocketsphinx import Decoder
+import soundfile
+from examples.sample_sound import RATE, VOICES, Place, check_voices, mixed, place_of, speak
+from examples.sample_text import SENTENCES
 
-SENTENCES = (
-    "i will sit there and wait for you",
-    "let the soup simmer while we eat some bread",
-    "the night train leaves in four hours",
-    "she wrote the right address on the letter",
-    "please turn off the light",
-    "we'll meet you by the river after dinner",
-    "he read the whole report twice last week",
-    "it's hard to recognize his voice on the phone",
-    "they're going to paint their kitchen blue",
-    "i'll see whether the weather is better tomorrow",
-    "can you buy two more pounds of flour",
-    "our neighbor knows where the old key is",
-)
-VOICES = {  # name: the command; {text} and {wav} are filled in
-    "flite-slt": ("flite", "-voice", "slt", "-t", "{text}", "-o", "{wav}"),
-    "flite-rms": ("flite", "-voice", "rms", "-t", "{text}", "-o", "{wav}"),
-    "espeak-us": ("espeak-ng", "-v", "en-us", "-s", "140", "-w", "{wav}", "{text}"),
-}
-ALSO_SPHINX = ("flite-slt-05", "flite-rms-01", "espeak-us-09")  # written as .lat too
-RATE = 16000  # samples a second, what the model was trained on
-SNR_DB = 35.0
-BEAMS = {"fwdflatbeam": 1e-48, "fwdflatwbeam": 1e-20}  # narrower than the defaults: smaller lattices
-DEFAULT_OUT = Path(__file__).resolve().parent.parent / "src" / "wordtrust" / "sample"
+from wordtrust.formats import jsonl
+from wordtrust.recognizers import Identity, Samples
+from wordtrust.recognizers.heard import to_lattice
+from wordtrust.recognizers.pool import Pool, Speech
 
-README = """\
-# Sample lattices
-
-Synthetic speech: {sentences} sentences written for this project, each spoken by the text-to-speech voices
-{voices}, mixed with white noise at {snr:.0f} dB and recognised by
-PocketSphinx {version} with the en-us model of its wheel. `examples/make_sample.py` made everything here.
-`lattices/*.slf.gz` are HTK SLF lattices, `lattices/*.lat` a few of the same in Sphinx's own format, and
-`ref.tsv` says what was spoken.
-"""
-
-Samples = NDArray[np.float64]
+DEFAULT_OUT = Path(__file__).resolve().parent.parent / "src" / "wordtrust" / "sample" / "corpus"
+HEARD = ("festival-slt-12", "festival-slt-20", "flite-rms-fast-03")  # utterances whose audio is kept
+SCALE = 32768
+SPLITS = {"pocketsphinx": ("eval",)}  # of recognizers that do not get all: its lattices are large
 
 
-def speak(voice: str, text: str) -> Samples:
-    """Return `text` spoken by `voice`, at RATE."""
-    with tempfile.TemporaryDirectory() as folder:
-        wav = str(Path(folder) / "speech.wav")
-        subprocess.run([part.format(text=text, wav=wav) for part in VOICES[voice]], check=True)
-        with wave.open(wav) as file:
-            raw = np.frombuffer(file.readframes(file.getnframes()), dtype="<i2")
-            return resample(raw.astype(np.float64), file.getframerate())
+@dataclass(frozen=True)
+class Utterance:
+    """A sentence spoken by a voice somewhere."""
+
+    utt: str
+    split: str
+    voice: str
+    text: str
+    place: Place
+    samples: Samples
+
+    @property
+    def row(self) -> str:
+        """Its line of refs.tsv."""
+        duration = f"{len(self.samples) / RATE:.2f}"
+        return "\t".join([self.utt, self.split, self.voice, duration, str(self.place), self.text]) + "\n"
 
 
-def resample(samples: Samples, rate: int) -> Samples:
-    """Bring `samples` from `rate` down to RATE by cutting off the spectrum."""
-    if rate < RATE:
-        raise ValueError(f"the voice speaks at {rate} Hz; at least {RATE} are needed")
-    count = round(len(samples) * RATE / rate)
-    spectrum = np.fft.rfft(samples)[: count // 2 + 1]
-    return np.fft.irfft(spectrum, count) * (count / len(samples))
+def utterances() -> list[Utterance]:
+    """Every sentence of a split by every voice of it."""
+    return [each for split in SENTENCES for each in _split(split)]
 
 
-def add_noise(samples: Samples, seed: int) -> bytes:
-    """Mix in white noise SNR_DB below the speech; return 16-bit samples as bytes."""
-    loud = samples * (12000 / np.abs(samples).max())
-    noise = np.random.default_rng(seed).normal(0.0, loud.std() * 10 ** (-SNR_DB / 20), len(loud))
-    mixed: Samples = np.rint(loud + noise)
-    return mixed.clip(-32768, 32767).astype("<i2").tobytes()
+def _split(split: str) -> Iterable[Utterance]:
+    every = 2 if split == "train" else 1  # voices for training take turns, so that there are more of them
+    spoken = {
+        (voice, number): speak(command, text)
+        for turn, (voice, command) in enumerate(VOICES[split].items())
+        for number, text in enumerate(SENTENCES[split], start=1)
+        if (number + turn) % every == 0
+    }
+    for (voice, number), speech in spoken.items():
+        utt = f"{voice}-{number:02d}"
+        others = [each for (who, what), each in spoken.items() if who != voice and what != number]
+        place = place_of(utt)
+        pcm = np.rint(mixed(utt, speech, place, others) * SCALE).astype("<i2")
+        samples = (pcm / SCALE).astype(np.float32)  # as a 16-bit file gives them
+        yield Utterance(utt, split, voice, SENTENCES[split][number - 1], place, samples)
 
 
-def recognise(decoder: Decoder, audio: bytes) -> str:
-    """Recognise one utterance; its lattice stays in the decoder."""
-    decoder.reinit_feat()  # forget the noise level of the utterance before: order must not matter
-    decoder.start_utt()
-    decoder.process_raw(audio, full_utt=True)
-    decoder.end_utt()
-    hypothesis = decoder.hyp()  # also searches the lattice, which fills in its posteriors
-    return hypothesis.hypstr if hypothesis else ""
+def recognise(spec: str, said: Sequence[Utterance], out: Path, jobs: int) -> None:
+    """What a recognizer heard: a folder of its own with a file for each split."""
+    with Pool(spec, jobs=jobs) as pool:
+        identity = pool.identity
+        lines: dict[str, list[str]] = {split: [] for split in SPLITS.get(identity.name, tuple(SENTENCES))}
+        wanted = [each for each in said if each.split in lines]
+        for each, answer in pool.map(wanted, lambda one: Speech(one.samples)):
+            if answer.error is not None:
+                raise answer.error
+            lines[each.split].append(named(answer.line, each.utt, identity))
+    folder = out / identity.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, found in lines.items():
+        (folder / f"{split}.jsonl.gz").write_bytes(gzip.compress("".join(found).encode(), 9, mtime=0))
+    about = identity.to_dict() | {"speech": "synthetic"}
+    (folder / "recognizer.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
-def write_slf(decoder: Decoder, path: Path) -> None:
-    """Write the lattice of the last utterance as gzipped HTK SLF, without a time stamp."""
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / "lattice.slf"
-        decoder.get_lattice().write_htk(str(plain))
-        path.write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
+def named(line: str, utt: str, identity: Identity) -> str:
+    """What was heard, with the name of its utterance."""
+    found = to_lattice(line, utt, identity)
+    if found.origin.format != "nbest":
+        return jsonl.lattice_line(found[0])
+    record = {"utt": utt, **json.loads(line)}
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def write_sphinx(decoder: Decoder, path: Path) -> None:
-    """Write the lattice of the last utterance in Sphinx's format, without a path of this machine."""
-    decoder.get_lattice().write(str(path))
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    lines = ["# getcwd: /\n" if line.startswith("# getcwd:") else line for line in lines]
-    path.write_text("".join(lines), encoding="utf-8")
-
-
-def check_words(decoder: Decoder) -> None:
-    """Stop when the recognizer does not know a word of the sentences."""
-    unknown = {word for text in SENTENCES for word in text.split() if not decoder.lookup_word(word)}
-    if unknown:
-        raise SystemExit(f"not in the recognizer's dictionary: {', '.join(sorted(unknown))}")
-
-
-def make_utterance(decoder: Decoder, voice: str, index: int, lattices: Path) -> str:
-    """Speak, recognise and write one sentence; return its row of ref.tsv."""
-    name, text = f"{voice}-{index + 1:02d}", SENTENCES[index]
-    audio = add_noise(speak(voice, text), seed=index)
-    hypothesis = recognise(decoder, audio)
-    print(f"{name}\n  ref: {text}\n  hyp: {hypothesis}", file=sys.stderr)
-    write_slf(decoder, lattices / f"{name}.slf.gz")
-    if name in ALSO_SPHINX:
-        write_sphinx(decoder, lattices / f"{name}.lat")
-    return f"{name}\t{voice}\t{len(audio) / 2 / RATE:.2f}\t{text}\n"
-
-
-def write_readme(path: Path) -> None:
-    """Say what the folder holds and where it came from."""
-    voices = ", ".join(VOICES)
-    release = version("pocketsphinx")
-    text = README.format(sentences=len(SENTENCES), voices=voices, snr=SNR_DB, version=release)
-    path.write_text(text, encoding="utf-8")
+def write_speech(said: Sequence[Utterance], out: Path, wavs: Path | None) -> None:
+    """The references, the audio of a few utterances, and that of all where wanted."""
+    header = "utt\tsplit\tspeaker\tduration\tplace\ttext\n"
+    (out / "refs.tsv").write_text(header + "".join(each.row for each in said), "utf-8")
+    (out / "audio").mkdir(exist_ok=True)
+    for each in said:
+        if each.utt in HEARD:
+            soundfile.write(out / "audio" / f"{each.utt}.flac", each.samples, RATE, subtype="PCM_16")
+        if wavs is not None:
+            soundfile.write(wavs / f"{each.utt}.wav", each.samples, RATE, subtype="PCM_16")
 
 
 def main() -> None:
-    """Write the whole sample to the folder given, or to the one that ships in the wheel."""
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_OUT
-    (out / "lattices").mkdir(parents=True, exist_ok=True)
-    decoder = Decoder(samprate=RATE, cmn="batch", loglevel="FATAL", **BEAMS)
-    check_words(decoder)
-    rows = [make_utterance(decoder, v, i, out / "lattices") for v in VOICES for i in range(len(SENTENCES))]
-    (out / "ref.tsv").write_text("utt\tspeaker\tduration\ttext\n" + "".join(rows), encoding="utf-8")
-    write_readme(out / "README.md")
+    """Write the corpus."""
+    parser = argparse.ArgumentParser(description="Make the corpus that ships with wordtrust.")
+    parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
+    parser.add_argument("--whisper", metavar="FOLDER", help="weights of Whisper tiny.en for CTranslate2")
+    parser.add_argument("--wavs", type=Path, help="keep the audio of all utterances here")
+    parser.add_argument("--recognizers", default="moonshine,pocketsphinx", help="besides Whisper")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    check_voices()
+    said = utterances()
+    for folder in (given.out, given.wavs):
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+    write_speech(said, given.out, given.wavs)
+    specs = [each for each in given.recognizers.split(",") if each]
+    specs += [f"whisper={given.whisper}"] if given.whisper else []
+    for spec in specs:
+        recognise(spec, said, given.out, given.jobs)
 
 
 if __name__ == "__main__":

@@ -98,15 +98,6 @@ def test_formats_are_listed() -> None:
     assert all(name in shown for name in ("kaldi-text", "htk", "whisper", "store", "assemblyai"))
 
 
-def test_demo(tmp_path: Path) -> None:
-    done = wordtrust("demo", "--out", tmp_path / "demo")
-    assert "SYNTHETIC" in done.stdout
-    assert {path.name for path in (tmp_path / "demo").iterdir()} >= {
-        "sample.store", "sample.ctm", "sample.networks", "lattice.svg"
-    }  # fmt: skip
-    assert "best confidence" in done.stdout
-
-
 def test_tune_build_evaluate(tmp_path: Path) -> None:
     """On lattices with a language score, made from the sample's acoustics: each verb and its JSON."""
     lattices = read(f"{SAMPLE}/*.slf.gz")

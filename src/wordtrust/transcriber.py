@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,6 +30,9 @@ from .recognizers.pool import Answer, Pool, Speech
 from .score import ALTERNATIVES
 from .transcript import Transcript
 from .trusted import Together
+from .warm import warm_up
+
+STEPS = ("graph", "networks", "paths", "confidence")  # of judging words
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,10 @@ class Transcriber:
         with ExitStack() as stack:
             for pool in self._pools:
                 stack.enter_context(pool)
+            # Kernels are loaded while recognizers are, so that the first words come sooner.
+            warming = Thread(target=warm_up, args=(STEPS,))
+            warming.start()
+            stack.callback(warming.join)
             self.identities: tuple[Identity, ...] = tuple(pool.identity for pool in self._pools)
             self.together = Together(self.identities, self._models, alternatives=self._alternatives)
             self._stack = stack.pop_all()

@@ -81,6 +81,11 @@ def main(folder: str, *steps: str) -> None:
     """The helper: take tiny lattices through these steps."""
     parent = os.getppid()
     take_turns(Turns(Path(folder), lambda: os.getppid() != parent))
+    warm_up(steps)
+
+
+def warm_up(steps: Sequence[str]) -> None:
+    """Take tiny lattices through these steps, so that their kernels are ready in this process."""
     for step in steps:
         STEPS[step]()
 

@@ -87,13 +87,15 @@ class Pool:
         return self._identity
 
     def map(self, items: Iterable[Item], speech_of: Callable[[Item], Speech]) -> Iterator[tuple[Item, Answer]]:
-        """Each item with the answer to its speech. A few are asked ahead."""
+        """Each item with the answer to its speech. The first is not kept waiting; then a few are asked ahead."""
         waiting: deque[tuple[Item, Future[Answer]]] = deque()
+        ahead = 0
         for item in items:
             waiting.append((item, self._pool.submit(self._answer, speech_of(item))))
-            while len(waiting) > self._jobs + 1 or (waiting and waiting[0][1].done()):
+            while len(waiting) > ahead or (waiting and waiting[0][1].done()):
                 first, answer = waiting.popleft()
                 yield first, self._result(answer)
+            ahead = self._jobs + 1
         while waiting:
             first, answer = waiting.popleft()
             yield first, self._result(answer)

@@ -14,6 +14,7 @@ from ..lattice import Lattices
 from ..networks import BuildOptions, build_store
 from ..progress import byte_progress
 from ..references import References, with_references
+from ..shipped import MODEL, folder_of
 from ..tune import Tuned, tune
 from .layout import DEV, TRAIN, Corpus, Output
 from .steps import Steps, file_key, key_of
@@ -84,6 +85,8 @@ class Maker:
     @staticmethod
     def pack_key(networks: str, vectors: Path | None) -> str:
         """The key of training data, whether they are needed or not."""
+        if vectors is not None and not vectors.is_file():
+            vectors = folder_of(vectors) / MODEL
         return key_of(networks, None if vectors is None else file_key([vectors]))
 
     def _files_key(self, name: str, split: str) -> str:
