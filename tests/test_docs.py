@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -27,9 +28,20 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     wt.write(wt.read("src/wordtrust/sample/lattices/*.slf.gz"), "corpus.store")
     if 'load("model")' in page.read_text("utf-8"):
         make_model()
+    if '"talk.wav"' in page.read_text("utf-8"):
+        make_talk()
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), names)
+
+
+def make_talk() -> None:
+    """The file `talk.wav`: ten seconds of real reading."""
+    pytest.importorskip("soundfile", reason="needs the extra `audio`")
+    found = find_spec("moonshine_voice")
+    if found is None or found.origin is None:
+        pytest.skip("needs the extra `audio`")
+    Path("talk.wav").symlink_to(Path(found.origin).parent / "assets" / "beckett.wav")
 
 
 def make_model() -> None:

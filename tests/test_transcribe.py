@@ -194,3 +194,18 @@ def test_a_generic_model_learns_while_it_listens() -> None:
         assert again == [transcriber.transcript(recording, each, again=True) for each in heard]
     assert first[0].confidence != again[0].confidence
     assert first[-1] == again[-1]
+
+
+def test_segments_without_words_do_no_harm() -> None:
+    """Records of nothing have none of the scores that others have."""
+    nothing = '{"nbest": [{"score": 0.0, "words": []}]}'
+    names = [Identity("moonshine-tiny", "1"), Identity("whisper-base", "1", pick="average")]
+    both, alone = Together(names), Together(names[:1])
+    for number in range(45):
+        said = [line("morning"), nothing, line("day")][number % 3]
+        heard = [to_lattice(text, "u", who) for text, who in zip([said, nothing], names, strict=True)]
+        alone.transcript(heard[:1])
+        assert len(both.transcript(heard).words) in ((0,) if said == nothing else (0, 1, 2))
+    silent = [to_lattice(nothing, "u", who) for who in names]
+    assert both.transcript(silent).words == ()
+    assert alone.transcript(silent[:1]).words == ()

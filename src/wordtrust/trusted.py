@@ -53,7 +53,7 @@ class Judge:
     def networks(self, lattices: Lattices, *, learn: bool) -> Lattices:
         """The networks of an utterance, after having learned from it."""
         networks = self._own.networks(lattices)
-        if learn and len(self._seen) < MOST:
+        if learn and len(self._seen) < MOST and networks.word.any():
             self._seen.append(networks)
             if len(self._seen) >= self._next:
                 self._learn()

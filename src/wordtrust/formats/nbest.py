@@ -138,7 +138,7 @@ def _convert(record: dict[str, Any], utt: str, place: int, builder: HypothesesBu
 def _picked(record: dict[str, Any], hypotheses: _Hypotheses, scores: list[float], pick: str) -> int:
     """The hypothesis that the recognizer itself would print."""
     count = len(scores)
-    if pick == "average":
+    if pick == "average" and count > 1:
         best = check.number_or_none(record, "best_avg")
         if best is not None and best not in range(count):
             raise InputError(f"best_avg is {best:g}, but there are {count} hypotheses, counted from 0")
