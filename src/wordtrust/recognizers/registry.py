@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -139,5 +140,6 @@ def loader(spec: str, *, threads: int = 1) -> Callable[[], Recognizer]:
 
 
 def _load(module: str, model: str | None, threads: int) -> Recognizer:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # onnxruntime would keep and send events of its use
     found: Recognizer = import_module(module).load(model, threads=threads)
     return found
