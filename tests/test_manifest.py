@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from wordtrust.assemble import Problems
 from wordtrust.errors import InputError
 from wordtrust.manifest import Item, read_manifest
 
@@ -33,7 +34,7 @@ def test_json_lines_as_nemo_writes_them(tmp_path: Path) -> None:
         '{"audio_filepath": "a.wav", "offset": 2, "duration": 1.25, "text": "x"}\n'
         '{"audio_filepath": "b.wav", "duration": 7.5, "id": 12}\n',
     )
-    assert [(each.utt, each.start, each.end) for each in found] == [("a", 2.0, 3.25), ("12", None, None)]
+    assert [(each.utt, each.start, each.end) for each in found] == [("a-2.00", 2.0, 3.25), ("12", None, None)]
 
 
 def test_wav_scp_and_its_commands(tmp_path: Path) -> None:
@@ -56,6 +57,21 @@ def test_references_whose_utterances_are_files(tmp_path: Path) -> None:
     ]
     with pytest.raises(InputError, match=r"refs.tsv, line 2, utterance u3: there is no audio file u3\.\* in "):
         items(tmp_path / "refs.tsv", "utt\ttext\nu3\tone\n", tmp_path / "clips")
+
+
+def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").touch()
+    (tmp_path / "m.tsv").write_text("utt\ttext\na\tone\nb\ttwo\n")
+    problems = Problems(skip=True)
+    assert [each.utt for each in read_manifest(tmp_path / "m.tsv", None, problems)] == ["a"]
+    assert [error.utt for error in problems.errors] == ["b"]
+
+
+def test_a_list_of_files_and_a_wav_scp_with_tabs(tmp_path: Path) -> None:
+    assert [each.utt for each in items(tmp_path / "m.tsv", "audio\nx/a.wav\nb.wav\n")] == ["a", "b"]
+    assert [each.path.name for each in items(tmp_path / "wav.scp", "u1\ta.wav\nu2\tb.wav\n")] == ["a.wav", "b.wav"]
+    with pytest.raises(InputError, match="commas"):
+        items(tmp_path / "m.csv", "utt,audio\nu1,a.wav\n")
 
 
 def test_a_folder_and_a_file(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_store_for_each_split(corpus: Path) -> None:
 def test_parts_of_a_recording(corpus: Path) -> None:
     soundfile.write(corpus / "long.wav", np.zeros((40 * 8000, 2)), 8000)
     (corpus / "m.tsv").write_text(
-        "utt\taudio\tstart\tend\tchannel\nx\tlong.wav\t0\t3.5\t1\ny\tlong.wav\t36\t\t2\nz\tlong.wav\t38.5\t99\t\n"
+        "utt\taudio\tstart\tend\tchannel\nx\tlong.wav\t0\t3.5\t1\ny\tlong.wav\t36\t\t2\nz\tlong.wav\t38.5\t40.1\t\n"
     )
     run(corpus)
     assert {each.utt: each.text for each in read(corpus / "out")} == {
@@ -74,6 +74,28 @@ def test_parts_of_a_recording(corpus: Path) -> None:
         "y": "one two three four",
         "z": "one",
     }
+
+
+def test_parts_that_are_not_there(corpus: Path) -> None:
+    for times in ("1000\t1005", "0\t500"):
+        (corpus / "m.tsv").write_text(f"utt\taudio\tstart\tend\nx\tb.wav\t{times}\n")
+        with pytest.raises(InputError, match=r"utterance x: it should go on until \d+ s, but the file has 3\.20 s"):
+            run(corpus)
+
+
+def test_a_bad_answer_is_told_and_not_kept(corpus: Path) -> None:
+    for model in ("mad", "wrong", "odd"):
+        with pytest.raises(InputError, match="utterance a"):
+            recognize(
+                read_manifest(corpus / "m.tsv"), f"ears={model}", corpus / "out", jobs=1, problems=Problems(),
+                by_split=False, watch=lambda _: None,
+            )  # fmt: skip
+        assert len(journal_of(corpus / "out").read_text().splitlines()) == 1
+    with pytest.raises(InputError, match="no utterance is left"):
+        recognize(
+            read_manifest(corpus / "m.tsv"), "ears=odd", corpus / "out", jobs=1, problems=Problems(skip=True),
+            by_split=False, watch=lambda _: None,
+        )  # fmt: skip
 
 
 def test_what_is_too_long_or_unreadable(corpus: Path) -> None:

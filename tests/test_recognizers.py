@@ -49,6 +49,18 @@ def test_those_of_others_come_after_ours(ears: None) -> None:
     assert loader("ears=big")().identity == Identity("ears-big", "1.0", {"model": "big"})
 
 
+def test_a_package_without_its_module_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = install(tmp_path / "site")
+    (site / "my_ears.py").unlink()
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.delitem(sys.modules, "my_ears", raising=False)
+    assert not entries()[-1].is_ready
+    (site / "my_ears.py").write_text("")
+    monkeypatch.syspath_prepend(site)
+    with pytest.raises(OptionError, match="my_ears has no function `load`"):
+        loader("ears")()
+
+
 def test_auto_takes_the_best_that_has_its_model_with_it() -> None:
     assert find("auto").name == "moonshine"
 
@@ -96,6 +108,9 @@ def test_errors_of_an_engine_are_told(ears: None) -> None:
     with Pool("ears=deaf") as pool:
         [(_, answer)] = pool.map([2], speech)
     assert str(answer.error) == "the recognizer ears=deaf failed: RuntimeError: no ears"
+    with Pool("ears=leaving") as pool:
+        [(_, answer)] = pool.map([2], speech)
+    assert str(answer.error) == "the recognizer ears=leaving failed: SystemExit: 3"
     with Pool("ears=wrong") as pool:
         [(_, answer)] = pool.map([2], speech)
     assert "it gave list, not an N-best record or a Lattice" in str(answer.error)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -209,3 +211,62 @@ def test_segments_without_words_do_no_harm() -> None:
     silent = [to_lattice(nothing, "u", who) for who in names]
     assert both.transcript(silent).words == ()
     assert alone.transcript(silent[:1]).words == ()
+
+
+def test_a_recognizer_that_does_not_know_the_same_of_all(tmp_path: Path) -> None:
+    """Its utterances cannot be looked at together; those that are alike can."""
+    mixed = Together([Identity("ears", "1")])
+    bare = '{"nbest": [{"score": -1.0, "words": [{"word": "one", "start": 0.0, "end": 1.0}]}]}'
+    for number in range(45):
+        mixed.transcript([to_lattice(line("day") if number % 2 else bare, "u", mixed.judges[0].identity)])
+    assert mixed.judges[0].trust <= 1
+
+
+def test_a_bad_answer_is_not_kept(tmp_path: Path) -> None:
+    done = run(SPEECH, "--recognizer", "ears=odd", "--out", tmp_path / "w.json")
+    assert isinstance(done.exception, InputError)
+    assert "at 0." in str(done.exception)
+    assert len((tmp_path / ".w.json.heard").read_text().splitlines()) == 1
+
+
+def test_distrust_lowers_confidences_of_one_and_of_several() -> None:
+    names = [Identity("moonshine-tiny", "1"), Identity("whisper-base", "1", pick="average")]
+    for who in (names[:1], names):
+        together = Together(who)
+        heard = [to_lattice(line("morning"), "u", each) for each in who]
+        before = together.transcript(heard).words[0].confidence
+        together.judges[0].trust = 0.5
+        assert together.transcript(heard).words[0].confidence == pytest.approx(before / 2)
+
+
+def test_files_are_written_though_nobody_reads(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "wordtrust",
+        "transcribe",
+        str(SPEECH),
+        "--recognizer",
+        "ears",
+        "--out",
+        "w.json",
+    ]
+    path = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path, env=path) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 0
+    assert json.loads((tmp_path / "w.json").read_text())["segments"]
+    with subprocess.Popen(command[:-2], stdout=subprocess.PIPE, cwd=tmp_path, env=path) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 141
+
+
+def test_the_same_file_twice_and_what_cannot_be_written(tmp_path: Path) -> None:
+    once = run(SPEECH, "--out", tmp_path / "a.jsonl")
+    twice = run(SPEECH, "--out", tmp_path / "b.jsonl", "--out", tmp_path / "b.jsonl")
+    assert (once.exit_code, twice.exit_code) == (0, 0)
+    assert (tmp_path / "a.jsonl").read_text() == (tmp_path / "b.jsonl").read_text()
+    (tmp_path / "d.json").mkdir()
+    assert "it is a folder" in str(run(SPEECH, "--out", tmp_path / "d.json").exception)

@@ -12,11 +12,13 @@ Paths are relative to the manifest's folder. A table without the column `audio` 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .assemble import Problems
 from .errors import InputError, OptionError
 from .formats import json_checks as check
 from .formats.inputs import Stream, streams
@@ -41,45 +43,67 @@ class Item:
     @property
     def key(self) -> list[Any]:
         """What must not have changed if work on it is to be taken up again."""
-        return [self.utt, str(self.path), self.start, self.end, self.channel]
+        try:
+            stat = self.path.stat()
+        except OSError:  # it is told when it is read
+            return [self.utt, str(self.path)]
+        return [self.utt, str(self.path), stat.st_size, stat.st_mtime_ns, self.start, self.end, self.channel]
 
 
-def read_manifest(given: str | Path, audio: Path | None = None) -> list[Item]:
-    """The utterances of a manifest, a folder or an audio file; `audio` is where paths begin, if not beside it."""
-    path = Path(given)
+def read_manifest(given: str | Path, audio: Path | None = None, problems: Problems | None = None) -> list[Item]:
+    """The utterances of a manifest, a folder or an audio file; `audio` is where paths begin, if not beside it.
+
+    Bad rows are errors, or go to `problems` when that says to skip them.
+    """
+    path, problems = Path(given), problems or Problems()
     if path.is_dir() or path.suffix.lower() in ENDINGS:
-        items = list(_files(path))
+        items = list(_files(path, problems))
     else:
-        items = [item for stream in streams([path]) for item in _items(stream, audio or path.parent)]
+        items = [item for stream in streams([path]) for item in _items(stream, audio or path.parent, problems)]
     if not items:
         raise InputError("there are no utterances in it", file=str(given), remedy=_REMEDY)
     _refuse_doubles(items, str(given))
     return items
 
 
-def _files(path: Path) -> Iterator[Item]:
+def _files(path: Path, problems: Problems) -> Iterator[Item]:
     if not path.is_dir():
         yield Item(path.stem, path, "")
         return
-    for file in sorted(path.rglob("*")):
-        if file.suffix.lower() in ENDINGS and file.is_file():
+    for file in _audio_in(path, problems):
+        if file.is_file():
             yield Item(file.relative_to(path).with_suffix("").as_posix().replace("/", "-"), file, "")
 
 
-def _items(stream: Stream, folder: Path) -> Iterator[Item]:
+def _audio_in(folder: Path, problems: Problems) -> list[Path]:
+    """All audio files below a folder; folders that cannot be read are told."""
+
+    def tell(error: OSError) -> None:
+        problems.report(InputError(f"the folder cannot be read: {error.strerror}", file=str(error.filename)))
+
+    names = (Path(place) / name for place, _, files in os.walk(folder, onerror=tell) for name in files)
+    return sorted(path for path in names if path.suffix.lower() in ENDINGS)
+
+
+def _items(stream: Stream, folder: Path, problems: Problems) -> Iterator[Item]:
     header: list[str] | None = None
     index: dict[str, Path] = {}
     for number, raw in stream.lines():
         line = raw.decode("utf-8", "replace").removeprefix("\ufeff").strip("\r\n")
-        if number == 1 and "\t" in line and not line.lstrip().startswith("{"):
+        if number == 1 and _is_header(line):
             header = [name.strip().lower() for name in line.split("\t")]
         elif line.strip():
             place = f"line {number}"
             try:
                 row = _row(header, line)
-                yield _item(row, _path(row, folder, index), place)
+                yield _item(row, _path(row, folder, index, problems), place)
             except InputError as error:
-                raise error.at(file=stream.name, place=place) from None
+                problems.report(error.at(file=stream.name, place=place))
+
+
+def _is_header(line: str) -> bool:
+    names = {name.strip().lower() for name in line.split("\t")}
+    return bool(names & {*AUDIO, "utt"}) and not line.lstrip().startswith("{")
 
 
 def _row(header: list[str] | None, line: str) -> Mapping[str, Any]:
@@ -89,13 +113,13 @@ def _row(header: list[str] | None, line: str) -> Mapping[str, Any]:
     return check.record(check.parse(line)) if line.lstrip().startswith("{") else _scp_row(line)
 
 
-def _path(row: Mapping[str, Any], folder: Path, index: dict[str, Path]) -> Path:
+def _path(row: Mapping[str, Any], folder: Path, index: dict[str, Path], problems: Problems) -> Path:
     """Where the audio is: what the row says, or the file that is called like the utterance."""
     column = next((name for name in AUDIO if row.get(name)), None)
     if column is not None:
         return folder / check.string(row, column)
     if not index:
-        index.update(_index(folder))
+        index.update(_index(folder, problems))
     return _found(index, check.string(row, "utt"), folder)
 
 
@@ -112,11 +136,12 @@ def _table_row(header: list[str], line: str) -> dict[str, Any]:
 
 
 def _scp_row(line: str) -> dict[str, Any]:
-    utt, _, path = line.strip().partition(" ")
-    if not path or path.rstrip().endswith("|") or "\0" in line:
-        found = "a command" if path else "one field"
-        raise InputError(f"{found} where a name and a path should be", remedy=_REMEDY)
-    return {"utt": utt, "audio": path.strip()}
+    fields = line.split(maxsplit=1)
+    if len(fields) < 2 or fields[1].rstrip().endswith("|") or "\0" in line:
+        found = "one field" if len(fields) < 2 else "a command"
+        commas = " (commas? Use tabs)" if "," in line else ""
+        raise InputError(f"{found} where a name and a path should be{commas}", remedy=_REMEDY)
+    return {"utt": fields[0], "audio": fields[1].strip()}
 
 
 def _item(row: Mapping[str, Any], path: Path, place: str) -> Item:
@@ -125,7 +150,8 @@ def _item(row: Mapping[str, Any], path: Path, place: str) -> Item:
         start, end = offset, offset + length if length is not None else end
     channel = check.number_or_none(row, "channel")
     _check_times(start, end, channel)
-    name = next((str(row[key]) for key in ("utt", "id") if row.get(key) not in (None, "")), path.stem)
+    part = "" if start is None else f"-{start:.2f}"  # parts of one file have names of their own
+    name = next((str(row[key]) for key in ("utt", "id") if row.get(key) not in (None, "")), f"{path.stem}{part}")
     split = row.get("split")
     return Item(name, path, place, start, end, None if channel is None else int(channel), split and str(split))
 
@@ -138,10 +164,10 @@ def _check_times(start: float | None, end: float | None, channel: float | None) 
         raise InputError(f"the channel is {channel:g}", remedy="Channels are counted from 1")
 
 
-def _index(folder: Path) -> dict[str, Path]:
+def _index(folder: Path, problems: Problems) -> dict[str, Path]:
     if not folder.is_dir():
         raise OptionError(f"{folder}: there is no such folder of audio")
-    return {file.stem: file for file in sorted(folder.rglob("*")) if file.suffix.lower() in ENDINGS}
+    return {file.stem: file for file in _audio_in(folder, problems)}
 
 
 def _found(index: Mapping[str, Path], utt: str, folder: Path) -> Path:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -40,7 +41,9 @@ class AudioProgress:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+        self.is_read = True  # until the other end of a pipe is closed
         self._out = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+        setattr(self._out, "on_broken_pipe", self._nobody_reads)  # noqa: B010  # rich would end the program
         shared = self._out if sys.stdout.isatty() else Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=shared, transient=True, disable=not sys.stderr.isatty())
@@ -58,10 +61,15 @@ class AudioProgress:
         self._bar.stop()
 
     def print(self, result: RenderableType) -> None:
-        """Show a result."""
-        self._out.print(result, markup=False)
-        if self._out.file is not None:
-            self._out.file.flush()
+        """Show a result, as long as somebody reads."""
+        if self.is_read:
+            self._out.print(result, markup=False)
+            with suppress(BrokenPipeError):
+                self._out.file.flush()
+
+    def _nobody_reads(self) -> None:
+        self.is_read = False
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def at(self, seconds: float) -> None:
         """So far of the recording that runs."""

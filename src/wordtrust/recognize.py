@@ -25,6 +25,7 @@ from .recognizers.heard import to_lattice, to_lattices
 from .recognizers.pool import Pool, Speech
 
 LONGEST = 30.0  # seconds that a recognizer is given at once
+_LATE = 0.25  # seconds that a manifest may be off
 _CHUNK = 500  # utterances that become lattices together
 RECOGNIZER = "recognizer.json"
 
@@ -88,12 +89,15 @@ def _hear(pool: Pool, items: Sequence[Item], journal: Journal, problems: Problem
     """Recognise what is not in the journal; gives the seconds of it."""
     total = 0.0
     for (item, samples), answer in pool.map(_read(items, problems), lambda pair: Speech(pair[1])):
-        if isinstance(answer.error, InputError):
-            problems.report(answer.error.at(file=str(item.path), utt=item.utt))
-        elif answer.error is not None:
+        if answer.error is not None and not isinstance(answer.error, InputError):
             raise answer.error
-        else:
+        try:
+            if answer.error is not None:
+                raise answer.error
+            to_lattice(answer.line, item.utt, pool.identity, str(item.path))  # what cannot be used is not kept
             journal.add(_name(item), answer.line)
+        except InputError as error:
+            problems.report(error.at(file=str(item.path), utt=item.utt))
         total += len(samples) / RATE
         watch(len(samples) / RATE)
     return total
@@ -111,6 +115,9 @@ def _read(items: Iterable[Item], problems: Problems) -> Iterator[tuple[Item, Sam
 def samples_of(item: Item) -> Samples:
     """The audio of an utterance; longer ones than a recognizer takes at once are refused."""
     audio = AudioFile.open(item.path)
+    end = max(item.start or 0.0, item.end or 0.0)
+    if audio.duration is not None and end > audio.duration + _LATE:
+        raise InputError(f"it should go on until {end:g} s, but the file has {audio.duration:.2f} s")
     found = audio.part(item.start or 0.0, item.end, item.channel, most=LONGEST)
     if audio.problems:
         raise InputError("; ".join(audio.problems), remedy="Mend or remove the file; --skip-bad goes on without it")
@@ -126,6 +133,8 @@ def _write(out: Path, items: Sequence[Item], journal: Journal, identity: Identit
 
     out.parent.mkdir(parents=True, exist_ok=True)
     heard = (item for item in items if _name(item) in journal)
+    if not any(_name(item) in journal for item in items):
+        raise InputError("no utterance is left", file=str(out))
     with StoreWriter(out, recognizer=identity.name) as store:
         while chunk := list(islice(heard, _CHUNK)):
             for batch in _lattices(chunk, journal, identity, problems):

@@ -24,6 +24,7 @@ from .audio.guard import sane
 from .audio.segments import Segment, segments
 from .errors import InputError, OptionError
 from .journal import Journal
+from .lattice import Lattices
 from .recognizers import Identity
 from .recognizers.heard import to_lattice
 from .recognizers.pool import Answer, Pool, Speech
@@ -131,6 +132,7 @@ class Transcriber:
                 yield Heard(kept["start"], kept["end"], tuple(kept["lines"]), kept["dropped"])
         for segment, answers in self._ask(coming):
             heard = _heard(recording, segment, answers)
+            self.lattices(recording, heard)  # what cannot be used must not be kept
             if journal is not None:
                 journal.add(_name(recording, segment), heard.to_dict())
             yield heard
@@ -144,12 +146,16 @@ class Transcriber:
 
     def transcript(self, recording: Recording, heard: Heard, *, again: bool = False) -> Transcript:
         """The words of a segment, by global times; `again`: with all that was learned since the first time."""
-        file = recording.audio.path
-        lattices = [
-            to_lattice(line, recording.name, identity, file)
+        found = self.together.transcript(self.lattices(recording, heard), again=again)
+        return _moved(found, heard.start)
+
+    def lattices(self, recording: Recording, heard: Heard) -> list[Lattices]:
+        """What every recognizer heard in a segment, times counted from its beginning."""
+        where = f"{recording.audio.path}, at {heard.start:.1f} s"
+        return [
+            to_lattice(line, recording.name, identity, where)
             for line, identity in zip(heard.lines, self.identities, strict=True)
         ]
-        return _moved(self.together.transcript(lattices, again=again), heard.start)
 
 
 def _with_answers(
@@ -171,7 +177,8 @@ def _heard(recording: Recording, segment: Segment, answers: Sequence[Answer]) ->
             raise answer.error
     dropped = [answer.dropped for answer in answers if answer.dropped]
     lines = tuple(answer.line for answer in answers)
-    return Heard(segment.start, segment.end, lines, "; ".join(dict.fromkeys(dropped)) or None)
+    told = "; ".join(dict.fromkeys(dropped)) if len(dropped) == len(answers) else None  # else somebody has words
+    return Heard(segment.start, segment.end, lines, told)
 
 
 def _moved(transcript: Transcript, seconds: float) -> Transcript:
@@ -212,10 +219,15 @@ def transcribe(
     model: str | Path | None = None,
     channel: int | None = None,
     alternatives: int = ALTERNATIVES,
+    jobs: int = 1,
 ) -> list[Transcript]:
-    """The segments of a recording, with global times. `recognizer` is NAME or NAME=MODEL, several with commas."""
-    names = recognizer.split(",")
-    with Transcriber(names, [str(model)] if model else [], alternatives=alternatives) as transcriber:
+    """The segments of a recording, with global times. `recognizer` is NAME or NAME=MODEL, several with commas.
+
+    `model` judges the words (several with commas as well). Two `jobs` and more are processes, so a script that asks
+    for them needs its `if __name__ == "__main__"`.
+    """
+    names, models = recognizer.split(","), str(model).split(",") if model else []
+    with Transcriber(names, models, alternatives=alternatives, jobs=jobs) as transcriber:
         recording = recordings([AudioFile.open(path)], "mix" if channel is None else str(channel))[0]
         heard = list(transcriber.hear(recording))
         said = [transcriber.transcript(recording, each) for each in heard]

@@ -64,7 +64,7 @@ class Judge:
         if self._own.wants_adapting:
             self._scorer = self._own.adapted(self._seen)
         if len(self._seen) >= LEAST:
-            self.trust = self._scorer.trust(concatenate(self._seen))
+            self.trust = self._scorer.trust(concatenate(_alike(self._seen)))
 
     def scored(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
         """Networks, the confidence of every arc, and the chosen words."""
@@ -74,8 +74,20 @@ class Judge:
     def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
         """The words of an utterance."""
         curve, trust = self._scorer.calibration, self.trust
-        show = (lambda scores: trust * curve.of("words", scores)) if curve else None
-        return transcripts(*self.scored(networks), alternatives=alternatives, show=show)[0]
+        return transcripts(
+            *self.scored(networks),
+            alternatives=alternatives,
+            show=lambda scores: trust * (curve.of("words", scores) if curve else scores),
+        )[0]
+
+
+def _alike(seen: Sequence[Lattices]) -> list[Lattices]:
+    """Those that have the same scores and evidence as most: a recognizer may not know the same of every utterance."""
+    kinds: dict[object, list[Lattices]] = {}
+    for each in seen:
+        known = tuple(sorted(each.arrays())), tuple(sorted(each.extra)), each.scales, tuple(sorted(each.notes))
+        kinds.setdefault(known, []).append(each)
+    return max(kinds.values(), key=len)
 
 
 class Together:
@@ -135,7 +147,14 @@ class Together:
             hypotheses(*judge.scored(each), vocabulary) for judge, each in zip(self.judges, networks, strict=True)
         ]
         decoded = self.joint.decode(Systems.of(believed), [judge.identity.name for judge in self.judges])
-        return transcripts(decoded.lattices, decoded.confidence, decoded.paths, alternatives=self._alternatives)[0]
+        trust = min(judge.trust for judge in self.judges)
+        return transcripts(
+            decoded.lattices,
+            decoded.confidence,
+            decoded.paths,
+            alternatives=self._alternatives,
+            show=lambda scores: trust * scores,
+        )[0]
 
 
 def _joint(identities: Sequence[str]) -> JointModel | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -35,10 +37,21 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted; build, train, study, recognize and transcribe go on where they were, started again", 130)
+        _fail("interrupted; the same command goes on where it was" if _is_kept(sys.argv) else "interrupted", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+    except Exception as error:
+        if os.environ.get("WORDTRUST_DEBUG"):
+            raise
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        _fail(f"this should not have happened, please report it: {told} (WORDTRUST_DEBUG=1 shows where)", 70)
+
+
+def _is_kept(words: Sequence[str]) -> bool:
+    """Whether a command keeps what it has done until it is started again."""
+    verb = words[1] if len(words) > 1 else ""
+    return verb in ("build", "train", "study", "recognize") or (verb == "transcribe" and "--out" in words)
 
 
 def _fail(message: str, code: int) -> None:

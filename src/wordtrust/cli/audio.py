@@ -28,8 +28,15 @@ recognizer_option = click.option(
     help="Who recognises (`wordtrust recognizers`); with commas several, put together. auto: the best there is.",
 )  # fmt: skip
 jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), help="Recognizers at work side by side [as many as there are cores]."
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Recognizers at work side by side [a core each, if it pays].",
 )
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @click.command()
@@ -91,7 +98,7 @@ def transcribe(
     found = _recordings(audio, channels, skip_bad)
     targets = _targets(out, found)
     long = sum(each.audio.duration or _LONG for each in found) >= _LONG
-    count = jobs or (max(1, (os.cpu_count() or 1)) if long else 1)
+    count = jobs or (cores() if long else 1)
     names, models = recognizer.split(","), model.split(",") if model else []
     with Transcriber(names, models, jobs=count, alternatives=alternatives) as transcriber:
         for line in transcriber.together.told():
@@ -129,14 +136,23 @@ def _targets(out: Sequence[str], found: Sequence[Recording]) -> dict[Path, list[
                 f"{pattern}: one file holds one recording, here are {len(found)}: put {{name}} into the file's name"
             )
         for each in found:
-            path = Path(pattern.replace("{name}", each.name))
+            path = Path(pattern.replace("{name}", each.name)).resolve()
             TranscriptWriter(path, recordings=True)
-            if not path.resolve().parent.is_dir():
-                raise OptionError(f"{path}: there is no folder {path.resolve().parent}")
-            if any(path.resolve() == Path(one.audio.path).resolve() for one in found):
-                raise OptionError(f"{path}: is what is read; name another file")
-            targets.setdefault(path, []).append(each)
+            _refuse(path, found)
+            if each not in targets.setdefault(path, []):
+                targets[path].append(each)
     return targets
+
+
+def _refuse(path: Path, found: Sequence[Recording]) -> None:
+    if not path.parent.is_dir():
+        raise OptionError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise OptionError(f"{path}: cannot be written: it is a folder")
+    if not os.access(path.parent, os.W_OK):
+        raise OptionError(f"{path}: cannot be written: the folder does not allow it")
+    if any(path == Path(one.audio.path).resolve() for one in found):
+        raise OptionError(f"{path}: is what is read; name another file")
 
 
 def _journal(
@@ -145,10 +161,11 @@ def _journal(
     """Where finished segments are kept until all are done: beside the first file that is written."""
     from ..journal import Journal
 
-    first = next((path.resolve() for path in targets), None)
+    first = next(iter(targets), None)
     if first is None:
         return nullcontext()
-    work = {"about": transcriber.about, "recordings": [each.key for each in found]}
+    asked = click.get_current_context().params["recognizer"]  # two folders may hold models of one name
+    work = {"about": transcriber.about, "asked": asked, "recordings": [each.key for each in found]}
     return Journal(first.with_name(f".{first.name}.heard"), work)
 
 
@@ -196,6 +213,8 @@ def _shown(
         words += len(transcript.words)
         if transcript.words:
             progress.print(json_line(transcript).rstrip() if as_json else segment_view(transcript))
+        if not progress.is_read and journal is None:
+            raise BrokenPipeError
         if heard.dropped:
             click.echo(f"wordtrust: {recording.name}: at {heard.start:.1f} s left out: {heard.dropped}", err=True)
         yield transcript
@@ -228,7 +247,8 @@ def _write(targets: dict[Path, list[Recording]], said: dict[str, list[Transcript
 
 @click.command()
 @click.argument("manifest")
-@recognizer_option
+@click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL]",
+              help="Who recognises (`wordtrust recognizers`). auto: the best there is.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The store to write.")
 @click.option("--audio", type=click.Path(path_type=Path), help="Folder of the audio [that of the manifest].")
 @click.option("--by-split", is_flag=True, help="Write a folder with a store for each split, as `study` reads it.")
@@ -257,11 +277,12 @@ def recognize(
     if "," in recognizer:
         raise OptionError("one recognizer at a time: each gets a store of its own")
     refuse(out, by_split=by_split)
-    items = read_manifest(manifest, audio)
     problems = Problems(skip=skip_bad, tell=tell_skipped)
+    items = read_manifest(manifest, audio, problems)
     with AudioProgress("recognising", [None], utterances=len(items)) as progress:
-        done = run(items, recognizer, out, jobs=jobs or os.cpu_count() or 1, problems=problems, by_split=by_split,
+        done = run(items, recognizer, out, jobs=jobs or cores(), problems=problems, by_split=by_split,
                    watch=progress.one_more)  # fmt: skip
     before = f", {done.resumed:,} of them done before" if done.resumed else ""
     lost = f"; left out {len(problems.errors):,} bad ones" if problems.errors else ""
-    click.echo(f"{out}: {done.utterances:,} utterances by {done.identity.name} {done.identity.version}{before}{lost}")
+    count = "1 utterance" if done.utterances == 1 else f"{done.utterances:,} utterances"
+    click.echo(f"{out}: {count} by {done.identity.name} {done.identity.version}{before}{lost}")

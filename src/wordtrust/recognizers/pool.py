@@ -128,7 +128,7 @@ class _Worker:
             return self._recognizer().identity
         except WordtrustError as error:
             return error
-        except Exception as error:  # an engine may raise anything
+        except (Exception, SystemExit) as error:  # an engine may raise anything
             return self._failed(error)
 
     def answer(self, speech: Speech) -> Answer:
@@ -139,11 +139,12 @@ class _Worker:
             return Answer(to_line(heard), dropped)
         except WordtrustError as error:
             return Answer(error=error)
-        except Exception as error:  # an engine may raise anything
+        except (Exception, SystemExit) as error:  # an engine may raise anything
             return Answer(error=self._failed(error))
 
-    def _failed(self, error: Exception) -> InputError:
-        return InputError(f"the recognizer {self._spec} failed: {type(error).__name__}: {error}")
+    def _failed(self, error: BaseException) -> InputError:
+        told = " ".join(str(error).split())
+        return InputError(f"the recognizer {self._spec} failed: {type(error).__name__}: {told}")
 
 
 _worker: _Worker | None = None  # of this process, if it is one of a pool

@@ -104,7 +104,7 @@ def entries() -> list[Entry]:
 
 def _of_others(point: EntryPoint) -> Entry:
     package = point.dist.name if point.dist else point.module
-    return Entry(point.name, f"by the package {package}", point.module)
+    return Entry(point.name, f"by the package {package}", point.module, (point.module,), "its module is missing")
 
 
 def _is_installed(module: str) -> bool:
@@ -141,5 +141,8 @@ def loader(spec: str, *, threads: int = 1) -> Callable[[], Recognizer]:
 
 def _load(module: str, model: str | None, threads: int) -> Recognizer:
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # onnxruntime would keep and send events of its use
-    found: Recognizer = import_module(module).load(model, threads=threads)
+    load = getattr(import_module(module), "load", None)
+    if load is None:
+        raise OptionError(f"{module} has no function `load`, so it is no recognizer (docs/audio.md)")
+    found: Recognizer = load(model, threads=threads)
     return found
