@@ -51,4 +51,4 @@ def test_new_speech_is_joined_without_references(data: Path, tmp_path: Path) -> 
     assert "nobody knows what was said" in str(run("combine", *members, "--joint", "joint").exception)
     strange = [f"a=whisper-base,{data / 'whisper-base' / 'eval.jsonl'}", members[1]]
     told = run("combine", *strange, "--joint", "joint", "--words", tmp_path / "x.ctm")
-    assert "nothing was fitted for a, but for" in str(told.exception)
+    assert "nothing was fitted for a; names before the = must be among" in str(told.exception)

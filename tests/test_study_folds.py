@@ -93,7 +93,7 @@ def test_words_are_chosen_and_calibrated_on_speakers_that_models_do_not_know(out
     choice, grid = Choice(**about["choice"]), np.linspace(0.02, 0.98, 25)
     kept = Calibration.from_dict(about["calibration"])
     right, wrong = ways(out, name)
-    curves = [fit_calibration(evaluate([networks], judge(way), choice.paths), "kernel") for way in (right, wrong)]
+    curves = [fit_calibration(evaluate([networks], judge(way), choice.paths), "platt") for way in (right, wrong)]
     for part in ("arcs", "words"):
         expected, seen = (each.of(part, grid) for each in curves)
         assert kept.of(part, grid) == pytest.approx(expected, abs=1e-4)

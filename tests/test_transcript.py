@@ -214,7 +214,7 @@ def test_a_spelled_number_is_written_as_its_words_where_they_stand_alone() -> No
     assert [(word.word, word.norm) for word in found.words] == [
         ("42-", "forty"), ("", "two"), ("year", "year"), ("5", "five"),
     ]  # fmt: skip
-    assert found.to_rich().plain == "[forty?] two year 5"
+    assert found.to_rich().plain == "[?forty] two year 5"
     assert [line.split()[4] for line in found.to_ctm().splitlines()] == ["forty", "two", "year", "5"]
 
 
@@ -265,6 +265,15 @@ def test_as_ctm() -> None:
     )
 
 
+def test_ctm_does_nothing_to_a_terminal() -> None:
+    words = Word("\x1b[31mred", "red", 0, 1, 0.5), Word("\u202eabc", "abc", 1, 2, 0.5)
+    assert Transcript("a\x1b[2J b\u202e", words).to_ctm().splitlines() == [
+        "a\ufffd[2J_b\ufffd 1 0.000 1.000 \ufffd[31mred 0.500000",
+        "a\ufffd[2J_b\ufffd 1 1.000 1.000 \ufffdabc 0.500000",
+    ]
+    assert Transcript("\x07", ()).to_ctm() == ";; \ufffd has no words\n"
+
+
 def test_ctm_has_no_negative_times() -> None:
     early = Transcript("u", (Word("a", "a", -0.5, -0.2, 1), Word("b", "b", -0.2, 0.4, 1)))
     assert early.to_ctm() == "u 1 0.000 0.000 a 1.000000\nu 1 0.000 0.400 b 1.000000\n"
@@ -272,7 +281,8 @@ def test_ctm_has_no_negative_times() -> None:
 
 @given(made())
 def test_each_word_is_a_line_of_ctm_that_our_reader_takes_for_one(transcript: Transcript) -> None:
-    text = transcript.to_ctm().encode("utf-8", "replace")
+    assert not [c for c in transcript.to_ctm() if c != "\n" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
+    text = transcript.to_ctm().encode()
     lines = text.removesuffix(b"\n").split(b"\n")
     assert len(lines) == max(1, len(transcript.words))
     found = read_bytes(CTM, text, name="x.ctm")
@@ -284,12 +294,12 @@ def test_each_word_is_a_line_of_ctm_that_our_reader_takes_for_one(transcript: Tr
 
 
 def test_terminal_view_marks_doubtful_words_without_colour() -> None:
-    assert EXAMPLE.to_rich().plain == "I'll [Sit?] [there.]"
+    assert EXAMPLE.to_rich().plain == "I'll [?Sit] [there.]"
     assert [(span.start, span.end, span.style) for span in EXAMPLE.to_rich().spans] == [
         (5, 11, "bold red"),
         (12, 20, "yellow"),
     ]
-    assert repr(EXAMPLE) == "<Transcript u1: 3 words, confidence 0.66\n  I'll [Sit?] [there.]>"
+    assert repr(EXAMPLE) == "<Transcript u1: 3 words, confidence 0.66\n  I'll [?Sit] [there.]>"
     assert repr(Transcript("u", EXAMPLE.words[:1])).startswith("<Transcript u: 1 word, confidence 0.95\n")
 
 
@@ -354,3 +364,16 @@ def test_on_real_n_best_lists() -> None:
     words = [word for each in found for word in each.words]
     assert sum(len(word.alternatives) > 0 for word in words) > 0.2 * len(words)
     assert all(0 <= word.confidence <= 1 for word in words)
+
+
+def test_calibrated_alternatives_are_sorted_and_leave_room_for_the_word() -> None:
+    """A calibrator looks at one score at a time: rivals may get more than what the word leaves, in another order."""
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1)] * 3, tokens=list("abc"), posterior=[0.6, 0.3, 0.1])
+    curve = {0.6: 0.5, 0.3: 0.4, 0.1: 0.6}
+    confidence = np.array([{"a": 0.6, "b": 0.3, "c": 0.1}[word] for word in lattice.words])
+    path = Paths(np.array([0, 1]), np.array([lattice.words.index("a")], np.int32))
+    show = lambda scores: np.array([curve[round(float(score), 3)] for score in scores])  # noqa: E731
+    word = transcripts(lattice.batch(), confidence, path, show=show)[0].words[0]
+    assert word.confidence == 0.5
+    assert [each.word for each in word.alternatives] == ["c", "b"]
+    assert [each.confidence for each in word.alternatives] == pytest.approx([0.3, 0.2])

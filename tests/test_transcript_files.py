@@ -132,6 +132,20 @@ def test_segments_of_a_recording_share_a_name_in_ctm(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_channels_of_a_file_have_a_field_in_ctm(tmp_path: Path) -> None:
+    said = [Transcript(name, (Word("w", "w", 1.0, 2.0, 0.5),)) for name in ("call-1", "call-2", "talk")]
+    channels = {"call-1": ("call", "1"), "call-2": ("call", "2"), "call-3": ("call", "3")}
+    with TranscriptWriter(tmp_path / "a.ctm", recordings=True, channels=channels) as out:
+        out.add([*said, Transcript("call-3", ())])
+    assert (tmp_path / "a.ctm").read_text().splitlines() == [
+        "call 1 1.000 1.000 w 0.500000",
+        "call 2 1.000 1.000 w 0.500000",
+        "talk 1 1.000 1.000 w 0.500000",
+        ";; call-3 has no words",
+    ]
+    assert [each.utt for each in wt.read(tmp_path / "a.ctm")] == ["call-1", "call-2", "talk"]
+
+
 TIMESTAMP = re.compile(r"(\d{2,}):([0-5]\d):([0-5]\d)\.(\d{3})")
 SPAN = re.compile(r"<c\.(low|medium|high)>([^<>\n\r]*)</c>")
 

@@ -35,7 +35,7 @@ def printed(transcript: Transcript, *, width: int = 80, colour: bool = False, un
 
 def test_marks_and_alternatives() -> None:
     assert printed(EXAMPLE) == (
-        "[0:03.2] I'll [Sit?] [there.] [Ok?]\n         ↳ Sit? 43%: sat 31%, set 12%, seat 5%\n         ↳ Ok? 20%\n"
+        "[0:03.2] I'll [?Sit] [there.] [?Ok]\n         ↳ ?Sit 43%: sat 31%, set 12%, seat 5%\n         ↳ ?Ok 20%\n"
     )
     assert "         ↳ there. 60%: here. 30%\n" in printed(EXAMPLE, under=0.9)
     assert printed(Transcript("talk", ())) == "(no words)\n"
@@ -44,19 +44,28 @@ def test_marks_and_alternatives() -> None:
 def test_colours_only_in_a_terminal() -> None:
     assert "\x1b" not in printed(EXAMPLE)
     coloured = printed(EXAMPLE, colour=True)
-    assert "\x1b[1;31m[Sit?]" in coloured
+    assert "\x1b[1;31m[?Sit]" in coloured
     assert "\x1b[33m[there.]" in coloured
 
 
 def test_lines_wrap_beside_the_time_stamp() -> None:
     assert printed(EXAMPLE, width=26).splitlines() == [
-        "[0:03.2] I'll [Sit?]",
-        "         [there.] [Ok?]",
-        "         ↳ Sit? 43%: sat",
+        "[0:03.2] I'll [?Sit]",
+        "         [there.] [?Ok]",
+        "         ↳ ?Sit 43%: sat",
         "           31%, set 12%,",
         "           seat 5%",
-        "         ↳ Ok? 20%",
+        "         ↳ ?Ok 20%",
     ]
+
+
+def test_files_and_other_programs_get_whole_lines() -> None:
+    long = Transcript("talk", EXAMPLE.words * 20)
+    out = io.StringIO()
+    Console(file=out, width=80, soft_wrap=True).print(segment_view(long))
+    first, *notes = out.getvalue().splitlines()
+    assert first == "[0:03.2] " + " ".join(["I'll [?Sit] [there.] [?Ok]"] * 20)
+    assert notes == ["         ↳ ?Sit 43%: sat 31%, set 12%, seat 5%", "         ↳ ?Ok 20%"] * 20
 
 
 def test_where_there_is_no_unicode() -> None:
@@ -64,7 +73,7 @@ def test_where_there_is_no_unicode() -> None:
     out = io.TextIOWrapper(raw, "ascii")
     Console(file=out, width=80).print(segment_view(EXAMPLE))
     out.flush()
-    assert b"\n         -> Ok? 20%\n" in raw.getvalue()
+    assert b"\n         -> ?Ok 20%\n" in raw.getvalue()
 
 
 @given(made())

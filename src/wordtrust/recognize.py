@@ -137,15 +137,17 @@ def _write(out: Path, items: Sequence[Item], journal: Journal, identity: Identit
         raise InputError("no utterance is left", file=str(out))
     with StoreWriter(out, recognizer=identity.name) as store:
         while chunk := list(islice(heard, _CHUNK)):
-            for batch in _lattices(chunk, journal, identity, problems):
+            for batch in _lattices(chunk, journal, identity, problems, str(out)):
                 store.add(batch)
 
 
-def _lattices(items: Sequence[Item], journal: Journal, identity: Identity, problems: Problems) -> Iterator[Lattices]:
+def _lattices(
+    items: Sequence[Item], journal: Journal, identity: Identity, problems: Problems, file: str
+) -> Iterator[Lattices]:
     """The lattices of some utterances: all at once, or one by one to find the bad one."""
     lines, utts = [journal[_name(item)] for item in items], [item.utt for item in items]
     try:
-        yield from list(to_lattices(lines, utts, identity))
+        yield from list(to_lattices(lines, utts, identity, file))
     except InputError:
         for item, line in zip(items, lines, strict=True):
             try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from .adapt import ENOUGH, adapt
+from .adapt import adapt
 from .decode import CRITERIA, Paths, best_confidence
 from .errors import InputError, OptionError
 from .familiar import familiarity_of
@@ -91,7 +91,7 @@ class WordScorer:
         """The transcript of a lattice, or the transcripts of a batch."""
         if isinstance(lattice, Lattices):
             networks = self.networks(lattice)
-            if self.wants_adapting and len(networks) >= ENOUGH:
+            if self.wants_adapting and len(networks):
                 return self.adapted([networks])(networks, alternatives=alternatives)
             confidence = self.confidence(networks)
             paths, curve = self.choice.paths(networks, confidence), self.calibration

@@ -226,6 +226,10 @@ def transcribe(
     `model` judges the words (several with commas as well). Two `jobs` and more are processes, so a script that asks
     for them needs its `if __name__ == "__main__"`.
     """
+    if not isinstance(path, str | Path):
+        raise TypeError(
+            f"transcribe takes the path of an audio file, not {type(path).__name__}: save samples to a file"
+        )
     names, models = recognizer.split(","), str(model).split(",") if model else []
     with Transcriber(names, models, alternatives=alternatives, jobs=jobs) as transcriber:
         recording = recordings([AudioFile.open(path)], "mix" if channel is None else str(channel))[0]

@@ -81,15 +81,15 @@ class Transcript:
     def to_ctm(self, channel: str = "1") -> str:
         """NIST CTM: a line `utt channel start duration word confidence` for each word.
 
-        White space in names and words becomes `_`. What CTM gives a meaning of its own (`;;`, `<ALT>`) is written as
-        the normalised word. An utterance without words is a comment.
+        White space in names and words becomes `_`, a control character U+FFFD. What CTM gives a meaning of its own
+        (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment.
         """
         from .transcript_views import to_ctm
 
         return to_ctm(self, channel)
 
     def to_rich(self) -> Text:
-        """For the terminal: words under 0.9 in brackets, those under 0.5 with a question mark too."""
+        """For the terminal: words under 0.9 in brackets, those under 0.5 with a question mark in front."""
         from .transcript_views import to_rich
 
         return to_rich(self)
@@ -140,7 +140,7 @@ def transcripts(
     arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
     said = networks.word[arcs] > 0
     offsets = np.concatenate([[0], np.cumsum(said)])[paths.offsets]
-    words = _words(networks, sure, offsets, arcs[said], shown[said], alternatives, show or (lambda scores: scores))
+    words = _words(networks, sure, offsets, arcs[said], shown[said], alternatives, show)
     return [
         Transcript(utt, words[first:last])
         for utt, (first, last) in zip(networks.utts, pairwise(offsets.tolist()), strict=True)
@@ -160,19 +160,33 @@ def _checked(networks: Lattices, confidence: NDArray[np.floating], alternatives:
 
 def _words(
     networks: Lattices, confidence: Reals, offsets: Offsets, arcs: Offsets, shown: Reals, most: int,
-    show: Callable[[Reals], Reals],
+    show: Callable[[Reals], Reals] | None,
 ) -> tuple[Word, ...]:  # fmt: skip
     """The words of all paths end to end."""
     node = np.repeat(networks.node_offsets[:-1], np.diff(networks.arc_offsets))
     start, end = networks.time[node + networks.source], networks.time[node + networks.target]
     rivals = find_rivals(networks, start, end, confidence, offsets, arcs, most)
     spellings, _, norms = _spellings(networks, rivals.arcs)
-    seen = (spelling or norm for spelling, norm in zip(spellings, norms, strict=True))
-    others = tuple(map(Alternative, seen, show(rivals.confidence).tolist()))
+    seen = [spelling or norm for spelling, norm in zip(spellings, norms, strict=True)]
+    sure, order = rivals.confidence, np.arange(len(seen))
+    if show is not None:
+        shown = show(shown)
+        sure, order = _beside(show(sure), shown, rivals.offsets)
+    others = tuple(map(Alternative, [seen[place] for place in order.tolist()], sure.tolist()))
     alternatives = [others[first:last] for first, last in pairwise(rivals.offsets.tolist())]
     spellings, joins, norms = _spellings(networks, arcs)
     times = start[arcs].tolist(), end[arcs].tolist()
-    return tuple(map(Word, spellings, norms, *times, show(shown).tolist(), alternatives, joins))
+    return tuple(map(Word, spellings, norms, *times, shown.tolist(), alternatives, joins))
+
+
+def _beside(others: Reals, words: Reals, offsets: Offsets) -> tuple[Reals, Offsets]:
+    """Alternatives of each word, the surest first: with it at most 1 together, which calibrating each forgets."""
+    word = np.repeat(np.arange(len(words)), np.diff(offsets))
+    total = np.bincount(word, others, minlength=len(words))
+    room = np.minimum(1.0, np.maximum(0.0, 1.0 - words) / np.maximum(total, 1e-12))
+    sure = others * room[word]
+    order = np.lexsort((-sure, word))
+    return sure[order], order
 
 
 def _spellings(networks: Lattices, arcs: Offsets) -> tuple[list[str], list[bool], tuple[str, ...]]:

@@ -33,6 +33,8 @@ from .transcript_views import ctm_name, to_ctm
 
 __all__ = ["TranscriptWriter", "json_line"]
 
+Channels = Mapping[str, tuple[str, str]]  # the file and the channel that a recording is
+
 _GROUP_WORDS = 1 << 16  # words of a parquet row group, held in memory until they are written
 _OVERLAP = 1.0  # seconds that two segments of a recording may share where words are timed loosely
 
@@ -47,12 +49,20 @@ class TranscriptWriter:
 
     With `recordings`, transcripts are segments of the recordings that they are named after, in the order of time:
     lines of .ctm may share a name, and a .vtt file names a recording once. `about` is what .json and .html files say
-    about it (recognizer, model, duration, ...), as JSON; it is looked at when the block ends.
+    about it (recognizer, model, duration, ...), as JSON; it is looked at when the block ends. `channels` says which
+    recordings are channels of a file, `{"call-2": ("call", "2")}`: CTM has a field for that.
     """
 
-    def __init__(self, path: str | Path, *, recordings: bool = False, about: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        recordings: bool = False,
+        about: Mapping[str, Any] | None = None,
+        channels: Channels | None = None,
+    ) -> None:
         self._path = Path(path)
-        self._open = _writer(self._path, recordings, {} if about is None else about)
+        self._open = _writer(self._path, recordings, {} if about is None else about, channels or {})
         self._stack = ExitStack()
         self._add: Add | None = None
 
@@ -74,8 +84,8 @@ class TranscriptWriter:
         self._stack.__exit__(kind, error, trace)
 
 
-def _ctm(path: Path, *, recordings: bool) -> AbstractContextManager[Add]:
-    return _ctm_recordings(path) if recordings else _ctm_utterances(path)
+def _ctm(path: Path, *, recordings: bool, channels: Channels) -> AbstractContextManager[Add]:
+    return _ctm_recordings(path, channels) if recordings else _ctm_utterances(path)
 
 
 @contextmanager
@@ -95,24 +105,27 @@ def _ctm_utterances(path: Path) -> Iterator[Add]:
 
 
 @contextmanager
-def _ctm_recordings(path: Path) -> Iterator[Add]:
-    """Segments of one name are one recording if they follow each other in time."""
-    ends: dict[str, float] = {}
+def _ctm_recordings(path: Path, channels: Channels) -> Iterator[Add]:
+    """Segments of one name and channel are one recording if they follow each other in time."""
+    ends: dict[tuple[str, str], float] = {}
+    silent: dict[tuple[str, str], str] = {}  # and what they are called
 
     def add(transcripts: Sequence[Transcript]) -> None:
         for each in transcripts:
-            name = ctm_name(each.utt)
-            end = ends.setdefault(name, -inf)
+            name, channel = channels.get(each.utt, (each.utt, "1"))
+            key = ctm_name(name), channel
             if not each.words:
+                silent.setdefault(key, each.utt)
                 continue
+            end = ends.get(key, -inf)
             if each.words[0].start < end - _OVERLAP:
-                raise _one_name(path, "recordings", name)
-            ends[name] = max(end, each.words[-1].end)
-            file.write(to_ctm(each))
+                raise _one_name(path, "recordings", key[0])
+            ends[key] = max(end, each.words[-1].end)
+            file.write(to_ctm(Transcript(name, each.words), channel))
 
     with atomic_text(path) as file:
         yield add
-        file.writelines(to_ctm(Transcript(name, ())) for name, end in ends.items() if end == -inf)
+        file.writelines(to_ctm(Transcript(name, ())) for key, name in silent.items() if key not in ends)
 
 
 def _one_name(path: Path, what: str, name: str) -> OptionError:
@@ -167,12 +180,14 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _writer(path: Path, recordings: bool, about: Mapping[str, Any]) -> Callable[[], AbstractContextManager[Add]]:
+def _writer(
+    path: Path, recordings: bool, about: Mapping[str, Any], channels: Channels
+) -> Callable[[], AbstractContextManager[Add]]:
     """What writes a file of this name."""
     writers: dict[str, Callable[[], AbstractContextManager[Add]]] = {
         ".jsonl": partial(write_jsonl, path),
         ".json": partial(write_json, path, about),
-        ".ctm": partial(_ctm, path, recordings=recordings),
+        ".ctm": partial(_ctm, path, recordings=recordings, channels=channels),
         ".vtt": partial(write_vtt, path, recordings=recordings),
         ".srt": partial(write_srt, path),
         ".html": partial(write_page, path, about),

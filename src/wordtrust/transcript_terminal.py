@@ -1,7 +1,7 @@
 """Transcripts on a terminal as they come: time stamp, words, and below them what the doubtful ones may be.
 
-[0:03.2] I'll [Sit?] [there.]
-         ↳ Sit? 43%: sat 31%, set 12%
+[0:03.2] I'll [?Sit] [there.]
+         ↳ ?Sit 43%: sat 31%, set 12%
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def segment_view(transcript: Transcript, *, under: float = LOW) -> SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """A transcript for `rich`: lines wrap beside the time stamp, and marks tell as much as colours."""
+    """A transcript for `rich`: lines wrap beside the time stamp, and marks tell as much as colours.
+
+    Where the console leaves lines as long as they are (`soft_wrap`: files, other programs), nothing wraps.
+    """
 
     transcript: Transcript
     under: float
@@ -53,6 +56,9 @@ def _beside(head: Text, body: Text, console: Console, options: ConsoleOptions) -
     """The body to the right of the head, however many lines it takes."""
     from rich.text import Text
 
+    if options.no_wrap:
+        yield Text.assemble(head, body)
+        return
     width = max(_NARROWEST, options.max_width - head.cell_len)
     for number, line in enumerate(body.wrap(console, width, overflow="fold")):
         line.rstrip()
@@ -63,6 +69,6 @@ def _note(word: Word, written: str) -> Text:
     from rich.text import Text
 
     found = level(word.confidence)
-    text = Text(visible(written) + ("?" if found == "low" else ""), STYLES[found])
+    text = Text(("?" if found == "low" else "") + visible(written), STYLES[found])
     others = ", ".join(f"{visible(other.word)} {other.confidence:.0%}" for other in word.alternatives[:_MOST])
     return Text.assemble(text, f" {word.confidence:.0%}" + (f": {others}" if others else ""))

@@ -30,7 +30,7 @@ _TINT = "rgba(234, 88, 12, {:.2f})"
 _STRONGEST = 0.6
 _UNDERLINE = {"low": "underline wavy", "medium": "underline dotted", "high": "none"}
 STYLES = {"low": "bold red", "medium": "yellow", "high": ""}
-_BRACKETS = {"low": ("[", "?]"), "medium": ("[", "]"), "high": ("", "")}
+_BRACKETS = {"low": ("[?", "]"), "medium": ("[", "]"), "high": ("", "")}
 
 
 def level(confidence: float) -> Level:
@@ -72,7 +72,7 @@ def summary(transcript: Transcript) -> str:
 
 
 def to_rich(transcript: Transcript) -> Text:
-    """Doubtful words in brackets and colour, the most doubtful with a question mark too."""
+    """Doubtful words in brackets and colour, the most doubtful with a question mark in front: [?word]."""
     from rich.text import Text
 
     text = Text()
@@ -129,7 +129,7 @@ def to_ctm(transcript: Transcript, channel: str = "1") -> str:
 
 def ctm_name(utt: str) -> str:
     """A name that is one field and begins no comment."""
-    name = "_".join(utt.split()) or "_"
+    name = _field(utt) or "_"
     return f"_{name}" if name.startswith(";;") else name
 
 
@@ -143,7 +143,12 @@ def _ctm_word(word: Word, written: str) -> str:
     """One field that is read as this word: no comment, alternation, silence or noise."""
     unknown = word.norm == UNKNOWN
     for each in (written, word.norm):
-        field = "_".join(each.split())
+        field = _field(each)
         if ";;" not in field and not is_mark(field) and (unknown or field.lower() not in UNKNOWN_MARKS):
             return field
     return UNKNOWN
+
+
+def _field(text: str) -> str:
+    """The text without white space, and with nothing in it that acts on a terminal."""
+    return visible("_".join(text.split()))

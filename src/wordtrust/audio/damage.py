@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .quiet import prints, quiet
+
 _PIECE = 1024  # frames: how closely damage is located
 _TAIL = 0.25  # seconds that a header may promise too much (encoders' padding)
 _SHORT = re.compile(r"\b(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)")
@@ -88,7 +90,8 @@ class Reader:
         import soundfile
 
         try:
-            block: Block = self._handle.read(size, dtype="float32", always_2d=True)
+            with quiet(prints(self._handle)):
+                block: Block = self._handle.read(size, dtype="float32", always_2d=True)
         except (soundfile.SoundFileError, RuntimeError):
             return None
         return block
@@ -100,7 +103,8 @@ class Reader:
         self._handle.close()
         self._handle = self._opened()
         try:
-            return bool(self._handle.seek(frame) == frame)
+            with quiet(prints(self._handle)):
+                return bool(self._handle.seek(frame) == frame)
         except (soundfile.SoundFileError, RuntimeError):
             return False
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, OptionError
 from ..recognizers.base import RATE, Samples
 from .damage import Reader, cut_short
+from .quiet import is_mpeg, prints, quiet
 
 _BLOCK = 4.0  # seconds
 _AT_ONCE = 1 << 23  # numbers in a block at most, however many channels there are
@@ -130,10 +131,20 @@ def _opened(name: str) -> Any:
     if Path(name).suffix.lower() == ".raw":
         raise InputError("raw samples without a header say neither rate nor format", file=name, remedy=_CONVERT)
     try:
-        return soundfile.SoundFile(name)
+        with quiet(is_mpeg(name)):
+            return soundfile.SoundFile(name)
     except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError, OSError) as error:
-        reason = str(getattr(error, "error_string", "") or "not understood").strip().rstrip(".")
-        raise InputError(f"no audio that can be read ({reason}); {_KINDS}", file=name, remedy=_CONVERT) from None
+        found = f"no audio that can be read ({_reason(name, error)}); {_KINDS}"
+        raise InputError(found, file=name, remedy=_CONVERT) from None
+
+
+def _reason(name: str, error: Exception) -> str:
+    reason = str(getattr(error, "error_string", "")).strip().rstrip(".")
+    if reason.startswith(
+        "File does not exist"
+    ):  # what libsndfile says where libmpg123 finds nothing; the file is here
+        return "no MP3 frames were found in it" if is_mpeg(name) else "not understood"
+    return reason or "not understood"
 
 
 def _check_header(name: str, handle: Any) -> None:
@@ -148,7 +159,8 @@ def _has_samples(handle: Any) -> bool:
     import soundfile
 
     try:
-        return len(handle.read(1, always_2d=True)) > 0
+        with quiet(prints(handle)):
+            return len(handle.read(1, always_2d=True)) > 0
     except (soundfile.SoundFileError, RuntimeError):
         return False
 

@@ -44,7 +44,7 @@ _FILLERS = re.compile(
 
 
 def sane(heard: Record | Lattice, seconds: float, speech: float = 1.0) -> tuple[Record | Lattice, str | None]:
-    """What a recognizer may really have heard, and why the rest is dropped (None if nothing that counts is).
+    """What a recognizer may really have heard: without hypotheses that nobody can have said, or NOTHING and why.
 
     `speech` is the mean probability that these `seconds` are speech, 1 where nobody knows.
     """
@@ -84,7 +84,7 @@ def _sane_record(record: Record, seconds: float, speech: float) -> tuple[Record,
         return NOTHING, loops[0]
     rest = record if len(kept) == len(reasons) else _only(record, kept)
     reason = invented(_judged(rest, speech), seconds, speech, _belief(rest))
-    return (NOTHING, reason) if reason else (rest, reasons[0])
+    return (NOTHING, reason) if reason else (rest, None)
 
 
 def _printed(record: Record) -> list[int]:
@@ -97,18 +97,22 @@ def _judged(record: Record, speech: float) -> list[str]:
     """The words that tell whether something was said: a sentence that is believed word by word, or the first ones."""
     texts = [_words(each) for each in record["nbest"]]
     best = _printed(record)[-1]
-    belief = record["nbest"][best].get("avg_logprob", -math.inf)
+    belief = _number(record["nbest"][best], "avg_logprob")
     if speech >= _SURE and len(texts[best]) >= _SENTENCE and belief >= _BELIEVED:
         return texts[best]
     return next((words for words in texts if words), [])
 
 
-def _is_readable(record: Record) -> bool:
-    hypotheses = record.get("nbest")
+def _is_readable(record: object) -> bool:
+    hypotheses = record.get("nbest") if isinstance(record, Mapping) else None
+    return bool(hypotheses) and isinstance(hypotheses, Sequence) and all(map(_is_hypothesis, hypotheses))
+
+
+def _is_hypothesis(value: object) -> bool:
     return (
-        bool(hypotheses)
-        and isinstance(hypotheses, Sequence)
-        and all(isinstance(each, Mapping) for each in hypotheses)
+        isinstance(value, Mapping)
+        and isinstance(value.get("words") or [], Sequence)
+        and all(isinstance(value.get(name) or 0.0, int | float) for name in ("avg_logprob", "score"))
     )
 
 
@@ -120,8 +124,13 @@ def _words(hypothesis: Mapping[str, Any]) -> list[str]:
 
 def _belief(record: Record) -> float | None:
     """The best log-probability a token of all hypotheses; None where the recognizer gives none."""
-    found = [each.get("avg_logprob") for each in record["nbest"]]
-    return max((value for value in found if value is not None), default=None)
+    best = max(_number(each, "avg_logprob") for each in record["nbest"])
+    return None if best == -math.inf else best
+
+
+def _number(hypothesis: Mapping[str, Any], *names: str) -> float:
+    """The first of these numbers that is there, else minus infinity."""
+    return next((float(hypothesis[name]) for name in names if hypothesis.get(name) is not None), -math.inf)
 
 
 def _only(record: Record, kept: Sequence[int]) -> Record:
@@ -129,7 +138,7 @@ def _only(record: Record, kept: Sequence[int]) -> Record:
     hypotheses = [record["nbest"][number] for number in kept]
     rest = {**record, "nbest": hypotheses}
     if "best_avg" in record:
-        averages = [each.get("avg_logprob", each.get("score", -math.inf)) for each in hypotheses]
+        averages = [_number(each, "avg_logprob", "score") for each in hypotheses]
         rest["best_avg"] = averages.index(max(averages))
     return rest
 

@@ -114,7 +114,9 @@ def _only_words(path: Path | None, together: Together, fitted: Fitted | None, jo
 def _require_fitted(names: Sequence[str], fitted: Fitted) -> None:
     strange = sorted(set(names) - set(fitted.order))
     if strange:
-        raise OptionError(f"nothing was fitted for {', '.join(strange)}, but for {', '.join(fitted.order)}")
+        raise OptionError(
+            f"nothing was fitted for {', '.join(strange)}; names before the = must be among {', '.join(fitted.order)}"
+        )
 
 
 def _check_options(

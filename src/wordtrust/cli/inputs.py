@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..formats.base import ReadOptions
     from ..lattice import Lattices
     from ..references import Reference, References
+    from ..score import WordScorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,19 @@ def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
         command(inputs=Inputs(lattices, options, skip_bad), **rest)
 
     return wrapped
+
+
+def tell_if_rough(scorer: WordScorer) -> None:
+    """A generic model knows a recognizer by what it has heard of it."""
+    from ..adapt import ENOUGH
+
+    adapted = scorer.model.about.get("adapted")
+    count = adapted.get("utterances") if isinstance(adapted, Mapping) else None
+    if scorer.model.is_generic and isinstance(count, int) and count < ENOUGH:
+        told = (
+            f"the generic model heard {count} utterances of this recognizer; under {ENOUGH} its percentages are rough"
+        )
+        click.echo(f"wordtrust: {told}", err=True)
 
 
 reference_option = click.option(

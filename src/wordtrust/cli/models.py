@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError
-from .inputs import Inputs, announce_compilation, lattice_inputs
+from .inputs import Inputs, announce_compilation, lattice_inputs, tell_if_rough
 
 if TYPE_CHECKING:
     from ..calibration import CalibratedWords
@@ -27,6 +27,13 @@ _UNFAMILIAR = (
 )
 _TOGETHER = ("identity_drop", "taught")  # of `python -m wordtrust.model --together`
 _OUTPUTS = ".jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
+
+
+def once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """An option that must not be given twice: the first would be forgotten without a word."""
+    if len(given) > 1:
+        raise OptionError(f"{parameter.opts[0]} names one file, not {len(given)}")
+    return given[0] if given else None
 
 
 def train_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -255,7 +262,8 @@ def _scorer(
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
-@click.option("--out", required=True, help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")
+@click.option("--out", required=True, callback=once, multiple=True, metavar="FILE",
+              help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")  # fmt: skip
 @click.option("--criterion", type=click.Choice(["mean", "mean-silence", "gain"]),
               help="How words are chosen [as the model says].")  # fmt: skip
 @click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
@@ -288,6 +296,7 @@ def score(
     batches = inputs.batches("scoring")
     if not isinstance(scorer, CalibratedWords):
         scorer, batches = adapted_ahead(scorer, batches)
+        tell_if_rough(scorer)
     if out == "-":
         for batch in batches:
             for transcript in scorer(batch, alternatives=alternatives):

@@ -10,7 +10,7 @@ import click
 
 from ..errors import OptionError
 from .calibration import NOTHING_NAMED, judged
-from .inputs import Inputs, announce_compilation, lattice_inputs, load_references, reference_option
+from .inputs import Inputs, announce_compilation, lattice_inputs, load_references, reference_option, tell_if_rough
 
 if TYPE_CHECKING:
     from ..evaluate import Choose, Evaluation, Judge
@@ -204,6 +204,7 @@ def evaluate_networks(
     scorer = None if model is None else load(model, allow_mismatch=allow_mismatch)
     if scorer and scorer.wants_adapting:
         scorer = adapted_ahead(scorer, stream(stores))[0]
+        tell_if_rough(scorer)
     judge, choose = _judge(scorer, criterion)
     keeper = None
     if report:

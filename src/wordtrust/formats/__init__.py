@@ -34,6 +34,8 @@ _MODULES = (
     "ctm", "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "dot", "svg",
 )  # fmt: skip
 
+_SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the first bytes of audio files
+
 
 @cache
 def formats() -> dict[str, Format]:
@@ -150,6 +152,8 @@ def recognise(source: Stream, family: str | None = None) -> Format:
             best, surest = each, sure
         if surest >= 1:
             break
+    if head.startswith(_SOUND) or (head[:4] == b"RIFF" and head[8:12] == b"WAVE"):
+        raise source.error("this is audio", remedy=f"Turn it into words with: wordtrust transcribe {source.name}")
     if surest < 0.5:
         raise _unknown(source, head, best if surest > 0 else None)
     return best

@@ -11,13 +11,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..adapt import adapt
 from ..calibration import Folds, fit_calibration, held_out
 from ..errors import OptionError
-from ..evaluate import evaluate, path_errors
+from ..evaluate import Evaluation, evaluate, path_errors
 from ..familiar import learned
 from ..formats import stream
 from ..model.arrays import speaker_number
@@ -26,7 +27,13 @@ from ..score import Choice, WordScorer, choose, load
 from .baselines import NAME as BASELINES
 from .baselines import fit_baselines
 
-CALIBRATOR = "kernel"
+CALIBRATOR, FOR_FEW = "kernel", "platt"
+FEW = 2000  # words: of fewer, a curve of many bends follows chance
+
+
+def _calibration(found: Evaluation) -> dict[str, Any]:
+    words = len(found.scores["output", "confidence"].score)
+    return fit_calibration(found, CALIBRATOR if words >= FEW else FOR_FEW).to_dict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,7 @@ def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
     total = sum(judged[1:], judged[0])
     about = {
         "choice": asdict(choice),
-        "calibration": fit_calibration(total, CALIBRATOR).to_dict(),
+        "calibration": _calibration(total),
         "calibrated_on": {
             "utterances": total.utterances,
             "recognizers": len(stores),
@@ -96,7 +103,7 @@ def _calibrate(model: Path, trained: Trained) -> None:
     about = {
         "choice": asdict(scorer.choice),
         "choice_errors": errors,
-        "calibration": fit_calibration(found, CALIBRATOR).to_dict(),
+        "calibration": _calibration(found),
         "familiar": learned(scorer.model, map(scorer.networks, stream(stores)), found.utterances),
         "calibrated_on": {
             "utterances": found.utterances,
