@@ -160,6 +160,12 @@ def test_who_it_is() -> None:
     assert find("auto").name == "moonshine"
 
 
+def test_a_folder_is_named_in_the_settings() -> None:
+    assert "model" not in recognizer().identity.settings
+    identity = moonshine.load(str(moonshine.weights_folder())).identity
+    assert (identity.name, identity.version, identity.settings["model"]) == ("moonshine-tiny", "folder", "tiny-en")
+
+
 def test_a_wheel_without_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moonshine, "find_spec", lambda _: None)
     with pytest.raises(OptionError, match=r"moonshine-voice==0\.0\.65"):

@@ -18,7 +18,7 @@ from wordtrust.recognizers import RATE
 
 pytest.importorskip("vosk", reason='needs pip install "wordtrust[vosk]"')
 
-from wordtrust.recognizers.vosk import VoskRecognizer, load, to_record  # only where Vosk is
+from wordtrust.recognizers.vosk import VoskRecognizer, load, name_of_folder, to_record  # only where Vosk is
 
 NOTHING = {"nbest": [{"score": 0.0, "words": []}]}
 PRINTED = """{
@@ -75,6 +75,25 @@ def test_a_graph_that_is_missing_is_an_error(tmp_path: Path) -> None:
         load(str(folder))
 
 
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("vosk-model-small-en-us-0.15", "vosk"),
+        ("vosk-model-en-us-0.22-lgraph", "vosk"),
+        ("vosk-model-en-in-0.5", "vosk"),
+        ("vosk-model-de-tuda-0.6-900k", "vosk-de"),
+        ("Vosk-Model-Small-CN-0.22", "vosk-cn"),
+        ("vosk-model-small-de", "vosk-de"),
+        ("vosk-model-el-gr-0.7", "vosk-el"),
+        ("vosk-small", "vosk"),
+        ("vosk-model-spk-0.4", "vosk"),
+        ("model", "vosk"),
+    ],
+)
+def test_another_language_has_another_name(folder: str, name: str) -> None:
+    assert name_of_folder(folder) == name
+
+
 @pytest.fixture(scope="module")
 def small() -> VoskRecognizer:
     return load(folder_of("vosk-small"))
@@ -96,6 +115,14 @@ def test_real_speech_is_recognised(small: VoskRecognizer) -> None:
         assert times == sorted(times)
         assert times[-1] <= len(samples) / RATE + 0.03
     assert len({each["text"] for each in record["nbest"]}) == len(record["nbest"])
+
+
+def test_a_german_model_is_not_judged_as_an_english_one(tmp_path: Path) -> None:
+    folder = tmp_path / "vosk-model-small-de-0.15"
+    shutil.copytree(folder_of("vosk-small"), folder)
+    (tmp_path / "mine").symlink_to(folder)
+    identity = load(str(tmp_path / "mine")).identity
+    assert (identity.name, identity.settings["model"]) == ("vosk-de", "vosk-model-small-de-0.15")
 
 
 def test_the_same_audio_gives_the_same_words(small: VoskRecognizer) -> None:

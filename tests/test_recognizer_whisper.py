@@ -279,6 +279,12 @@ def test_what_is_no_model_is_an_error(tmp_path: Path) -> None:
         load("huge")
     with pytest.raises(InputError, match="no such folder"):
         load(str(tmp_path / "nothing"))
+    for path in ("/none/such", "./none", "../none", "~/none", "none/", "a/b/c"):
+        with pytest.raises(InputError, match="there is no such folder"):
+            load(path)
+    for half in ("@de", "base@"):
+        with pytest.raises(OptionError, match="a model and a language"):
+            load(half)
     with pytest.raises(InputError, match=r"no model\.bin"):
         load(str(tmp_path))
     made.write(tmp_path, made.made_weights())
@@ -381,6 +387,18 @@ def test_pieces_too_short_or_too_long(tiny: Any) -> None:
         tiny.recognize(np.zeros(31 * RATE, np.float32))
 
 
-def test_another_language_needs_a_name_that_exists() -> None:
-    with pytest.raises(OptionError, match="language"):
-        load(folder_of("whisper-base"), language="klingon")
+def test_another_language() -> None:
+    folder = folder_of("whisper-base")
+    assert load(folder).identity.settings["language"] == "en"
+    german = load(f"{folder}@DE")
+    assert german.identity.name == "whisper-base@de"
+    assert german.identity.settings["language"] == "de"
+    assert german.identity.settings["model"] == Path(folder).resolve().name
+    assert german._tokens.language_code == "de"
+    with pytest.raises(OptionError, match="'klingon' is not a valid language"):
+        load(f"{folder}@klingon")
+
+
+def test_an_english_model_knows_no_other_language() -> None:
+    with pytest.raises(OptionError, match="knows English only, not 'de'"):
+        load(f"{folder_of('whisper-tiny.en')}@de")

@@ -95,6 +95,8 @@ def test_channels(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "call-1.json").read_text())["segments"]
     assert json.loads((tmp_path / "call-2.json").read_text())["segments"] == []
     assert "call-2: no speech was found" in done.stderr
+    run(stereo, "--channels", "each", "--out", tmp_path / "w.ctm")
+    assert (tmp_path / "w.ctm").read_text().startswith("call 1 0.")
     assert run(stereo, "--channels", "2").exit_code == 0
     with pytest.raises(OptionError, match="there is no channel '3': 1 to 2, mix or each"):
         recordings([AudioFile.open(stereo)], "3")

@@ -31,7 +31,7 @@ _AUDIO = ("moonshine_voice", "onnxruntime", "onnx", "soundfile", "soxr", "pysile
 _TRANSCRIBE = """\
 1. From sound to words
 REAL speech: a recording of a reader, from the wheel of the recognizer Moonshine. Words under 0.9 stand in brackets,
-those under 0.5 have a question mark, and below them is what may have been said instead."""
+those under 0.5 with a question mark in front, and below them is what may have been said instead."""
 _INSTALL = 'pip install "wordtrust[audio]"'
 _SCORE = """\
 2. From a recognizer's lists to words: no audio needed

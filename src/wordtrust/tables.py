@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 25
 _WIDE = 110  # columns of a terminal that has room for everything
+_WIDE_ENOUGH = 70  # columns for a table with sentences in it
 _WIDTH_OF_FILES = 140  # when the output is not a terminal
 
 
@@ -246,14 +248,25 @@ def print_models(models: Iterable[ShippedModel]) -> None:
 
 
 def print_recognizers(recognizers: Iterable[Entry]) -> None:
-    """What `wordtrust recognizers` shows."""
+    """What `wordtrust recognizers` shows: a table, or where it is narrow a paragraph for each."""
+    out, found = console(), [(each.name, _state(each), each.about) for each in recognizers]
+    if out.width < _WIDE_ENOUGH:
+        for name, state, about in found:
+            out.print(Text(f"{name}: {state}", "bold"))
+            out.print(Padding(Text(about), (0, 0, 0, 2)))
+        return
     table = _table("name", "what it is", "state")
     for column in table.columns:
         column.justify = "left"
-    for each in recognizers:
-        ready = "ready, name a model" if each.needs_model else "ready"
-        table.add_row(each.name, Text(each.about), Text(ready if each.is_ready else f"missing: {each.install}"))
-    console().print(table)
+    for name, state, about in found:
+        table.add_row(Text(name), Text(about), Text(state))
+    out.print(table)
+
+
+def _state(recognizer: Entry) -> str:
+    if not recognizer.is_ready:
+        return f"missing: {recognizer.install}"
+    return "ready, name a model" if recognizer.needs_model else "ready"
 
 
 _WAYS = {

@@ -83,8 +83,8 @@ def transcribe(
 ) -> None:
     """Turn AUDIO into words that say how far they can be trusted.
 
-    Words under 0.9 stand in brackets, those under 0.5 have a question mark; below them are words that may have been
-    said instead. With --out, an interrupted transcription goes on where it was when it is started again.
+    Words under 0.9 stand in brackets, those under 0.5 with a question mark in front; below are words that may have
+    been said instead. With --out, an interrupted transcription goes on where it was when it is started again.
 
     \b
     Examples: wordtrust transcribe talk.wav
@@ -179,6 +179,7 @@ def _transcribe(
 ) -> None:
     """Show the words as they come, then write them."""
     from ..progress import AudioProgress
+    from ..transcript_views import visible
 
     if journal is not None and journal.resumed:
         click.echo(f"wordtrust: going on after {journal.resumed:,} segments that were done before", err=True)
@@ -186,7 +187,7 @@ def _transcribe(
     with AudioProgress("transcribing", [each.audio.duration for each in found]) as progress:
         for recording in found:
             if len(found) > 1 and not as_json:
-                progress.print(f"{recording.name}:")
+                progress.print(f"{visible(recording.name)}:")
             shown = _shown(transcriber, recording, journal, progress, as_json=as_json)
             said[recording.name] = [each for each in shown if each.words]
             progress.finish_recording()
@@ -238,11 +239,18 @@ def _write(targets: dict[Path, list[Recording]], said: dict[str, list[Transcript
         about = dict(transcriber.about)
         if len(members) == 1:
             about = {"file": members[0].audio.path, "duration": members[0].audio.duration, **about}
-        with TranscriptWriter(path, recordings=True, about=about) as writer:
+        channels = {each.name: _ctm_name(each) for each in members if each.channel}
+        with TranscriptWriter(path, recordings=True, about=about, channels=channels) as writer:
             for each in members:
                 writer.add(said[each.name])
         words = sum(len(segment.words) for each in members for segment in said[each.name])
         click.echo(f"{path}: {words:,} words", err=True)
+
+
+def _ctm_name(recording: Recording) -> tuple[str, str]:
+    """CTM has a field for the channel, so the file's name need not tell it."""
+    stem, channel = Path(recording.audio.path).stem, str(recording.channel)
+    return (stem if recording.name == f"{stem}-{channel}" else recording.name), channel
 
 
 @click.command()

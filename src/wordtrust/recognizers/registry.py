@@ -63,7 +63,7 @@ _OURS = (
     ),
     Entry(
         "whisper",
-        "Whisper by CTranslate2: whisper=tiny.en, base, small, ..., or a folder; without a name, base",
+        "Whisper by CTranslate2: whisper=tiny.en, small, base@de (German), ..., or a folder; without a name, base",
         "wordtrust.recognizers.whisper.adapter",
         ("faster_whisper",),
         'pip install "wordtrust[whisper]"',

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
@@ -24,6 +25,7 @@ from .base import RATE, Identity, Record, Samples
 ALTERNATIVES = 100  # at most; more cost nothing, and models of confidence make use of them
 _REMEDY = "Name a folder with a Vosk model, unpacked: the one in which am/, conf/ and graph/ lie"
 _LAYOUTS = ("am/final.mdl", "final.mdl")  # what tells a model of Vosk, new and old
+_LANGUAGE = re.compile(r"vosk-model-(?:small-)?([a-z]{2})(?:-|$)")  # as models are called: vosk-model-small-de-0.15
 _NOTHING: Record = {"nbest": [{"score": 0.0, "words": []}]}
 
 
@@ -68,8 +70,18 @@ def load(model: str | None = None, *, threads: int = 1) -> VoskRecognizer:  # no
         raise InputError("there is no such folder", file=model, remedy=_REMEDY)
     if not any((folder / each).is_file() for each in _LAYOUTS):
         raise InputError("no Vosk model is in this folder: it has no am/final.mdl", file=model, remedy=_REMEDY)
-    settings = {"model": folder.resolve().name, "alternatives": ALTERNATIVES}
-    return VoskRecognizer(_load_model(folder), Identity("vosk", version("vosk"), settings))
+    name = folder.resolve().name
+    settings = {"model": name, "alternatives": ALTERNATIVES}
+    return VoskRecognizer(_load_model(folder), Identity(name_of_folder(name), version("vosk"), settings))
+
+
+def name_of_folder(folder: str) -> str:
+    """`vosk`, and the language after it where the folder's name tells another than English.
+
+    The model of confidence for `vosk` is one for English.
+    """
+    found = _LANGUAGE.match(folder.lower())
+    return f"vosk-{found[1]}" if found and found[1] != "en" else "vosk"
 
 
 def _load_model(folder: Path) -> Any:

@@ -122,10 +122,11 @@ def load(model: str | None = None, *, threads: int = 1) -> Moonshine:
     if len(tokens) != graphs.sizes.tokens:
         found = f"{len(tokens)} tokens in the tokenizer, and {graphs.sizes.tokens} in the decoder"
         raise InputError(found, file=str(folder), remedy=REMEDY)
+    given = {"model": folder.resolve().name} if model else {}
     identity = Identity(
         name=_NAMES.get(graphs.sizes.hidden, folder.name),
         version="folder" if model else version(_PACKAGE),
-        settings={"beam": BEAM, "tokens_a_second": TOKENS_A_SECOND, "tokens_more": TOKENS_MORE},
+        settings={**given, "beam": BEAM, "tokens_a_second": TOKENS_A_SECOND, "tokens_more": TOKENS_MORE},
     )
     return Moonshine(identity, graphs, tokens)
 

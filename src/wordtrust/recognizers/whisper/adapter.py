@@ -103,29 +103,43 @@ class WhisperRecognizer:
         ]
 
 
-def load(model: str | None = None, *, threads: int = 1, language: str = "en") -> WhisperRecognizer:
-    """Whisper from a folder, or by a name that faster-whisper knows (it fetches what is not on this machine yet)."""
+def load(model: str | None = None, *, threads: int = 1) -> WhisperRecognizer:
+    """Whisper from a folder, or by a name that faster-whisper knows (it fetches what is not on this machine yet).
+
+    A language other than English comes after an @: `base@de`. Models of confidence are for English, and by its name
+    (`whisper-base@de`) the recognizer is none of those that they know.
+    """
     if not model:
         raise OptionError(f"whisper needs a model, such as whisper=base.en. {_REMEDY}")
+    model, language = _parts(model)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        name = name_of_folder(folder.resolve().name, read_weights(folder).sizes)
+        used = folder.resolve().name
+        name = name_of_folder(used, read_weights(folder).sizes)
     else:
-        name, folder = name_of_model(model), _fetch(model)
-    settings: Mapping[str, Any] = {"beam": BEAM, "compute": "float32", "language": language}
+        used, name, folder = model, name_of_model(model), _fetch(model)
+    settings: Mapping[str, Any] = {"model": used, "beam": BEAM, "compute": "float32", "language": language}
     engine = f"faster-whisper {version('faster-whisper')}, ctranslate2 {ctranslate2.__version__}"
-    return WhisperRecognizer(
-        folder, Identity(name, engine, settings, pick="average"), threads=threads, language=language
-    )
+    identity = Identity(name if language == "en" else f"{name}@{language}", engine, settings, pick="average")
+    return WhisperRecognizer(folder, identity, threads=threads, language=language)
+
+
+def _parts(model: str) -> tuple[str, str]:
+    """The model and the language; a folder may have an @ in its name."""
+    before, at, language = model.rpartition("@")
+    if not at or "/" in language or "\\" in language or Path(model).expanduser().is_dir():
+        return model, "en"
+    if not before or not language:
+        raise OptionError(f"whisper={model}: a model and a language are needed, such as whisper=base@de")
+    return before, language.lower()
 
 
 def _fetch(model: str) -> Path:
     """The folder of a model by name."""
     known = available_models()
-    if model not in known and model.count("/") != 1:
-        is_path = model.startswith((".", "~", "/")) or "/" in model or "\\" in model
-        if is_path:
-            raise InputError("there is no such folder", file=model, remedy=_REMEDY)
+    if _is_path(model):
+        raise InputError("there is no such folder", file=model, remedy=_REMEDY)
+    if model not in known and "/" not in model:
         raise OptionError(f"whisper has no model {model!r}, and there is no such folder; it has {', '.join(known)}")
     try:
         return Path(download_model(model))
@@ -136,6 +150,11 @@ def _fetch(model: str) -> Path:
             file=model,
             remedy=f"Check the name and the network. {_REMEDY}",
         ) from None
+
+
+def _is_path(model: str) -> bool:
+    """Whether this can only be meant for a folder: names of the hub are OWNER/MODEL."""
+    return model.startswith((".", "~", "/")) or "\\" in model or model.endswith("/") or model.count("/") > 1
 
 
 def _load_model(folder: Path, threads: int) -> WhisperModel:
@@ -149,6 +168,8 @@ def _load_model(folder: Path, threads: int) -> WhisperModel:
 
 
 def _tokenizer(model: WhisperModel, language: str) -> Tokenizer:
+    if language != "en" and not model.model.is_multilingual:
+        raise OptionError(f"whisper: this model knows English only, not {language!r}. Name one without .en")
     try:
         made = Tokenizer(model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=language)
     except ValueError as error:
