@@ -99,6 +99,17 @@ def expanded(lattice: Compact) -> Framed:
     return Framed(lattice.utt, states, tuple(arcs), tuple(finals), lattice.start)
 
 
+def is_told_by_frames(made: Compact) -> bool:
+    """Whether frames tell where each arc begins: wordless ones do by their cost, but not two of them at the end."""
+    long = any(arc[5] > 1 for arc in made.arcs)
+    costly = all(word or graph or acoustic for _, _, word, graph, acoustic, _ in made.arcs)
+    if len(made.finals) == 1 and not any(made.finals[0][1:]):
+        return long and costly
+    ends = {state for state, *_ in made.finals}
+    costly = costly and all(graph or acoustic for _, graph, acoustic, _ in made.finals)
+    return long and costly and all(word for _, target, word, *_ in made.arcs if target in ends)
+
+
 def number(value: float) -> str:
     """As few digits as give the same single-precision number again; Kaldi's names for the others."""
     if math.isinf(value):
