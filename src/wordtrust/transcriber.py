@@ -132,8 +132,8 @@ class Transcriber:
                 yield Heard(kept["start"], kept["end"], tuple(kept["lines"]), kept["dropped"])
         for segment, answers in self._ask(coming):
             heard = _heard(recording, segment, answers)
-            self.lattices(recording, heard)  # what cannot be used must not be kept
             if journal is not None:
+                self.lattices(recording, heard)  # what cannot be used must not be kept
                 journal.add(_name(recording, segment), heard.to_dict())
             yield heard
 
