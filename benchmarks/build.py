@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import synthetic
 from wordtrust import stream, write
-from wordtrust.networks import BuildOptions, build_store
+from wordtrust.networks.build_store import BuildOptions, build_store
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "kaldi-small-2020" / "train.ark.gz"
 ROUNDS = 3

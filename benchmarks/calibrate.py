@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from wordtrust.calibrate import KernelCalibrator, make, names
+from wordtrust.confidence.calibration import KernelCalibrator, make, names
 
 WORDS = 10_000_000
 DIRECT = 5_000  # words of the sum written out, fitted and applied

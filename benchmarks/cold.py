@@ -16,11 +16,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from benchmarks import synthetic
-from wordtrust.decode import one_best
 from wordtrust.formats import write
 from wordtrust.formats.base import WriteOptions
-from wordtrust.lattice import Scales
-from wordtrust.tune import Tuned
+from wordtrust.lattices.lattice import Scales
+from wordtrust.lattices.paths import one_best
+from wordtrust.networks.tuned_scales import TunedScales
 
 UTTERANCES = 40  # to tune on
 
@@ -40,7 +40,7 @@ def _kaldi(folder: Path) -> list[str]:
 def _commands(sample: Path, folder: Path) -> Iterator[list[str]]:
     lattices, kaldi = f"{sample / 'lattices'}/*.slf.gz", _kaldi(folder)
     ref, scales, networks = ("--ref", str(sample / "ref.tsv")), folder / "scales.json", str(folder / "networks")
-    Tuned(Scales(), Scales(), Scales(), {}).save(scales)
+    TunedScales(Scales(), Scales(), Scales(), {}).save(scales)
     yield ["info", lattices, *ref]
     yield ["info", *kaldi]
     yield ["convert", lattices, str(folder / "store")]

@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from wordtrust.align import align
-from wordtrust.combine import all_subsets, choose, combine, errors_of, mean_confidence
-from wordtrust.informed import InformedChoice
-from wordtrust.lattice import Vocabulary
-from wordtrust.outputs import Outputs, Together
-from wordtrust.references import Reference
-from wordtrust.rover import RoverSettings, grid, rover_errors, tune_rover
-
-from .plain.rover import rover as plain_rover
-from .synthetic import words as made_up_words
+from benchmarks.plain.rover import rover as plain_rover
+from benchmarks.synthetic import words as made_up_words
+from wordtrust.combination.choice import all_subsets, choose, combine, errors_of, mean_confidence
+from wordtrust.combination.error_regression import InformedChoice
+from wordtrust.combination.rover import RoverSettings, grid, rover_errors, tune_rover
+from wordtrust.combination.system_output import Outputs, Together
+from wordtrust.formats.references import Reference
+from wordtrust.lattices.lattice import Vocabulary
+from wordtrust.networks.align import align
 
 UTTERANCES, WORDS, RECOGNIZERS = 1_000, 10, 9
 PLAIN = 8  # subsets that plain Python works on, of all sizes

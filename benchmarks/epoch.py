@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from wordtrust.model.arrays import Dataset
-from wordtrust.model.machine import machine
-from wordtrust.model.options import TrainOptions
-from wordtrust.model.pack import read_pack
-from wordtrust.model.train import Trainer
+from wordtrust.training.dataset import Dataset
+from wordtrust.training.loop import Trainer
+from wordtrust.training.machine import machine
+from wordtrust.training.options import TrainOptions
+from wordtrust.training.pack import read_pack
 
 
 def replicate(data: Dataset, utterances: int) -> Dataset:

@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from wordtrust.assemble import Problems
-from wordtrust.formats import htk
+from benchmarks import synthetic
+from benchmarks.plain import htk as plain
 from wordtrust.formats.base import ReadOptions, WriteOptions
-from wordtrust.formats.htk_write import write
+from wordtrust.formats.htk import read as htk
+from wordtrust.formats.htk.write import write
 from wordtrust.formats.inputs import Stream
-
-from . import synthetic
-from .plain import htk as plain
+from wordtrust.lattices.assemble import Problems
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "formats" / "pocketsphinx.slf.tar"
 MADE_UP = 3_000  # lattices

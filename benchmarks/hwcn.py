@@ -13,16 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from tests import reference_hwcn as reference
+from tests.helpers import reference_hwcn as reference
 
-from wordtrust.assemble import Builder, Problems, Tokens
-from wordtrust.decode import Paths, best_paths
+from benchmarks import synthetic
 from wordtrust.formats import stream
-from wordtrust.hwcn import build
-from wordtrust.lattice import Lattices, Origin, concatenate
-from wordtrust.posterior import posteriors
-
-from . import synthetic
+from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.lattice import Lattices, Origin, concatenate
+from wordtrust.lattices.paths import Paths, best_paths
+from wordtrust.lattices.posterior import posteriors
+from wordtrust.networks.hwcn import build
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "kaldi-small-2020" / "dev.ark.gz"
 ROUNDS = 4  # the best of these, both ways in turn: other work on the machine slows either

@@ -11,14 +11,14 @@ from itertools import combinations
 
 import numpy as np
 
-from wordtrust.assemble import Builder, Problems, Tokens
-from wordtrust.decode import one_best
-from wordtrust.joint import FitOptions, JointModel, Systems, hypotheses
-from wordtrust.joint.evidence import evidence
-from wordtrust.joint.model import THRESHOLD, best_words
-from wordtrust.joint.weigh import Weigher, inputs, marginals
-from wordtrust.lattice import Lattices, Origin, Vocabulary, concatenate
-from wordtrust.posterior import Flat
+from wordtrust.combination.joint import FitOptions, JointModel, Systems, hypotheses
+from wordtrust.combination.joint.evidence import evidence
+from wordtrust.combination.joint.model import THRESHOLD, best_words
+from wordtrust.combination.joint.weigh import Weigher, inputs, marginals
+from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.lattice import Lattices, Origin, Vocabulary, concatenate
+from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.posterior import Flat
 
 RECOGNIZERS, UTTERANCES, WORDS = 9, 930, 13
 FOLDS = FitOptions().folds

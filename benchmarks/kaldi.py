@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import synthetic
+from benchmarks.plain import kaldi as plain
 from wordtrust.formats import stream, write
 from wordtrust.formats.base import ReadOptions, WriteOptions
-
-from . import synthetic
-from .plain import kaldi as plain
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "kaldi-small-2020"
 ROUNDS = 5  # the best of these, both ways in turn: other work on the machine slows either

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-from wordtrust.align import align_all, align_numbers
-from wordtrust.metrics import Scores, compare, intervals
-
-from .synthetic import words
+from benchmarks.synthetic import words
+from wordtrust.evaluation.metrics import Scores, compare, intervals
+from wordtrust.networks.align import align_all, align_numbers
 
 UTTERANCES, LENGTH, VOCABULARY, WER = 100_000, 10, 10_000, 0.15
 LONG = (2_000, 4_000, 8_000, 16_000)  # words: the last is an hour and a half of speech

@@ -18,21 +18,20 @@ import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from benchmarks import synthetic
+from benchmarks.plain.lattice_rnn import PublishedLatticeRNN, TunedLatticeRNN
 from wordtrust import build, read
-from wordtrust.assemble import Builder, Problems, Tokens
-from wordtrust.lattice import Floats, Lattices, Origin, concatenate
-from wordtrust.model.arrays import Dataset
-from wordtrust.model.config import Config
-from wordtrust.model.data import Words, make_batch
-from wordtrust.model.heads import loss_of
-from wordtrust.model.memory import keep_freed_memory
-from wordtrust.model.network import LatticeRNN
-from wordtrust.model.prepare import PrepareOptions, prepare
-from wordtrust.model.scorer import Scorer
-from wordtrust.networks import LABEL, REFERENCE
-
-from . import synthetic
-from .plain.lattice_rnn import PublishedLatticeRNN, TunedLatticeRNN
+from wordtrust.confidence.config import Config
+from wordtrust.confidence.lattice_rnn import Scorer
+from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.lattice import Floats, Lattices, Origin, concatenate
+from wordtrust.networks.build_store import LABEL, REFERENCE
+from wordtrust.training.batches import Words, make_batch
+from wordtrust.training.dataset import Dataset
+from wordtrust.training.heads import loss_of
+from wordtrust.training.lattice_rnn import LatticeRNN
+from wordtrust.training.memory import keep_freed_memory
+from wordtrust.training.prepare import PrepareOptions, prepare
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 REAL = ("kaldi-small-2020/dev.ark.gz", "whisper-base/dev.jsonl.gz")

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import soundfile
 import soxr
-from tests.engine_moonshine import Engine
+from tests.helpers.engine_moonshine import Engine
 
-from wordtrust.recognizers.base import RATE, Samples
+from wordtrust.audio import RATE, Samples
 from wordtrust.recognizers.moonshine import adapter as moonshine
 from wordtrust.recognizers.moonshine.adapter import BEAM, Moonshine, most_tokens
 from wordtrust.recognizers.moonshine.decoder import Decoding

@@ -12,12 +12,11 @@ import random
 import time
 from pathlib import Path
 
-from wordtrust.assemble import Problems
-from wordtrust.formats import nbest
+from benchmarks.synthetic import words
 from wordtrust.formats.base import ReadOptions
 from wordtrust.formats.inputs import Stream
-
-from .synthetic import words
+from wordtrust.formats.nbest import records as nbest
+from wordtrust.lattices.assemble import Problems
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "whisper-base" / "train.jsonl.gz"
 ROUNDS = 3  # the best of these, both ways in turn: other work on the machine slows either

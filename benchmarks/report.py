@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from wordtrust.align import Alignments
-from wordtrust.evaluate import Evaluation
-from wordtrust.metrics import Scores, SpeakerErrors
+from wordtrust.evaluation.evaluate import Evaluation
+from wordtrust.evaluation.metrics import Scores, SpeakerErrors
+from wordtrust.networks.align import Alignments
 from wordtrust.report import Example, write_report
-from wordtrust.transcript import Alternative, Transcript, Word
+from wordtrust.transcripts.transcript import Alternative, Transcript, Word
 
 UTTERANCES, WORDS, ARCS, SPEAKERS = 10_000, 100_000, 1_000_000, 1_000
 KINDS = ("posterior", "calibrated_posterior", "confidence", "calibrated")

@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import synthetic
+from benchmarks.kaldi import REAL
+from benchmarks.plain import kaldi as plain
 from wordtrust import stream, write
-
-from . import synthetic
-from .kaldi import REAL
-from .plain import kaldi as plain
 
 ROUNDS = 5
 

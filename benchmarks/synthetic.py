@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wordtrust.assemble import Builder, Problems, Tokens
-from wordtrust.lattice import Floats, Ints, Lattices, Origin
+from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.lattice import Floats, Ints, Lattices, Origin
 
 FRAME = 0.03
 UTTERANCES = 4_241

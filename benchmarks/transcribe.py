@@ -18,10 +18,10 @@ import numpy as np
 
 from wordtrust.audio.files import AudioFile, whole
 from wordtrust.audio.segments import segments
-from wordtrust.journal import Journal
+from wordtrust.base.journal import Journal
 from wordtrust.recognizers import RATE, loader
-from wordtrust.transcriber import Transcriber, recordings
-from wordtrust.transcript_files import TranscriptWriter
+from wordtrust.transcription.transcriber import Transcriber, recordings
+from wordtrust.transcripts.files import TranscriptWriter
 
 MINUTES = 10
 

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from tests import reference_wcn
+from tests.helpers import reference_wcn
 
-from wordtrust.assemble import Builder, Problems, Tokens
-from wordtrust.lattice import Lattices, Origin, Scales, concatenate
-from wordtrust.wcn import consensus
-
-from . import synthetic
+from benchmarks import synthetic
+from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.lattice import Lattices, Origin, Scales, concatenate
+from wordtrust.networks.consensus import consensus
 
 UTTERANCES = 1_000
 SCALES = Scales(

@@ -27,13 +27,13 @@ from random import Random
 from types import FrameType
 from typing import Any
 
-from tests.mutate import mutated
-from tests.shared import SAMPLES
-from wordtrust.assemble import Problems
-from wordtrust.errors import InputError
+from tests.helpers.mutate import mutated
+from tests.helpers.shared import SAMPLES
+from wordtrust.base.errors import InputError
 from wordtrust.formats import read_stream
 from wordtrust.formats.base import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE, unpacked
+from wordtrust.lattices.assemble import Problems
 
 SECONDS = 10  # a case that takes longer has hung
 BLOCK = 10_000  # cases between two savings of the state

@@ -1,6 +1,6 @@
 """A bidirectional lattice LSTM as research code has it: a loop over arcs, some torch operations for each.
 
-The arithmetic is that of `wordtrust.model.network` (LSTM, merging by the mean, one hidden layer, the logit of the
+The arithmetic is that of `training.lattice_rnn` (LSTM, merging by the mean, one hidden layer, the logit of the
 posterior added). Twice: `PublishedLatticeRNN` has the structure of published lattice RNNs, a cell written out in
 torch operations; `TunedLatticeRNN` is what a loop over arcs can be brought to: torch's own cell, which is one
 operation, and nothing merged where only one arc enters.

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from wordtrust import draw
-from wordtrust.assemble import Builder, Problems, Tokens
-from wordtrust.hwcn import build
-from wordtrust.lattice import Lattice, Origin, Vocabulary
-from wordtrust.posterior import posteriors
-from wordtrust.wcn import consensus
+from wordtrust.lattices import draw
+from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.lattice import Lattice, Origin, Vocabulary
+from wordtrust.lattices.posterior import posteriors
+from wordtrust.networks.consensus import consensus
+from wordtrust.networks.hwcn import build
 
 OUT = Path(__file__).with_name("hwcn.svg")
 SECOND, LANE, MARGIN, HEAD = 780, 34, 34, 40  # pixels

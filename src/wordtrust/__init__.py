@@ -12,42 +12,44 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from .base.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from . import calibrate, metrics
-    from .errors import InputError, OptionError, UnknownFormat, WordtrustError
+    from .base.errors import InputError, OptionError, UnknownFormat, WordtrustError
+    from .confidence import calibration as calibrate
+    from .confidence.shipped import models
+    from .confidence.word_scorer import WordScorer, load
+    from .evaluation import metrics
     from .formats import read, stream, write
-    from .hwcn import Network, Networks, build
-    from .lattice import Lattice, Lattices
-    from .score import WordScorer, load
-    from .shipped import models
-    from .text import Normalizer
-    from .transcriber import transcribe
-    from .transcript import Transcript
+    from .lattices.lattice import Lattice, Lattices
+    from .lattices.text import Normalizer
+    from .networks.hwcn import Network, Networks, build
+    from .transcription.transcriber import transcribe
+    from .transcripts.transcript import Transcript
 
 _HOMES = {
-    "InputError": "errors",
-    "Lattice": "lattice",
-    "Lattices": "lattice",
-    "Network": "hwcn",
-    "Networks": "hwcn",
-    "Normalizer": "text",
-    "OptionError": "errors",
-    "Transcript": "transcript",
-    "UnknownFormat": "errors",
-    "WordScorer": "score",
-    "WordtrustError": "errors",
-    "build": "hwcn",
-    "calibrate": "calibrate",
-    "load": "score",
-    "metrics": "metrics",
-    "models": "shipped",
+    "InputError": "base.errors",
+    "Lattice": "lattices.lattice",
+    "Lattices": "lattices.lattice",
+    "Network": "networks.hwcn",
+    "Networks": "networks.hwcn",
+    "Normalizer": "lattices.text",
+    "OptionError": "base.errors",
+    "Transcript": "transcripts.transcript",
+    "UnknownFormat": "base.errors",
+    "WordScorer": "confidence.word_scorer",
+    "WordtrustError": "base.errors",
+    "build": "networks.hwcn",
+    "calibrate": "confidence.calibration",
+    "load": "confidence.word_scorer",
+    "metrics": "evaluation.metrics",
+    "models": "confidence.shipped",
     "read": "formats",
     "stream": "formats",
-    "transcribe": "transcriber",
+    "transcribe": "transcription.transcriber",
     "write": "formats",
 }
+_MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a function
 
 __all__ = [
     "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
@@ -61,7 +63,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'wordtrust' has no attribute {name!r}")
     module = import_module(f".{home}", __name__)
-    return module if name == home and not hasattr(module, name) else getattr(module, name)
+    return module if name in _MODULES else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -1,1 +1,10 @@
-"""Sound: files of any kind and length in, pieces of speech of a bearable length out."""
+"""Audio: files of any kind and length in, segments of speech short enough for any recognizer out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+RATE = 16_000  # samples a second: what every recognizer is given
+
+Samples = NDArray[np.float32]  # mono, RATE, from -1 to 1

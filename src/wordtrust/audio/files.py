@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, OptionError
-from ..recognizers.base import RATE, Samples
+from ..base.errors import InputError, OptionError
+from . import RATE, Samples
 from .damage import Reader, cut_short
 from .quiet import is_mpeg, prints, quiet
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import OptionError
-from ..recognizers.base import RATE, Samples
+from ..base.errors import OptionError
+from . import RATE, Samples
 from .cuts import Cutter, Span, frames
 from .vad import FRAME, Detector
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, OptionError
-from ..model.blas import one_blas_thread
-from ..recognizers.base import RATE, Samples
+from ..base.blas import one_blas_thread
+from ..base.errors import InputError, OptionError
+from . import RATE, Samples
 
 FRAME = 512  # samples of one probability
 STEP = FRAME / RATE  # seconds

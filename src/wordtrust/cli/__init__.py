@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from .. import __version__
-from ..errors import WordtrustError
+from ..base.errors import WordtrustError
+from ..base.version import __version__
 from . import audio, calibration, combination, lattices, models, networks, shipped, study
 from .inputs import announce_compilation
 
@@ -69,7 +69,7 @@ def _fail(message: str, code: int) -> None:
 )
 def demo(out: Path) -> None:
     """Run the main job on the bundled sample and show what comes out."""
-    from ..demo import run
+    from .walkthrough import run
 
     announce_compilation()
     run(out)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import InputError, OptionError
+from ..base.errors import InputError, OptionError
 from .inputs import announce_compilation, tell_skipped
 
 if TYPE_CHECKING:
-    from ..journal import Journal
-    from ..progress import AudioProgress
-    from ..transcriber import Recording, Transcriber
-    from ..transcript import Transcript
+    from ..base.journal import Journal
+    from ..base.progress import AudioProgress
+    from ..transcription.transcriber import Recording, Transcriber
+    from ..transcripts.transcript import Transcript
 
 _SEVERAL = (".jsonl", ".jsonl.gz", ".ctm", ".ctm.gz", ".parquet")  # files that may hold several recordings
 _LONG = 120.0  # seconds of audio from which on it is worth starting processes
@@ -44,7 +44,7 @@ def cores() -> int:
 def recognizers(*, as_json: bool) -> None:
     """Which recognizers there are, which of them are ready, and how to get the others."""
     from ..recognizers import entries
-    from ..tables import print_recognizers
+    from .tables import print_recognizers
 
     found = entries()
     if as_json:
@@ -92,7 +92,7 @@ def transcribe(
               wordtrust transcribe calls/*.wav --channels each --out "words/{name}.json"
               wordtrust transcribe talk.wav --recognizer moonshine,whisper=base.en
     """
-    from ..transcriber import Transcriber
+    from ..transcription.transcriber import Transcriber
 
     announce_compilation()
     found = _recordings(audio, channels, skip_bad)
@@ -110,7 +110,7 @@ def transcribe(
 def _recordings(audio: Sequence[str], channels: str, skip_bad: bool) -> list[Recording]:
     """The recordings, all opened before the work begins."""
     from ..audio.files import AudioFile
-    from ..transcriber import recordings
+    from ..transcription.transcriber import recordings
 
     files = []
     for path in audio:
@@ -127,7 +127,7 @@ def _recordings(audio: Sequence[str], channels: str, skip_bad: bool) -> list[Rec
 
 def _targets(out: Sequence[str], found: Sequence[Recording]) -> dict[Path, list[Recording]]:
     """What goes into which file; what cannot be written is told before the work, not after it."""
-    from ..transcript_files import TranscriptWriter
+    from ..transcripts.files import TranscriptWriter
 
     targets: dict[Path, list[Recording]] = {}
     for pattern in out:
@@ -159,7 +159,7 @@ def _journal(
     targets: Iterable[Path], transcriber: Transcriber, found: Sequence[Recording]
 ) -> AbstractContextManager[Journal | None]:
     """Where finished segments are kept until all are done: beside the first file that is written."""
-    from ..journal import Journal
+    from ..base.journal import Journal
 
     first = next(iter(targets), None)
     if first is None:
@@ -178,8 +178,8 @@ def _transcribe(
     as_json: bool,
 ) -> None:
     """Show the words as they come, then write them."""
-    from ..progress import AudioProgress
-    from ..transcript_views import visible
+    from ..base.progress import AudioProgress
+    from ..transcripts.views import visible
 
     if journal is not None and journal.resumed:
         click.echo(f"wordtrust: going on after {journal.resumed:,} segments that were done before", err=True)
@@ -204,8 +204,8 @@ def _shown(
     transcriber: Transcriber, recording: Recording, journal: Journal | None, progress: AudioProgress, *, as_json: bool
 ) -> Iterator[Transcript]:
     """Every segment, printed."""
-    from ..transcript_json import json_line
-    from ..transcript_terminal import segment_view
+    from ..transcripts.json import json_line
+    from ..transcripts.terminal import segment_view
 
     words = 0
     for heard in transcriber.hear(recording, journal):
@@ -233,7 +233,7 @@ def _again(transcriber: Transcriber, recording: Recording, journal: Journal) -> 
 
 
 def _write(targets: dict[Path, list[Recording]], said: dict[str, list[Transcript]], transcriber: Transcriber) -> None:
-    from ..transcript_files import TranscriptWriter
+    from ..transcripts.files import TranscriptWriter
 
     for path, members in targets.items():
         about = dict(transcriber.about)
@@ -275,11 +275,11 @@ def recognize(
     Examples: wordtrust recognize clips/ --recognizer moonshine --out clips.store
               wordtrust recognize corpus/refs.tsv --audio clips --by-split --out corpus/moonshine
     """
-    from ..assemble import Problems
-    from ..manifest import read_manifest
-    from ..progress import AudioProgress
-    from ..recognize import recognize as run
-    from ..recognize import refuse
+    from ..base.progress import AudioProgress
+    from ..lattices.assemble import Problems
+    from ..transcription.corpus_job import recognize as run
+    from ..transcription.corpus_job import refuse
+    from ..transcription.manifest import read_manifest
 
     announce_compilation()
     if "," in recognizer:

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OptionError
+from ..base.errors import OptionError
 from .inputs import announce_compilation, tell_skipped
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or --scores FILE with --ref REF"
 
 if TYPE_CHECKING:
-    from ..decode import Paths
-    from ..lattice import Floats, Lattices
+    from ..lattices.lattice import Floats, Lattices
+    from ..lattices.paths import Paths
 
     Look = Callable[[Lattices, Floats, Paths], None]
-    from ..evaluate import Evaluation
-    from ..metrics import Scores
+    from ..evaluation.evaluate import Evaluation
+    from ..evaluation.metrics import Scores
 
 
 @click.command()
@@ -84,9 +84,9 @@ def _calibrate_scores(
     comparing: bool,
     as_json: bool,
 ) -> None:
-    from ..blackbox import CONFIDENCE, ONE_BEST
-    from ..calibrate import make
-    from ..calibration import save_calibrator
+    from ..confidence.calibration import make
+    from ..confidence.model_calibration import save_calibrator
+    from ..evaluation.given_confidences import CONFIDENCE, ONE_BEST
 
     if out is None and not comparing:
         raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")
@@ -101,11 +101,11 @@ def _calibrate_scores(
 
 def judged(scores: tuple[str, ...], ref: Path | None, skip_bad: bool, look: Look | None = None) -> Evaluation:
     """The words of files with confidences, against references."""
-    from ..assemble import Problems
-    from ..blackbox import evaluate_words
+    from ..base.progress import byte_progress
+    from ..evaluation.given_confidences import evaluate_words
     from ..formats import stream
-    from ..progress import byte_progress
-    from ..references import read_references
+    from ..formats.references import read_references
+    from ..lattices.assemble import Problems
 
     if ref is None:
         raise OptionError("--scores needs the references: --ref REF.tsv")
@@ -129,8 +129,8 @@ def tell_unheard(missing: int, references: int) -> None:
 
 def _check_target(model: Path, out: Path | None, comparing: bool) -> None:
     """Models that come with wordtrust stay as they are."""
-    from ..model.files import refuse_to_overwrite
-    from ..shipped import is_shipped
+    from ..confidence.model_file import refuse_to_overwrite
+    from ..confidence.shipped import is_shipped
 
     if out is not None:
         refuse_to_overwrite(out, overwrite=False)
@@ -149,13 +149,13 @@ def _calibrate_model(
     allow_mismatch: bool,
     as_json: bool,
 ) -> None:
-    from ..calibration import Folds, fit_calibration, held_out
-    from ..evaluate import path_errors
-    from ..familiar import learned
+    from ..base.folds import speaker_number
+    from ..confidence.model_calibration import Folds, fit_calibration, held_out
+    from ..confidence.model_file import read_log, save_model, update_about
+    from ..confidence.out_of_domain import learned
+    from ..confidence.word_scorer import choose, load
+    from ..evaluation.evaluate import path_errors
     from ..formats import stream
-    from ..model.arrays import speaker_number
-    from ..model.files import read_log, save_model, update_about
-    from ..score import choose, load
 
     scorer = load(model, allow_mismatch=allow_mismatch)
     folds = Folds(scorer, [load(each, allow_mismatch=allow_mismatch) for each in fold_models])
@@ -195,7 +195,7 @@ def _calibrate_model(
 def _print_comparison(words: Scores, as_json: bool) -> None:
     import numpy as np
 
-    from ..calibrate import compare
+    from ..confidence.calibration import compare
 
     table = compare(np.clip(words.score, 0, 1), words.correct, groups=words.speaker)
     click.echo(json.dumps(table.to_dict()) if as_json else str(table))
@@ -234,8 +234,8 @@ def threshold(
     \b
     Example: wordtrust threshold model eval.networks --precision 0.98
     """
-    from ..metrics import errors_caught, guaranteed_threshold, operating_point
-    from ..tables import print_threshold
+    from ..evaluation.metrics import errors_caught, guaranteed_threshold, operating_point
+    from .tables import print_threshold
 
     announce_compilation()
     if bool(scores) == bool(store):

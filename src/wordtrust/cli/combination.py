@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import OptionError
+from ..base.errors import OptionError
 from .calibration import tell_unheard
 from .inputs import announce_compilation
 
 if TYPE_CHECKING:
-    from ..combine import Combination
-    from ..fitted import Fitted
-    from ..joint import Systems as JoinedSystems
-    from ..outputs import Together
-    from ..systems import Systems
+    from ..combination.choice import Combination
+    from ..combination.combination_file import Fitted
+    from ..combination.joint import Systems as JoinedSystems
+    from ..combination.system_output import Together
+    from ..combination.systems import Systems
 
 
 @click.command()
@@ -69,7 +69,7 @@ def combine(
                 --joint joint --words both.ctm
               wordtrust combine a=calls-a.ctm b=calls-b.ctm --ref calls.stm
     """
-    from ..systems import Systems
+    from ..combination.systems import Systems
 
     announce_compilation()
     named = _named(systems)
@@ -95,7 +95,7 @@ def combine(
     if as_json:
         click.echo(json.dumps(found.to_dict()))
     else:
-        from ..tables import print_combination
+        from .tables import print_combination
 
         print_combination(found)
 
@@ -140,7 +140,7 @@ def _tell_about(given: Systems, together: Together, fitted: Fitted | None) -> No
 
 
 def _write_report(path: Path, found: Combination, figures: Path | None) -> None:
-    from ..evaluate import Evaluation
+    from ..evaluation.evaluate import Evaluation
     from ..report import write_report
 
     alone = {name: f"{100 * rate:.2f}% word errors alone" for name, rate in found.systems.items()}
@@ -151,7 +151,7 @@ def _write_report(path: Path, found: Combination, figures: Path | None) -> None:
 
 def _check_targets(words: Path | None, report: Path | None) -> None:
     """What cannot be written is told before the work, not after it."""
-    from ..transcript_files import TranscriptWriter
+    from ..transcripts.files import TranscriptWriter
 
     if words:
         TranscriptWriter(words)
@@ -181,8 +181,8 @@ def _fitted(
     given: Systems, fit: Mapping[str, str], out: Path | None, folder: Path | None, every: bool, joint_jobs: int
 ) -> Fitted | None:
     """What was fitted before, or is now; the joint model with so many jobs, none of it with 0."""
-    from ..fitted import Fitted
-    from ..shipped import COMBINATION, folder_of
+    from ..combination.combination_file import Fitted
+    from ..confidence.shipped import COMBINATION, folder_of
 
     if folder is not None:
         return Fitted.load(folder_of(folder, COMBINATION), with_joint=joint_jobs > 0)
@@ -193,7 +193,7 @@ def _fitted(
     subsets = _subsets(len(held_out.names), every)
     fitted = Fitted.fit(held_out, subsets)
     if joint_jobs:
-        from ..joint import fit_joint
+        from ..combination.joint import fit_joint
 
         named = [[held_out.names[number] for number in subset] for subset in subsets]
         click.echo("wordtrust: fitting the joint network, which takes minutes ...", err=True)
@@ -209,7 +209,7 @@ def _tell(done: str) -> None:
 
 
 def _subsets(systems: int, every: bool) -> list[tuple[int, ...]]:
-    from ..combine import all_subsets
+    from ..combination.choice import all_subsets
 
     return all_subsets(systems) if every else [tuple(range(systems))]
 
@@ -222,8 +222,8 @@ def _combined(
     every: bool,
     jobs: int,
 ) -> Combination:
-    from ..combine import combine as measure
-    from ..rover import RoverSettings
+    from ..combination.choice import combine as measure
+    from ..combination.rover import RoverSettings
 
     if fitted is None:
         subsets = _subsets(len(together.names), every)
@@ -234,7 +234,7 @@ def _combined(
     settings = fitted.settings(names, subsets)
     others = {}
     if joined is not None and fitted.joint is not None:
-        from ..joint import joint_errors
+        from ..combination.joint import joint_errors
 
         numbers = [[together.names.index(names[each]) for each in subset] for subset in subsets]
         others["joint"] = joint_errors(fitted.joint, joined, together.names, numbers, jobs=jobs)
@@ -244,10 +244,10 @@ def _combined(
 
 def write_words(path: Path, together: Together, fitted: Fitted | None, joined: JoinedSystems | None) -> None:
     """The words of all together: of the joint network, or else of the recognizer chosen for each utterance."""
-    from ..combine import choose, mean_confidence
-    from ..outputs import chosen_transcripts
-    from ..transcript import transcripts
-    from ..transcript_files import TranscriptWriter
+    from ..combination.choice import choose, mean_confidence
+    from ..combination.system_output import chosen_transcripts
+    from ..transcripts.files import TranscriptWriter
+    from ..transcripts.transcript import transcripts
 
     if fitted and fitted.joint and joined is not None:
         decoded = fitted.joint.decode(joined, together.names)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InputError, UnknownFormat
+from ..base.errors import InputError, UnknownFormat
 
 if TYPE_CHECKING:
+    from ..confidence.word_scorer import WordScorer
     from ..formats.base import ReadOptions
-    from ..lattice import Lattices
-    from ..references import Reference, References
-    from ..score import WordScorer
+    from ..formats.references import Reference, References
+    from ..lattices.lattice import Lattices
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class Inputs:
 
         With references, an utterance that has none counts as bad.
         """
-        from ..assemble import Problems
+        from ..base.progress import byte_progress
         from ..formats import stream
-        from ..progress import byte_progress
-        from ..references import with_references
+        from ..formats.references import with_references
+        from ..lattices.assemble import Problems
 
         problems = Problems(skip=self.skip_bad, tell=tell_skipped)
         with byte_progress(task, self.paths) as watch:
@@ -86,7 +86,7 @@ def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
 
 def tell_if_rough(scorer: WordScorer) -> None:
     """A generic model knows a recognizer by what it has heard of it."""
-    from ..adapt import ENOUGH
+    from ..confidence.adapt import ENOUGH
 
     adapted = scorer.model.about.get("adapted")
     count = adapted.get("utterances") if isinstance(adapted, Mapping) else None
@@ -104,7 +104,7 @@ reference_option = click.option(
 
 def load_references(ref: Path | None) -> References | None:
     """The references of a --ref option, if it was given."""
-    from ..references import read_references
+    from ..formats.references import read_references
 
     return None if ref is None else read_references(ref)
 
@@ -131,14 +131,14 @@ _ONLY_WITH = {"labels": "ref", "network labels": "ref", "consensus": "scales"}  
 
 def announce_compilation() -> None:
     """Tell a person why the first command after an installation takes a while, and use a second core for it."""
-    from ..jit import tell_before_compiling
+    from ..base.jit import tell_before_compiling
 
     context = click.get_current_context()
     options, steps = context.params, _STEPS.get(str(context.command.name), ())
     left_out = {step for step, option in _ONLY_WITH.items() if option in options and not options[option]}
 
     def tell() -> None:
-        from ..warm import start
+        from ..confidence.warm_up import start
 
         click.echo("wordtrust: compiling for this machine, once (up to 20 s) ...", err=True)
         start([step for step in steps if step not in left_out])

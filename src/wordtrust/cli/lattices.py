@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import OptionError
+from ..base.errors import OptionError
 from .inputs import Inputs, lattice_inputs, load_references, reference_option
 
 if TYPE_CHECKING:
-    from ..lattice import Lattices
+    from ..lattices.lattice import Lattices
 
 
 @click.command()
@@ -28,8 +28,8 @@ def info(inputs: Inputs, ref: Path | None, *, as_json: bool) -> None:
     \b
     Example: wordtrust info exp/decode/lat.*.gz --words graph/words.txt --frame-length 0.03
     """
-    from ..counts import count_by_file, total
-    from ..tables import print_counts
+    from ..evaluation.corpus_counts import count_by_file, total
+    from .tables import print_counts
 
     references = load_references(ref)
     files = count_by_file(inputs.batches("reading", references), references)
@@ -57,7 +57,7 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
               wordtrust convert lattices/ words.ctm
               wordtrust convert lat.1.gz picture.svg --utt utt-17
     """
-    from ..counts import Counts, count
+    from ..evaluation.corpus_counts import Counts, count
     from ..formats import writable, write
     from ..formats.base import WriteOptions
 
@@ -90,6 +90,6 @@ def _only(batches: Iterator[Lattices], utts: tuple[str, ...]) -> Iterator[Lattic
 def formats() -> None:
     """List the formats that can be read and written."""
     from ..formats import formats as known
-    from ..tables import print_formats
+    from .tables import print_formats
 
     print_formats(known().values())

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OptionError
+from ..base.errors import OptionError
 from .inputs import Inputs, announce_compilation, lattice_inputs, tell_if_rough
 
 if TYPE_CHECKING:
-    from ..calibration import CalibratedWords
-    from ..model.arrays import TrainingData
-    from ..model.files import Model
-    from ..model.train import Step, Tell
-    from ..score import WordScorer
+    from ..confidence.model_calibration import CalibratedWords
+    from ..confidence.model_file import Model
+    from ..confidence.word_scorer import WordScorer
+    from ..training.dataset import TrainingData
+    from ..training.loop import Step, Tell
 
 _UNFAMILIAR = (
     "utterances here are unlike all that the model knows, so confidences were lowered; where you have references, "
     "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"
 )
-_TOGETHER = ("identity_drop", "taught")  # of `python -m wordtrust.model --together`
+_TOGETHER = ("identity_drop", "taught")  # of `python -m wordtrust.training --together`
 _OUTPUTS = ".jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
 
 
@@ -38,7 +38,7 @@ def once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -
 
 def train_options(command: Callable[..., None]) -> Callable[..., None]:
     """Every option of training, as the list of them has it."""
-    from ..model.options import TrainOptions
+    from ..training.options import TrainOptions
 
     for each in reversed(fields(TrainOptions)):
         if each.name in _TOGETHER:
@@ -95,8 +95,9 @@ def train(
     Examples: wordtrust train train.networks --dev dev.networks --out model
               wordtrust train train.networks --dev dev.networks --start moonshine-tiny --out model
     """
-    from ..model.options import TrainOptions
-    from ..model.prepare import PrepareOptions
+    from ..training.availability import require_torch
+    from ..training.options import TrainOptions
+    from ..training.prepare import PrepareOptions
 
     announce_compilation()
     chosen = TrainOptions(**options)
@@ -104,21 +105,21 @@ def train(
         raise OptionError("say where the model goes (--out MODEL) or where the training data go (--pack FILE)")
     _refuse_target(out, pack, overwrite)
     if out is not None:
-        _require_torch()
+        require_torch("--pack FILE needs none")
     if chosen.start and vectors is None:
         vectors = vectors_of(chosen.start)
     data = _training_data(store, dev, PrepareOptions(features, labels, silence_loss, vectors, lexicon))
     if pack is not None:
-        from ..model.pack import write_pack
+        from ..training.pack import write_pack
 
         write_pack(pack, data)
         click.echo(f"{pack}: {len(data.train):,} utterances to train on, {len(data.dev):,} to stop on")
         return
     assert out is not None
-    from ..model.checkpoint import NAME as CHECKPOINT
-    from ..model.machine import machine
-    from ..model.run import draft_of, train_model
-    from ..model.run import search as search_grid
+    from ..training.checkpoint import NAME as CHECKPOINT
+    from ..training.machine import machine
+    from ..training.run import draft_of, train_model
+    from ..training.run import search as search_grid
 
     if (draft_of(out) / CHECKPOINT).is_file():
         click.echo("wordtrust: going on where an earlier training stopped", err=True)
@@ -132,14 +133,14 @@ def train(
 
 def vectors_of(start: str) -> Path | None:
     """The word vectors of a model to begin with are its own, if it has any."""
-    from ..model.files import load_model
+    from ..confidence.model_file import load_model
 
     return Path(start) if load_model(Path(start)).table.vectors is not None else None
 
 
 def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None:
     """Say at once what could not be written in the end, or would be lost."""
-    from ..model.files import refuse_to_overwrite
+    from ..confidence.model_file import refuse_to_overwrite
 
     if out is not None:
         refuse_to_overwrite(out, overwrite=overwrite)
@@ -147,21 +148,11 @@ def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None
         raise OptionError(f"{pack}: there is no folder {pack.resolve().parent}")
 
 
-def _require_torch() -> None:
-    """Say so before the work begins, not after it."""
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise OptionError(
-            f"training needs torch: pip install 'wordtrust[train]' ({error}); --pack FILE needs none"
-        ) from None
-
-
 def _training_data(store: tuple[str, ...], dev: tuple[str, ...], options: Any) -> TrainingData:
+    from ..confidence.word_scorer import about_networks
     from ..formats import stream
-    from ..model.pack import read_pack
-    from ..model.prepare import PrepareOptions, prepare
-    from ..score import about_networks
+    from ..training.pack import read_pack
+    from ..training.prepare import PrepareOptions, prepare
 
     if len(store) == 1 and Path(store[0]).is_file():
         if options != PrepareOptions():
@@ -227,10 +218,10 @@ def _finish(model: Model, out: Path, dev: tuple[str, ...]) -> None:
 def _with_choice(model: Model, out: Path, dev: tuple[str, ...]) -> Model:
     from dataclasses import asdict
 
-    from ..evaluate import path_errors
+    from ..confidence.model_file import update_about
+    from ..confidence.word_scorer import WordScorer, choose
+    from ..evaluation.evaluate import path_errors
     from ..formats import stream
-    from ..model.files import update_about
-    from ..score import WordScorer, choose
 
     choice, errors = choose(WordScorer(model).confidence, stream(dev), path_errors)
     found = {**model.about, "choice": asdict(choice), "choice_errors_on_dev": errors}
@@ -248,10 +239,10 @@ def _scorer(
 ) -> WordScorer | CalibratedWords:
     """The model, or the calibrator, that a path names."""
     if model.is_file():
-        from ..calibration import CalibratedWords, load_calibrator
+        from ..confidence.model_calibration import CalibratedWords, load_calibrator
 
         return CalibratedWords(load_calibrator(model))
-    from ..score import Choice, load
+    from ..confidence.word_scorer import Choice, load
 
     scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
     if criterion:
@@ -288,9 +279,9 @@ def score(
     Examples: wordtrust score model eval.ark.gz --out words.ctm
               wordtrust score calls.json calls.ctm --out calibrated.ctm
     """
-    from ..adapt import adapted_ahead
-    from ..calibration import CalibratedWords
-    from ..transcript_files import TranscriptWriter, json_line
+    from ..confidence.adapt import adapted_ahead
+    from ..confidence.model_calibration import CalibratedWords
+    from ..transcripts.files import TranscriptWriter, json_line
 
     scorer = _scorer(model, criterion, allow_mismatch, threads)
     batches = inputs.batches("scoring")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OptionError
+from ..base.errors import OptionError
 from .calibration import NOTHING_NAMED, judged
 from .inputs import Inputs, announce_compilation, lattice_inputs, load_references, reference_option, tell_if_rough
 
 if TYPE_CHECKING:
-    from ..evaluate import Choose, Evaluation, Judge
-    from ..score import WordScorer
-    from ..tune import Tuned
+    from ..confidence.word_scorer import WordScorer
+    from ..evaluation.evaluate import Choose, Evaluation, Judge
+    from ..networks.tuned_scales import TunedScales
 
 
 @click.command()
@@ -29,8 +29,8 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     \b
     Example: wordtrust tune dev.ark.gz --ref ref.tsv --out scales.json
     """
-    from ..tables import print_tuned
-    from ..tune import tune as choose
+    from ..evaluation.tune import tune as choose
+    from .tables import print_tuned
 
     references = load_references(ref)
     assert references is not None
@@ -82,7 +82,7 @@ def build(
     \b
     Example: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks
     """
-    from ..networks import BuildOptions, build_store
+    from ..networks.build_store import BuildOptions, build_store
 
     references = load_references(ref)
     options = BuildOptions(
@@ -97,26 +97,26 @@ def build(
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")
 
 
-def _tuned(path: Path) -> Tuned:
+def _tuned(path: Path) -> TunedScales:
     """What `wordtrust tune` wrote; or the scales of a model, by its folder or name."""
-    from ..lattice import Scales
-    from ..model.files import SCALES, load_model
-    from ..shipped import folder_of, is_model
-    from ..tune import Tuned
+    from ..confidence.model_file import SCALES, load_model
+    from ..confidence.shipped import folder_of, is_model
+    from ..lattices.lattice import Scales
+    from ..networks.tuned_scales import TunedScales
 
     if not is_model(path):
-        return Tuned.load(path)
+        return TunedScales.load(path)
     folder = folder_of(path)
     if (folder / SCALES).is_file():
-        return Tuned.load(folder / SCALES)
+        return TunedScales.load(folder / SCALES)
     known = load_model(folder).about.get("scales")
     if not isinstance(known, dict):
         raise OptionError(f"{path}: has no scales of its own; build networks without --scales")
     scales = Scales(**known)
-    return Tuned(scales, scales, scales, {})
+    return TunedScales(scales, scales, scales, {})
 
 
-def _key(inputs: Inputs, tuned: Tuned | None, *files: Path | None) -> list[str]:
+def _key(inputs: Inputs, tuned: TunedScales | None, *files: Path | None) -> list[str]:
     """What a build depends on besides its options: another input must not go on where this one was."""
     from ..formats.inputs import side_files
 
@@ -160,7 +160,7 @@ def evaluate(
               wordtrust evaluate model eval.networks --report report.html
               wordtrust evaluate --scores calls.ctm --ref calls.stm
     """
-    from ..tables import print_evaluation
+    from .tables import print_evaluation
 
     announce_compilation()
     if bool(scores) == bool(store):
@@ -193,12 +193,12 @@ def evaluate_networks(
     given: tuple[str, ...], criterion: str | None, allow_mismatch: bool, report: Path | None = None
 ) -> tuple[Evaluation, dict[str, Any]]:
     """The evaluation, and what a report shows besides."""
-    from ..adapt import adapted_ahead
-    from ..evaluate import evaluate as measure
+    from ..base.progress import byte_progress
+    from ..confidence.adapt import adapted_ahead
+    from ..confidence.model_file import read_log
+    from ..confidence.word_scorer import load
+    from ..evaluation.evaluate import evaluate as measure
     from ..formats import stream
-    from ..model.files import read_log
-    from ..progress import byte_progress
-    from ..score import load
 
     model, stores = _model_and_stores(given)
     scorer = None if model is None else load(model, allow_mismatch=allow_mismatch)
@@ -232,7 +232,7 @@ def _tell_calibrated_on(scorer: WordScorer, found: Evaluation) -> None:
 
 def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
     """The model, if the first argument is one."""
-    from ..shipped import is_model
+    from ..confidence.shipped import is_model
 
     if not is_model(given[0]):
         late = next((each for each in given[1:] if is_model(each)), None)
@@ -248,9 +248,9 @@ def _judge(scorer: WordScorer | None, criterion: str | None) -> tuple[Judge, Cho
     """Whose confidences are measured, and how they choose words."""
     from functools import partial
 
-    from ..calibration import calibrated_judge
-    from ..evaluate import by_posterior
-    from ..score import Choice
+    from ..confidence.model_calibration import calibrated_judge
+    from ..confidence.word_scorer import Choice
+    from ..evaluation.evaluate import by_posterior
 
     if scorer is None:
         return by_posterior, Choice(criterion or "mean").paths

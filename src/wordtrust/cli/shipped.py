@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..errors import OptionError
+from ..base.errors import OptionError
 from .inputs import Inputs, lattice_inputs
 
 
@@ -22,7 +22,7 @@ def models(name: str | None, *, as_json: bool) -> None:
     Examples: wordtrust models
               wordtrust models whisper-base
     """
-    from ..shipped import models as shipped
+    from ..confidence.shipped import models as shipped
 
     found = shipped()
     if name is not None:
@@ -34,11 +34,11 @@ def models(name: str | None, *, as_json: bool) -> None:
         listed: list[dict[str, Any]] = [each.to_dict() for each in found]
         click.echo(json.dumps(listed if name is None else listed[0]))
     elif name is not None:
-        from ..shipped.cards import card_text
+        from ..confidence.shipped.cards import card_text
 
         click.echo(card_text(found[0]), nl=False)
     else:
-        from ..tables import print_models
+        from .tables import print_models
 
         print_models(found)
 
@@ -57,9 +57,9 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     \b
     Example: wordtrust adapt generic mine.ark.gz --words words.txt --out mine.model
     """
-    from ..adapt import ENOUGH
-    from ..adapt import adapt as adapted
-    from ..model.files import load_model, refuse_to_overwrite, save_model
+    from ..confidence.adapt import ENOUGH
+    from ..confidence.adapt import adapt as adapted
+    from ..confidence.model_file import load_model, refuse_to_overwrite, save_model
 
     refuse_to_overwrite(out, overwrite=overwrite)
     found = adapted(load_model(model), inputs.batches("adapting"))

@@ -101,7 +101,7 @@ def _training(given: dict[str, int | str | None]) -> Any:
     """Options of training that were given; the others are those of the study."""
     from dataclasses import replace
 
-    from ..model.options import TOGETHER
+    from ..training.options import TOGETHER
 
     known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(TOGETHER, **known) if known else None

@@ -21,16 +21,17 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from ..assemble import Problems, Tokens
-from ..errors import InputError, OptionError, UnknownFormat
-from ..lattice import Lattices, concatenate
-from ..text import DEFAULT, Normalizer
+from ..base.errors import InputError, OptionError, UnknownFormat
+from ..lattices.assemble import Problems, Tokens
+from ..lattices.lattice import Lattices, concatenate
+from ..lattices.text import DEFAULT, Normalizer
 from .base import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, streams
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
-    "store", "kaldi_text", "kaldi_binary", "kaldi_scp", "htk", "sphinx", "openfst", "jsonl", "nbest", "nbest_plain",
+    "store", "kaldi.text", "kaldi.binary", "kaldi.scp", "htk.read", "sphinx", "openfst", "jsonl", "nbest.records",
+    "nbest.plain",
     "ctm", "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "dot", "svg",
 )  # fmt: skip
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..assemble import Problems, Tokens
-from ..errors import InputError, OptionError
-from ..lattice import Lattices
-from ..text import DEFAULT, Normalizer
+from ..base.errors import InputError, OptionError
+from ..lattices.assemble import Problems, Tokens
+from ..lattices.lattice import Lattices
+from ..lattices.text import DEFAULT, Normalizer
 from .inputs import Stream
 
 PICKS = ("total", "average")

@@ -24,15 +24,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..assemble import Builder, Problems
-from ..decode import one_best
-from ..errors import InputError, OptionError
-from ..lattice import Lattice, Lattices, Origin, Times
-from ..text import JOINER
+from ..base.errors import InputError, OptionError
+from ..base.files import atomic_text
+from ..lattices.assemble import Builder, Problems
+from ..lattices.lattice import Lattice, Lattices, Origin, Times
+from ..lattices.paths import one_best
+from ..lattices.text import JOINER
 from .base import Format, ReadOptions, WriteOptions
 from .ctm_lines import ALTERNATION, Alternation, Utterance, text, utterances
 from .inputs import Stream
-from .outputs import atomic_text
 from .series import Piece, series
 from .timing import chain
 

@@ -9,9 +9,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..assemble import Problems, Tokens
-from ..errors import InputError
-from ..lattice import Ints, Times
+from ..base.errors import InputError
+from ..lattices.assemble import Problems, Tokens
+from ..lattices.lattice import Ints, Times
 from .inputs import Stream
 from .onebest import checked_confidence
 

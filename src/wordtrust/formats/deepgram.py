@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..assemble import Problems
-from ..lattice import Lattices
+from ..base.json_checks import number, number_or_none, object_of, objects_of, record, string
+from ..lattices.assemble import Problems
+from ..lattices.lattice import Lattices
 from .base import Format, ReadOptions
 from .inputs import Stream
-from .json_checks import number, number_or_none, object_of, objects_of, record, string
 from .json_outline import outline
 from .onebest import Phrase, Transcript, Word, by_channel, confidence, present, read_json
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import inlined
+from ..base.jit import inlined
 
 Bytes = NDArray[np.uint8]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..lattice import Lattices
+from ..base.files import atomic_text
+from ..lattices.lattice import Lattices
 from .base import Format, WriteOptions, never
-from .outputs import atomic_text
 
 
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer

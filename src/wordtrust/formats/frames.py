@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import compiled, inner
-from ..lattice import Flags, Floats, Ints, Offsets
+from ..base.jit import compiled, inner
+from ..lattices.lattice import Flags, Floats, Ints, Offsets
 
 _TRIES = 16  # guesses at how many states there were before a lattice was expanded; the first nearly always fits
 

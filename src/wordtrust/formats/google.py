@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..assemble import Problems
-from ..errors import InputError
-from ..lattice import Lattices
+from ..base.errors import InputError
+from ..base.json_checks import number, number_in, object_of, objects_of, record, string, string_or_none
+from ..lattices.assemble import Problems
+from ..lattices.lattice import Lattices
 from .base import Format, ReadOptions
 from .inputs import Stream
-from .json_checks import number, number_in, object_of, objects_of, record, string, string_or_none
 from .json_outline import outline
 from .onebest import Phrase, Transcript, Word, by_channel, channel, confidence, plain_words, present, read_json
 

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, cast
 
 from isal.isal_zlib import IsalError
 
-from ..assemble import Problems
-from ..errors import InputError
+from ..base.errors import InputError
+from ..lattices.assemble import Problems
 
 HEAD = 1 << 16
 CHUNK = 1 << 22

@@ -9,7 +9,7 @@ from functools import lru_cache
 from json import JSONDecoder
 from typing import Any
 
-from ..errors import InputError
+from ..base.errors import InputError
 
 HEAD_CUT = 60_000  # a longer head may end within the document
 

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..assemble import Builder, Problems, Tokens
-from ..errors import InputError
-from ..lattice import ARC_SCORES, LARGEST_SCALE, Floats, Ints, Lattice, Lattices, Origin, Scales
-from . import json_checks as check
+from ..base import json_checks as check
+from ..base.errors import InputError
+from ..base.files import atomic_text
+from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.lattice import ARC_SCORES, LARGEST_SCALE, Floats, Ints, Lattice, Lattices, Origin, Scales
 from .base import Format, ReadOptions, WriteOptions
 from .inputs import Stream
-from .outputs import atomic_text
 
 VERSION = 1
 # Evidence of such a name would take the place of what a lattice and `Builder.add` have anyway.

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..assemble import Builder, Problems, Tokens
-from ..errors import InputError
-from ..lattice import Lattices, Origin, Times
-from . import json_checks
+from ..base import json_checks
+from ..base.errors import InputError
+from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.lattice import Lattices, Origin, Times
 from .base import ReadOptions
 from .inputs import Stream
 from .json_outline import decoded, documents

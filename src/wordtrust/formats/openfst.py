@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from ..assemble import Builder, Problems, Tokens
-from ..errors import InputError
-from ..jit import compiled
-from ..lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
+from ..base.errors import InputError
+from ..base.jit import compiled
+from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
 from .base import Format, ReadOptions
 from .frames import contract
 from .inputs import Stream

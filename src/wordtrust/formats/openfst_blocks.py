@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..errors import InputError
+from ..base.errors import InputError
 from .inputs import Stream
 
 LARGEST_WEIGHT = 1e30  # so that sums along paths stay numbers

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..lattice import Ints, Offsets, Times
+from ..lattices.lattice import Ints, Offsets, Times
 from .timing import chains
 from .timing_kernels import GAP
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..assemble import Builder, Problems
-from ..errors import InputError
-from ..lattice import Lattices, Origin
-from ..text import is_mark
+from ..base.errors import InputError
+from ..lattices.assemble import Builder, Problems
+from ..lattices.lattice import Lattices, Origin
+from ..lattices.text import is_mark
 from .base import Format, ReadOptions
 from .inputs import Stream
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
 
-from ..errors import OptionError
-from ..lattice import Lattices
+from ..base.errors import OptionError
+from ..base.files import atomic_text
+from ..lattices.lattice import Lattices
 from .base import Format, WriteOptions, never
-from .outputs import atomic_text
 
 
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer

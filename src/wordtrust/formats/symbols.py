@@ -13,11 +13,11 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from ..assemble import Tokens
-from ..errors import InputError
-from ..jit import compiled
-from ..lattice import Ints, Offsets
-from ..text import Normalizer
+from ..base.errors import InputError
+from ..base.jit import compiled
+from ..lattices.assemble import Tokens
+from ..lattices.lattice import Ints, Offsets
+from ..lattices.text import Normalizer
 from .inputs import unpacked
 
 MAX_BYTES = 1 << 28  # of an unpacked table; the largest in use have some millions of words

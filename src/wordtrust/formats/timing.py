@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rapidfuzz.distance import Levenshtein
 
-from ..errors import InputError
-from ..lattice import Ints, Offsets, Times
+from ..base.errors import InputError
+from ..lattices.lattice import Ints, Offsets, Times
 from . import timing_kernels as kernels
 
 GAP = kernels.GAP  # a longer pause between words is a silence arc, a shorter one a single node

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import compiled, inner
-from ..lattice import Ints, Offsets, Times
+from ..base.jit import compiled, inner
+from ..lattices.lattice import Ints, Offsets, Times
 
 GAP = 0.1  # a longer pause between words is a silence arc, a shorter one a single node
 SHORTEST = 0.01  # every word lasts at least as long

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..assemble import Builder, Problems, Tokens
-from ..errors import InputError
-from ..lattice import Lattices, Origin
-from ..text import Normalizer
+from ..base.errors import InputError
+from ..base.json_checks import number, objects_of, record, string, string_or_none
+from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.lattice import Lattices, Origin
+from ..lattices.text import Normalizer
 from .base import Format, ReadOptions
 from .inputs import Stream
-from .json_checks import number, objects_of, record, string, string_or_none
 from .json_outline import decoded, outline
 from .onebest import DOCUMENT, Phrase, Transcript, Word, confidence, lattices, load, plain_words, present
 from .series import Piece, series

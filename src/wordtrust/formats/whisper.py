@@ -22,11 +22,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..assemble import Problems
-from ..lattice import Lattices
+from ..base.json_checks import number_in, number_or_none, object_of, objects_of, record, string, string_or_none
+from ..lattices.assemble import Problems
+from ..lattices.lattice import Lattices
 from .base import Format, ReadOptions
 from .inputs import Stream
-from .json_checks import number_in, number_or_none, object_of, objects_of, record, string, string_or_none
 from .json_outline import Outline, decoded, outline
 from .onebest import DOCUMENT, Phrase, Transcript, Word, confidence, lattices, load, named, plain_words, present
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .base import RATE, Identity, Recognizer, Record, Samples
+from ..audio import RATE, Samples
+from .base import Identity, Recognizer, Record
 from .registry import Entry, entries, find, loader
 
 __all__ = ["RATE", "Entry", "Identity", "Recognizer", "Record", "Samples", "entries", "find", "loader"]

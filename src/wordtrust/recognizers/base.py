@@ -17,14 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from ..audio import Samples
+from ..lattices.lattice import Lattice
 
-from ..lattice import Lattice
-
-RATE = 16_000  # samples a second that every recognizer is given
-
-Samples = NDArray[np.float32]  # mono, RATE, from -1 to 1
 Record = Mapping[
     str, Any
 ]  # an N-best list as formats/nbest.py reads it: {"nbest": [{"score", "text", "words"}, ...]}

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 
-from ..errors import InputError, WordtrustError
-from ..lattice import Lattice
-from .base import RATE, Identity, Recognizer, Record, Samples
-from .heard import to_line
+from ..audio import RATE, Samples
+from ..base.errors import InputError, WordtrustError
+from ..lattices.lattice import Lattice
+from .answers import to_line
+from .base import Identity, Recognizer, Record
 from .registry import loader
 
 Item = TypeVar("Item")

@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from ..errors import OptionError
+from ..base.errors import OptionError
 from .base import Recognizer
 
 GROUP = "wordtrust.recognizers"

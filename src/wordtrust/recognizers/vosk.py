@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import vosk
 
-from ..errors import InputError, OptionError
-from .base import RATE, Identity, Record, Samples
+from ..audio import RATE, Samples
+from ..base.errors import InputError, OptionError
+from .base import Identity, Record
 
 ALTERNATIVES = 100  # at most; more cost nothing, and models of confidence make use of them
 _REMEDY = "Name a folder with a Vosk model, unpacked: the one in which am/, conf/ and graph/ lie"

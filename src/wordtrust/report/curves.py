@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics import Scores
+from ..evaluation.metrics import Scores
 from .chart import Reals
 
 BINS = 10

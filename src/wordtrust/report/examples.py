@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..confidence import Reals, word_confidence
-from ..decode import Paths
-from ..errors import InputError
-from ..evaluate import Choose
-from ..labels import Spoken, score_paths
-from ..lattice import Floats, Lattices
-from ..networks import REFERENCE
-from ..transcript import Transcript, transcripts
+from ..base.errors import InputError
+from ..evaluation.evaluate import Choose
+from ..lattices.lattice import Floats, Lattices
+from ..lattices.paths import Paths
+from ..networks.build_store import REFERENCE
+from ..networks.labels import Spoken, score_paths
+from ..networks.word_confidence import Reals, word_confidence
+from ..transcripts.transcript import Transcript, transcripts
 
 MOST = 6  # of each sort
 Show = Callable[[Reals], Reals]

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ..errors import OptionError
-from ..formats.outputs import atomic
-from ..transcript_views import visible
+from ..base.errors import OptionError
+from ..base.files import atomic
+from ..transcripts.palette import PAGE, ROLES
+from ..transcripts.views import visible
 from .chart import Bars, Chart, Dots, Line, Mark, Note
-from .palette import PAGE, ROLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

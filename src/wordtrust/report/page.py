@@ -11,16 +11,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..errors import OptionError
-from ..evaluate import Evaluation
-from ..formats.outputs import atomic_text
-from ..metrics import Scores
-from ..transcript_views import visible
+from ..base.errors import OptionError
+from ..base.files import atomic_text
+from ..base.version import __version__
+from ..evaluation.evaluate import Evaluation
+from ..evaluation.metrics import Scores
+from ..transcripts.palette import style_sheet
+from ..transcripts.views import visible
 from .chart import Chart
 from .examples import Example, pick
 from .history import subset_charts, subset_counts, training_charts
-from .palette import style_sheet
 from .plots import population_charts
 from .rows import error_rows, score_rows
 from .sentences import summary, tiles
@@ -90,7 +90,7 @@ def write_report(
 
 def frame(title: str, about: Mapping[str, str]) -> dict[str, Any]:
     """What every page has: title, facts, style, script, and the policy that nothing else may act."""
-    style, script = style_sheet() + "\n" + _part("style.css"), _part("page.js")
+    style, script = style_sheet(), _part("page.js")
     return {
         "policy": _policy(style, script),
         "style": style,

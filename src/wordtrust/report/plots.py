@@ -8,10 +8,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..metrics import Scores, errors_caught, operating_point
+from ..evaluation.metrics import Scores, errors_caught, operating_point
+from ..transcripts.palette import role
 from .chart import Axis, Bars, Chart, Dots, Line, Mark, Note, Reals, percent, probability_axis, rounded_up, share_axis
 from .curves import Bin, Sweep, deviate, histograms, reliability, thin
-from .palette import role
 from .wording import KINDS, called
 
 PRECISION = 0.98  # of the operating point that is shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..evaluate import Evaluation
-from ..metrics import Interval, Scores, intervals
+from ..evaluation.evaluate import Evaluation
+from ..evaluation.metrics import Interval, Scores, intervals
 from .wording import KINDS, POPULATIONS, WAYS, called
 
 _WITH_INTERVALS = ("output", "one_best")  # those people act on; others are far larger, and their intervals narrow

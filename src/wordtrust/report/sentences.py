@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..evaluate import Evaluation
-from ..metrics import Scores, SpeakerErrors, compare, errors_caught, intervals, operating_point
+from ..evaluation.evaluate import Evaluation
+from ..evaluation.metrics import Scores, SpeakerErrors, compare, errors_caught, intervals, operating_point
 from .chart import percent, rounded_up
 from .plots import PRECISION, REVIEWED
 from .wording import KINDS, called, counted

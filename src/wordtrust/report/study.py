@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..formats.outputs import atomic_text
+from ..base.files import atomic_text
 from .chart import Axis, Chart, Dots, Line, Mark, Note, fitted_axis, percent
 from .curves import Bin
 from .history import subset_charts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..transcript import Word
-from ..transcript_views import spelled
+from ..transcripts.transcript import Word
+from ..transcripts.views import spelled
 from .examples import Example
 from .wording import counted
 

@@ -28,19 +28,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibrate import Calibrator, calibrator_from_dict, make
-from ..confidence import word_confidence
-from ..decode import Paths, one_best
-from ..errors import InputError
-from ..evaluate import Judged, by_posterior
-from ..features import EVIDENCE, given, logit, matrix
-from ..formats import json_checks
-from ..formats.outputs import atomic_text
-from ..labels import Spoken, score_paths
-from ..lattice import Flags, Lattices
-from ..networks import ORACLE_LABEL, REFERENCE, SPEAKER
-from ..scores import Reals
-from ..word_table import WordTable, heard, known_arcs
+from ..base import json_checks
+from ..base.errors import InputError
+from ..base.files import atomic_text
+from ..confidence.calibration import Calibrator, calibrator_from_dict, make
+from ..confidence.features import EVIDENCE, given, logit, matrix
+from ..confidence.word_table import WordTable, heard, known_arcs
+from ..evaluation.evaluate import Judged, by_posterior
+from ..lattices.lattice import Flags, Lattices
+from ..lattices.paths import Paths, one_best
+from ..lattices.weights import Reals
+from ..networks.build_store import ORACLE_LABEL, REFERENCE, SPEAKER
+from ..networks.labels import Spoken, score_paths
+from ..networks.word_confidence import word_confidence
 from .logistic import Logistic, choose_logistic
 
 NAME = "baselines.json"

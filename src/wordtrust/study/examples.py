@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..lattice import Ints
-from ..outputs import Together
+from ..combination.system_output import Together
+from ..lattices.lattice import Ints
 
 _LONGEST = 20  # words said: longer ones are hard to read in a table
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..fitted import FILE as COMBINATION
-from ..fitted import JOINT as JOINT_FILE
-from ..fitted import Fitted
-from ..model.files import ABOUT, SCALES
-from ..score import load
+from ..base.version import __version__
+from ..combination.combination_file import FILE as COMBINATION
+from ..combination.combination_file import JOINT as JOINT_FILE
+from ..combination.combination_file import Fitted
+from ..confidence.model_file import ABOUT, SCALES
+from ..confidence.word_scorer import load
 from .baselines import NAME as BASELINES
 from .examples import repair_examples
 from .joined import joint_record

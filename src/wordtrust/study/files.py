@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..formats.outputs import atomic_text
+from ..base.files import atomic_text
+from ..base.version import __version__
 from .results import write_json
 from .table import Table
 from .tables import all_tables

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..adapt import adapt
-from ..calibration import Folds, fit_calibration, held_out
-from ..errors import OptionError
-from ..evaluate import Evaluation, evaluate, path_errors
-from ..familiar import learned
+from ..base.errors import OptionError
+from ..base.folds import speaker_number
+from ..confidence.adapt import adapt
+from ..confidence.model_calibration import Folds, fit_calibration, held_out
+from ..confidence.model_file import ABOUT, SCALES, load_model, read_log, save_model, update_about
+from ..confidence.out_of_domain import learned
+from ..confidence.word_scorer import Choice, WordScorer, choose, load
+from ..evaluation.evaluate import Evaluation, evaluate, path_errors
 from ..formats import stream
-from ..model.arrays import speaker_number
-from ..model.files import ABOUT, SCALES, load_model, read_log, save_model, update_about
-from ..score import Choice, WordScorer, choose, load
 from .baselines import NAME as BASELINES
 from .baselines import fit_baselines
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError
-from ..fitted import FILE as COMBINATION
-from ..model.config import GENERIC
-from ..model.files import ABOUT
-from ..model.plan import FOLDS, model_folders
-from ..score import load
+from ..base.errors import InputError
+from ..combination.combination_file import FILE as COMBINATION
+from ..confidence.config import GENERIC
+from ..confidence.model_file import ABOUT
+from ..confidence.word_scorer import load
+from ..training.plan import FOLDS, model_folders
 from .finish import Trained, finish_generic, finish_model
 from .layout import DEV, JOINT, TRAIN, Output
 from .options import StudyOptions

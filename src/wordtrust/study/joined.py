@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ..align import align_numbers
-from ..decode import Paths
-from ..evaluate import METRICS
-from ..joint import Decoded
-from ..labels import Spoken, score_paths
-from ..metrics import Scores, SpeakerErrors, compare, intervals
-from ..networks import REFERENCE, SPEAKER
-from ..outputs import Outputs, Together
+from ..combination.joint import Decoded
+from ..combination.system_output import Outputs, Together
+from ..evaluation.evaluate import METRICS
+from ..evaluation.metrics import Scores, SpeakerErrors, compare, intervals
+from ..lattices.paths import Paths
+from ..networks.align import align_numbers
+from ..networks.build_store import REFERENCE, SPEAKER
+from ..networks.labels import Spoken, score_paths
 from ..report.curves import reliability
 
 

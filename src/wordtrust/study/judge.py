@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..calibration import calibrated_judge
-from ..evaluate import Evaluation, Judged, evaluate
+from ..confidence.model_calibration import calibrated_judge
+from ..confidence.word_scorer import WordScorer, load
+from ..evaluation.evaluate import Evaluation, Judged, evaluate
+from ..evaluation.metrics import Difference, Interval, Scores, compare, errors_caught, intervals, operating_point
 from ..formats import stream
-from ..lattice import Lattices
-from ..metrics import Difference, Interval, Scores, compare, errors_caught, intervals, operating_point
+from ..lattices.lattice import Lattices
 from ..report.curves import reliability
-from ..score import WordScorer, load
 from .baselines import NAME as BASELINES
 from .baselines import PACKED, Baselines
 

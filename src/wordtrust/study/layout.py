@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ..combine import MOST_SYSTEMS
-from ..errors import InputError, OptionError
-from ..model.files import SCALES
-from ..references import References, read_references
-from ..shipped import is_model
+from ..base.errors import InputError, OptionError
+from ..combination.choice import MOST_SYSTEMS
+from ..confidence.model_file import SCALES
+from ..confidence.shipped import is_model
+from ..formats.references import References, read_references
+from ..training.availability import require_torch
 
 RECOGNIZER, REFERENCES, VECTORS = "recognizer.json", ("refs.tsv", "refs.tsv.gz"), "embeddings"
 JOINT = "joint"
@@ -154,13 +155,9 @@ class Output:
 
     def require_torch(self) -> None:
         """Say what to do where torch is not installed."""
-        try:
-            import torch  # noqa: F401
-        except ImportError as error:
-            raise OptionError(
-                f"training needs torch: pip install 'wordtrust[train]' ({error}); or train elsewhere from "
-                f"{self.work}/*.pack and put the models into {self.trained} (docs/study.md)"
-            ) from None
+        require_torch(
+            f"or train elsewhere from {self.work}/*.pack and put the models into {self.trained} (docs/study.md)"
+        )
 
     def make(self, *, models: bool) -> None:
         """Make the folders, or say why that cannot be."""

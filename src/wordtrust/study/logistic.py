@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..calibrate.base import CLIP, sigmoid
-from ..calibrate.logistic import fit_logistic
-from ..errors import InputError
-from ..features import LIMIT
-from ..formats import json_checks
-from ..lattice import Flags
-from ..scores import Reals
+from ..base import json_checks
+from ..base.errors import InputError
+from ..confidence.calibration.base import CLIP, sigmoid
+from ..confidence.calibration.logistic import fit_logistic
+from ..confidence.features import LIMIT
+from ..lattices.lattice import Flags
+from ..lattices.weights import Reals
 
 STRENGTHS = (1.0, 10.0, 100.0, 1000.0)  # how much a weight of 1 costs, in nats of all words
 LARGEST = 1e6  # of any number in a file

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import OptionError
-from ..model.options import TrainOptions
+from ..base.errors import OptionError
+from ..training.options import TrainOptions
 
 UNTIL = ("networks", "packs", "models", "results")
 

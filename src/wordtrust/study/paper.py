@@ -22,19 +22,19 @@ from typing import Any
 
 import numpy as np
 
-from ..calibrate import KernelCalibrator
-from ..calibration import PARTS, Calibration, Folds
-from ..errors import InputError
-from ..evaluate import Evaluation, Judged, by_posterior, evaluate
-from ..lattice import Floats, Lattices
-from ..metrics import Scores
-from ..model.arrays import speaker_number
-from ..model.files import ABOUT, load_model, read_log, save_model
-from ..model.options import TrainOptions
-from ..model.plan import FOLDS, model_folders
-from ..outputs import Outputs, Together, join
-from ..references import Reference
-from ..score import Choice, WordScorer, load
+from ..base.errors import InputError
+from ..base.folds import speaker_number
+from ..combination.system_output import Outputs, Together, join
+from ..confidence.calibration import KernelCalibrator
+from ..confidence.model_calibration import PARTS, Calibration, Folds
+from ..confidence.model_file import ABOUT, load_model, read_log, save_model
+from ..confidence.word_scorer import Choice, WordScorer, load
+from ..evaluation.evaluate import Evaluation, Judged, by_posterior, evaluate
+from ..evaluation.metrics import Scores
+from ..formats.references import Reference
+from ..lattices.lattice import Floats, Lattices
+from ..training.options import TrainOptions
+from ..training.plan import FOLDS, model_folders
 
 Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
 OPTIONS = TrainOptions(head="independent", merge="mean", skip=False, stop="eer", epochs=30, patience=6)
@@ -63,9 +63,9 @@ def paper_pack(
     train: Source, dev: Source, path: Path, *, vectors: Path | None = None, lexicon: Path | None = None
 ) -> None:
     """Write the training data of the paper's system, out of networks with references."""
-    from ..model.pack import write_pack
-    from ..model.prepare import PrepareOptions, prepare
-    from ..score import about_networks
+    from ..confidence.word_scorer import about_networks
+    from ..training.pack import write_pack
+    from ..training.prepare import PrepareOptions, prepare
 
     first = next((batch for batch in train() if len(batch)), None)
     if first is None:
@@ -86,9 +86,9 @@ def train_paper(
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train what is not there yet: the size with the best dev EER, and models of that size without each fold."""
-    from ..model.machine import machine
-    from ..model.pack import read_pack
-    from ..model.run import search, train_model
+    from ..training.machine import machine
+    from ..training.pack import read_pack
+    from ..training.run import search, train_model
 
     def told(line: dict[str, Any]) -> None:
         sizes_of = ", ".join(f"{size} {line[size]}" for size in sizes if size in line)

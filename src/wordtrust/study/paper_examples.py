@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..combine import choose, mean_confidence
-from ..confidence import Reals
-from ..lattice import Ints
-from ..outputs import Together
+from ..combination.choice import choose, mean_confidence
+from ..combination.system_output import Together
+from ..lattices.lattice import Ints
+from ..networks.word_confidence import Reals
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..combine import combine
+from ..combination.choice import combine
+from ..combination.system_output import references_of
+from ..confidence.model_file import ABOUT
+from ..confidence.word_scorer import load
+from ..evaluation.metrics import compare, intervals
 from ..formats import stream
-from ..metrics import compare, intervals
-from ..model.files import ABOUT
-from ..model.options import TrainOptions
-from ..model.plan import model_folders
-from ..outputs import references_of
-from ..score import load
+from ..training.options import TrainOptions
+from ..training.plan import model_folders
 from .layout import DEV, TRAIN, Output
 from .paper import OPTIONS, SIZES, evaluate_paper, finish_paper, paper_pack, paper_together, train_paper
 from .paper_examples import examples

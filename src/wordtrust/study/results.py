@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..formats.outputs import atomic_text
+from ..base.errors import InputError
+from ..base.files import atomic_text
 
 
 def write_json(path: Path, found: Any) -> None:

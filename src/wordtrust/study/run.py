@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .. import shipped
-from ..errors import OptionError
+from ..base.errors import OptionError
+from ..confidence import shipped
 from .figures import Figures
 from .finish import usable
 from .fitting import Fitting

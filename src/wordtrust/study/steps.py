@@ -13,8 +13,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ..errors import InputError, OptionError
-from ..formats.outputs import atomic_text
+from ..base.errors import InputError, OptionError
+from ..base.files import atomic_text
 
 Tell = Callable[[str], None]
 

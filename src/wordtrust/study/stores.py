@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..assemble import Problems
-from ..errors import OptionError
+from ..base.errors import OptionError
+from ..base.progress import byte_progress
+from ..confidence.shipped import MODEL, folder_of
+from ..evaluation.tune import tune
 from ..formats import stream
 from ..formats.inputs import side_files
-from ..lattice import Lattices
-from ..networks import BuildOptions, build_store
-from ..progress import byte_progress
-from ..references import References, with_references
-from ..shipped import MODEL, folder_of
-from ..tune import Tuned, tune
+from ..formats.references import References, with_references
+from ..lattices.assemble import Problems
+from ..lattices.lattice import Lattices
+from ..networks.build_store import BuildOptions, build_store
+from ..networks.tuned_scales import TunedScales
 from .layout import DEV, TRAIN, Corpus, Output
 from .steps import Steps, file_key, key_of
 
@@ -48,7 +49,7 @@ class Maker:
     def networks(self, name: str, split: str, scales: Path) -> str:
         """Build the networks of a split with references; gives their key."""
         references, store = self.corpus.references(split), self.out.store(name, split)
-        tuned = Tuned.load(scales)
+        tuned = TunedScales.load(scales)
         key = key_of(self._files_key(name, split), _said(references), tuned)
         store.parent.mkdir(parents=True, exist_ok=True)
 
@@ -67,9 +68,9 @@ class Maker:
 
     def pack(self, name: str, vectors: Path | None, networks_key: str) -> str:
         """Make training data of the networks of train and dev; gives their key."""
-        from ..model.pack import write_pack
-        from ..model.prepare import PrepareOptions, prepare
-        from ..score import about_networks
+        from ..confidence.word_scorer import about_networks
+        from ..training.pack import write_pack
+        from ..training.prepare import PrepareOptions, prepare
 
         train, dev = (str(self.out.store(name, split)) for split in (TRAIN, DEV))
         key = self.pack_key(networks_key, vectors)

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ..combine import Combination, all_subsets, combine
-from ..fitted import Fitted
-from ..formats.outputs import atomic
-from ..joint import Decoded, fit_joint, joint_errors
-from ..joint import Systems as JoinedSystems
-from ..lattice import Ints
-from ..outputs import Together
-from ..rover import RoverSettings
-from ..score import WordScorer
-from ..systems import System, Systems
+from ..base.files import atomic
+from ..combination.choice import Combination, all_subsets, combine
+from ..combination.combination_file import Fitted
+from ..combination.joint import Decoded, fit_joint, joint_errors
+from ..combination.joint import Systems as JoinedSystems
+from ..combination.rover import RoverSettings
+from ..combination.system_output import Together
+from ..combination.systems import System, Systems
+from ..confidence.word_scorer import WordScorer
+from ..lattices.lattice import Ints
 from .steps import Tell
 
 AT_ONCE = 16  # subsets of the joint network that are counted before they are written: what a kill may cost

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..model.options import TOGETHER, TrainOptions
-from ..model.plan import FOLDS, Plan, train_everything
+from ..training.availability import has_gpu
+from ..training.options import TOGETHER, TrainOptions
+from ..training.plan import FOLDS, Plan, train_everything
 
 
 def train_all(
@@ -21,12 +22,5 @@ def train_all(
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train what is not there yet (see `model.plan`); models that another machine made are found in their place."""
-    at_once = folds + 1 if _on_gpu(device) else 1
+    at_once = folds + 1 if has_gpu(device) else 1
     train_everything(Plan(packs, out, folds, teachers, options or TOGETHER, device, threads, at_once), tell)
-
-
-def _on_gpu(device: str) -> bool:
-    """Where several trainings side by side take hardly longer than one."""
-    import torch
-
-    return device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())

@@ -16,8 +16,9 @@ import numpy as np
 import torch
 import transformers
 
-from ...errors import InputError, OptionError
-from ..base import RATE, Identity, Record, Samples
+from ...audio import RATE, Samples
+from ...base.errors import InputError, OptionError
+from ..base import Identity, Record
 from .record import Alphabet, nbest
 from .search import Reals
 

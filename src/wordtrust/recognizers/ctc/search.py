@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import compiled, inlined
+from ...base.jit import compiled, inlined
 
 Reals = NDArray[np.float64]
 Labels = NDArray[np.int64]

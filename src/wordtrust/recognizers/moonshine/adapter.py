@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, OptionError
-from ..base import RATE, Identity, Record, Samples
+from ...audio import RATE, Samples
+from ...base.errors import InputError, OptionError
+from ..base import Identity, Record
 from .decoder import Graphs, load_graphs
 from .files import REMEDY
 from .search import Floats, Found, Hypothesis, Reals, beam_search

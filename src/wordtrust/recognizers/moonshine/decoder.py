@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
-from ...errors import InputError
-from ..base import Samples
+from ...audio import Samples
+from ...base.errors import InputError
 from .files import REMEDY
 from .graph import Made, decoder_graph, encoder_graph
 from .search import Floats, Ints, Next

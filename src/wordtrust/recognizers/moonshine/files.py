@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...base.errors import InputError
 
 REMEDY = "Give a folder with the files of Moonshine tiny or base as its makers publish them"
 _MOST_BYTES = 2**31  # of a file; those of Moonshine base have a tenth of it

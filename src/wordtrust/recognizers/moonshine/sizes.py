@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputError
+from ...base.errors import InputError
 from .files import REMEDY
 from .weights import Floats, Part
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import RATE
+from ...audio import RATE
 from .search import Floats, Ints, Reals
 from .sizes import FRAME
 from .tokens import WordTokens

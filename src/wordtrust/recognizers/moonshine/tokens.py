@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import InputError
+from ...base.errors import InputError
 from .files import REMEDY
 
 SPACE = "▁".encode()  # stands for a space

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...base.errors import InputError
 from .files import REMEDY, Array, Contents, Node, read_graph
 
 Floats = NDArray[np.float32]

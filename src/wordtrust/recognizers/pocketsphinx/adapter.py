@@ -27,14 +27,15 @@ from typing import Any
 import numpy as np
 import pocketsphinx
 
-from ...assemble import Builder, Problems, Tokens
-from ...errors import InputError
+from ...audio import RATE, Samples
+from ...base.errors import InputError
 from ...formats.base import ReadOptions
 from ...formats.inputs import Stream
 from ...formats.sphinx import Draft, parse
-from ...lattice import Lattice, Origin, Scales
-from ...posterior import prune
-from ..base import RATE, Identity, Record, Samples
+from ...lattices.assemble import Builder, Problems, Tokens
+from ...lattices.lattice import Lattice, Origin, Scales
+from ...lattices.posterior import prune
+from ..base import Identity, Record
 from .lattice import END, START, Weights, WordGraph, lattice_arrays
 
 BEAM = 80.0  # by the decoder's scores; 110 has 2.6 times the arcs for 1.3% fewer errors on the best path there is

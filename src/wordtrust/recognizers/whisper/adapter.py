@@ -18,8 +18,9 @@ from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.utils import download_model
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from ...errors import InputError, OptionError
-from ..base import RATE, Identity, Record, Samples
+from ...audio import RATE, Samples
+from ...base.errors import InputError, OptionError
+from ..base import Identity, Record
 from .align import token_starts
 from .config import read_config
 from .decoder import Decoder, Vocabulary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import compiled
+from ...base.jit import compiled
 
 STEP = 0.02  # seconds a frame of the encoder
 MEDIAN = 7  # frames

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import InputError
-from ...formats.json_checks import parse, record
+from ...base.errors import InputError
+from ...base.json_checks import parse, record
 from .weights import Sizes
 
 _LARGEST = 1 << 20  # bytes

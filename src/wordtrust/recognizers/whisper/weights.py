@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...base.errors import InputError
 
 VERSION = 6  # of the file's layout: since CTranslate2 2.0
 KEEP = 1 << 30  # bytes in float32: a larger decoder is converted anew for every piece of audio, layer by layer

@@ -1,0 +1,291 @@
+"""Each improvement on top of the paper's system, measured on dev: a training for every variant, recognizer and seed.
+
+    python -m experiments.ablations DATA --out FOLDER --recognizers moonshine-tiny,whisper-base --seeds 0,1,2
+
+DATA is laid out like that of `wordtrust study`; `--work FOLDER` reuses networks and scales that a study made of it
+(OUT/work). Every run leaves one line in FOLDER/runs.jsonl; a run that has one is not done again, so this may be
+killed at any time and goes on where it was. The table of all runs is written to FOLDER/ablations.md after each. Runs
+of other data or options than now have another `key`: they stay in the file, are done again, and are not in the table.
+
+Nothing is chosen on what it is measured on: the threshold of `gain` comes from half of the speakers of dev for the
+other half, and the other way round. (The epoch that training stops at is chosen on dev, for all variants alike.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordtrust import __version__
+from wordtrust.base.errors import InputError, OptionError, WordtrustError
+from wordtrust.base.files import atomic_text
+from wordtrust.base.folds import speaker_number
+from wordtrust.confidence.model_file import SCALES
+from wordtrust.confidence.word_scorer import WordScorer, about_networks
+from wordtrust.evaluation.tune import tune
+from wordtrust.formats import stream
+from wordtrust.formats.inputs import side_files
+from wordtrust.lattices.lattice import Lattices, concatenate
+from wordtrust.networks.build_store import SPEAKER, BuildOptions, build_store
+from wordtrust.networks.tuned_scales import TunedScales
+from wordtrust.study.layout import DEV, RECOGNIZER, TRAIN, Corpus
+from wordtrust.study.steps import Steps, file_key, key_of
+
+from .ablation_table import table
+from .dev_measures import measure
+from .variants import EIGHTHS, VARIANTS, Networks, Variant, variants_of
+
+if TYPE_CHECKING:
+    from wordtrust.training.dataset import TrainingData
+
+RUNS, TABLE = "runs.jsonl", "ablations.md"
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where the data are, and where what is made of them goes."""
+
+    corpus: Corpus
+    out: Path
+    work: Path | None = None  # networks and scales that are there already: work/NAME/{scales.json,train,dev}
+    vectors: Path | None = None
+    _keys: dict[tuple[str | Path, ...], str] = field(
+        default_factory=dict, init=False, compare=False
+    )  # of large files
+
+    def networks(self, recognizer: str, how: Networks, split: str) -> str:
+        """The store of these networks, built if need be."""
+        if how == Networks() and self.work and (self.work / recognizer / split).is_dir():
+            return str(self.work / recognizer / split)
+        store = self._made / recognizer / how.name / split
+
+        def work() -> None:
+            references = self.corpus.references(split)
+            tuned = TunedScales.load(self._scales(recognizer)) if how.tuned else None
+            options = BuildOptions(tolerance=how.tolerance, push=how.push, tuned=tuned, references=references)
+            build_store(stream(self.corpus.files(recognizer, split)), store, options, jobs=1, key=[str(store)])
+
+        self._make(recognizer, store, work)
+        return str(store)
+
+    @property
+    def _made(self) -> Path:
+        return self.out / "networks"
+
+    def _make(self, recognizer: str, path: Path, work: Callable[[], None]) -> None:
+        """Unless it is there; what is there of other data is an `OptionError`."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        steps, name = Steps(self._made / "steps.json", lambda _: None), path.relative_to(self._made).as_posix()
+        key = self._data_key(recognizer)
+        try:
+            known = steps.adopt(name, key, [path])
+        except OptionError:
+            told = f"{path}: was made from other data; delete {self._made}, or name another folder with --out"
+            raise OptionError(told) from None
+        if not known:
+            steps.run(name, key, [path], work)
+
+    def _scales(self, recognizer: str) -> Path:
+        if self.work and (self.work / recognizer / SCALES).is_file():
+            return self.work / recognizer / SCALES
+        path = self._made / recognizer / SCALES
+
+        def work() -> None:
+            tune(list(stream(self.corpus.files(recognizer, DEV))), self.corpus.references(DEV)).save(path)
+
+        self._make(recognizer, path, work)
+        return path
+
+    def training_data(self, recognizer: str, variant: Variant) -> TrainingData:
+        """What a variant is trained on."""
+        from wordtrust.training.prepare import PrepareOptions, prepare
+
+        train, dev = (self.networks(recognizer, variant.networks, split) for split in (TRAIN, DEV))
+        vectors = self.vectors if variant.vectors else None
+        options = PrepareOptions(variant.features, variant.labels, variant.silence_loss, vectors)
+        about = dict(about_networks(next(iter(stream(train)))))
+        return prepare(lambda: of_speakers(stream(train), variant.eighths), lambda: stream(dev), options, about)
+
+    def _data_key(self, recognizer: str) -> str:
+        given = [*self.corpus.files(recognizer, TRAIN), *self.corpus.files(recognizer, DEV)]
+        files: list[str | Path] = [each for one in given for each in side_files(one)]
+        if self.work and (self.work / recognizer / SCALES).is_file():
+            files.append(self.work / recognizer / SCALES)
+        return self._file_key(*files, self.corpus.reference_file)
+
+    def _file_key(self, *files: str | Path) -> str:
+        if files not in self._keys:
+            self._keys[files] = file_key(files)
+        return self._keys[files]
+
+    def key(self, recognizer: str, variant: Variant) -> str:
+        """A name for everything that a run depends on but its seed."""
+        vectors = self._file_key(self.vectors) if self.vectors else None
+        how = sorted((name, value) for name, value in variant.about().items() if name != "name")
+        return key_of(self._data_key(recognizer), vectors, how, sorted(asdict(variant.options(0)).items()))
+
+    def of_now(self, runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The runs of these data and options; of one without a key nobody knows, so it counts."""
+        known = {each.name: each for each in VARIANTS}
+        pairs = {_pair(run) for run in runs if run.get("key") is not None and str(run["variant"]) in known}
+        keys = {
+            (recognizer, name): self.key(recognizer, known[name])
+            for recognizer, name in pairs
+            if (self.corpus.folder / recognizer / RECOGNIZER).is_file()
+        }
+        return [run for run in runs if run.get("key") is None or run["key"] == keys.get(_pair(run))]
+
+    def says_something(self, recognizer: str, variant: Variant) -> bool:
+        """Whether the variant differs from the paper's system: without transition scores nothing is pushed."""
+        if variant.networks.push:
+            return True
+        first = next(iter(stream(self.networks(recognizer, Networks(), DEV))))
+        return first.transition is not None
+
+
+def of_speakers(batches: Iterator[Lattices], eighths: int) -> Iterator[Lattices]:
+    """The utterances of so many eighths of the speakers; fewer are always among more."""
+    for batch in batches:
+        kept = [
+            batch[number : number + 1]
+            for number, name in enumerate(batch.notes[SPEAKER])
+            if speaker_number(name) % EIGHTHS < eighths
+        ]
+        if kept:
+            yield batch if len(kept) == len(batch) else concatenate(kept)
+
+
+def run(bench: Bench, recognizer: str, variant: Variant, seed: int, tell: Tell) -> dict[str, Any]:
+    """Train and measure; gives the line to keep. A killed training goes on from its checkpoint."""
+    from wordtrust.training.machine import machine
+    from wordtrust.training.run import train_model
+
+    began, options = time.monotonic(), variant.options(seed)
+    folder = bench.out / "running" / f"{recognizer}.{_plain(variant.name)}.{seed}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    data = bench.training_data(recognizer, variant)
+
+    def told(line: dict[str, Any]) -> None:
+        tell(f"{folder.name}: epoch {line['epoch']}, loss {line['loss']:.4f}, dev NCE {line.get('dev_nce', 0):.4f}")
+
+    with machine("cpu", 1) as here:
+        model = train_model(data, options, folder, here, tell=told)
+    scorer = WordScorer(model, threads=1)
+    measured = measure(scorer.confidence, stream(bench.networks(recognizer, variant.networks, DEV)))
+    shutil.rmtree(folder, ignore_errors=True)
+    return {
+        "recognizer": recognizer, "variant": variant.name, "seed": seed, **measured,
+        "utterances": len(data.train), "epochs": model.about["training"]["epochs_run"],
+        "seconds": round(time.monotonic() - began, 1), "wordtrust": __version__, "training": model.about["metrics"],
+        "about": variant.about(), "options": asdict(options), "key": bench.key(recognizer, variant),
+    }  # fmt: skip
+
+
+def _pair(run: dict[str, Any]) -> tuple[str, str]:
+    return str(run["recognizer"]), str(run["variant"])
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+def read_runs(path: Path) -> list[dict[str, Any]]:
+    """The runs so far; a line that was cut off when the process was killed does not count."""
+    try:
+        lines = path.read_text("utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(path)) from None
+    found = []
+    for line in lines:
+        try:
+            each = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(each, dict) and {"recognizer", "variant", "seed", "wer"} <= set(each):
+            found.append(each)
+    return found
+
+
+def keep_run(path: Path, line: dict[str, Any]) -> None:
+    """Add a line at once, on a line of its own even where the last one was cut off."""
+    try:
+        with path.open("ab+") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size:
+                file.seek(size - 1)
+            whole = not size or file.read(1) == b"\n"
+            file.write((b"" if whole else b"\n") + json.dumps(line, ensure_ascii=False).encode() + b"\n")
+    except OSError as error:
+        raise OptionError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def ablate(bench: Bench, variants: Sequence[Variant], seeds: Sequence[int], tell: Tell) -> int:
+    """Do what is not done, one seed after the other; gives how many runs failed."""
+    bench.out.mkdir(parents=True, exist_ok=True)
+    runs, failed = bench.out / RUNS, 0
+    todo = [(seed, name, variant) for seed in seeds for name in bench.corpus.names for variant in variants]
+    for seed, recognizer, variant in todo:
+        done = {(*_pair(each), each["seed"]) for each in bench.of_now(read_runs(runs))}
+        if (recognizer, variant.name, seed) in done or not bench.says_something(recognizer, variant):
+            continue
+        try:
+            line = run(bench, recognizer, variant, seed, tell)
+        except WordtrustError as error:  # one that cannot be done must not keep the others from being done
+            tell(f"{recognizer}, {variant.name}: {error}")
+            failed += 1
+            continue
+        keep_run(runs, line)
+        with atomic_text(bench.out / TABLE) as file:
+            file.write(table(bench.of_now(read_runs(runs))))
+        tell(f"{recognizer}, {variant.name}, seed {seed}: {line['seconds']} s, WER {line['wer']}")
+    return failed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; gives the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.ablations", description=__doc__.split("\n")[0], allow_abbrev=False
+    )
+    parser.add_argument("data", type=Path, metavar="DATA", help="Laid out like the data of `wordtrust study`.")
+    parser.add_argument("--out", type=Path, required=True, help="The folder for results.")
+    parser.add_argument("--work", type=Path, help="Networks and scales of a study (its OUT/work), to reuse.")
+    parser.add_argument("--vectors", type=Path, help="Word vectors [the file in DATA/embeddings].")
+    parser.add_argument("--recognizers", default="", help="Joined by commas, in the order to do them [all].")
+    parser.add_argument("--variants", action="append", default=[], help="One variant, may be repeated [all].")
+    parser.add_argument("--seeds", default="0,1,2", help="Joined by commas.")
+    given = parser.parse_args(arguments)
+    try:
+        seeds = _seeds(given.seeds)
+        corpus = Corpus.of(given.data, [name for name in given.recognizers.split(",") if name])
+        bench = Bench(corpus, given.out, given.work, corpus.vectors(given.vectors))
+        return int(ablate(bench, variants_of(given.variants), seeds, _say) > 0)
+    except WordtrustError as error:
+        sys.stderr.write(f"wordtrust: {error}\n")
+    return 1
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise OptionError(f"seeds are whole numbers joined by commas, not {text!r}") from None
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

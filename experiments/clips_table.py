@@ -1,0 +1,89 @@
+"""What `transcribe` makes of clips whose words are known: one row a recognizer, as Markdown.
+
+    python experiments/clips_table.py CLIPS REFS.tsv moonshine whisper=FOLDER moonshine,whisper=FOLDER ...
+
+Word error rates of the recognizer's own words and of the output, and NCE: of the recognizer's own score of a word
+(the exponential of its log-probability, where it gives one), and of the confidence that is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from wordtrust.audio.files import AudioFile
+from wordtrust.evaluation.metrics import Scores
+from wordtrust.formats.references import References, read_references
+from wordtrust.lattices.text import DEFAULT
+from wordtrust.networks.align import align_all
+from wordtrust.transcription.manifest import ENDINGS
+from wordtrust.transcription.transcriber import Transcriber, recordings
+
+Words = list[tuple[str, float | None]]  # normalised, with a score
+
+
+def own_words(line: str, pick: str) -> Words:
+    """What a recognizer would print, with its own scores."""
+    found = json.loads(line)
+    if "nbest" not in found:
+        return []
+    chosen = found["nbest"][found.get("best_avg", 0) if pick == "average" else 0]
+    scores = [each.get("logprob") for each in chosen["words"]]
+    shown = [None if score is None else math.exp(score) for score in scores]
+    pairs = zip(chosen["words"], shown, strict=True)
+    return [(word, score) for each, score in pairs for word in DEFAULT.words(each["word"])]
+
+
+def hear(spec: str, clips: list[Path]) -> tuple[list[Words], list[Words]]:
+    """The first recognizer's own words, and those of the output, for every clip."""
+    own: list[Words] = []
+    ours: list[Words] = []
+    with Transcriber(spec.split(",")) as transcriber:
+        for clip in clips:
+            [recording] = recordings([AudioFile.open(clip)])
+            heard = list(transcriber.hear(recording))
+            own.append([each for part in heard for each in own_words(part.lines[0], transcriber.identities[0].pick)])
+            said = [transcriber.transcript(recording, part) for part in heard]
+            ours.append([(word.norm, word.confidence) for part in said for word in part.words])
+    return own, ours
+
+
+def figures(words: list[Words], spoken: list[tuple[str, ...]]) -> str:
+    """Error rate in %, and NCE where there are scores."""
+    found = align_all(spoken, [[word for word, _ in each] for each in words])
+    rate = 100 * found.counts[:, 1:].sum() / sum(map(len, spoken))
+    scores = [score for each in words for _, score in each]
+    if not scores or None in scores:
+        return f"{rate:.2f} | "
+    given = np.array(scores, np.float64)
+    return f"{rate:.2f} | {Scores.of(given, found.correct).metrics().nce:.3f}"
+
+
+def row(spec: str, clips: list[Path], references: References) -> str:
+    """One line of the table."""
+    own, ours = hear(spec, clips)
+    spoken = [references[clip.stem].words for clip in clips]
+    return f"| {spec} | {figures(own, spoken)} | {figures(ours, spoken)} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("clips", type=Path)
+    parser.add_argument("references", type=Path)
+    parser.add_argument("recognizers", nargs="+")
+    given = parser.parse_args()
+    clips = sorted(each for each in given.clips.iterdir() if each.suffix in ENDINGS)
+    references = read_references(given.references)
+    print("| recognizer | its own WER | NCE of its scores | WER of the output | NCE of the confidences |")
+    print("|---|---|---|---|---|")
+    for spec in given.recognizers:
+        print(row(spec, clips, references), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""How confidences hold where a model was not trained for: other accents, other recognizers, another domain.
+
+    python -m experiments.shift OUT/models OUT/work --refs DATA/refs.tsv --split dev --out SHIFT \
+        --folds OUT/work/trained --outside DATA/out-of-domain/NAME --outside-model NAME
+
+OUT/models has a model for each recognizer, OUT/work the networks NAME/SPLIT; all figures are over the words of the
+recognizers' own 1-best, with calibrated confidences. Writes shift.json and shift.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from wordtrust.base.errors import InputError, OptionError, WordtrustError
+from wordtrust.base.files import atomic_text
+from wordtrust.confidence.adapt import adapt
+from wordtrust.confidence.features import given
+from wordtrust.confidence.model_calibration import Folds, calibrated_judge
+from wordtrust.confidence.model_file import load_model
+from wordtrust.confidence.shipped import MODEL
+from wordtrust.confidence.word_scorer import WordScorer
+from wordtrust.evaluation.evaluate import evaluate
+from wordtrust.evaluation.metrics import Scores
+from wordtrust.formats import stream
+from wordtrust.formats.references import References, read_references
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.networks.build_store import BuildOptions, build_networks
+from wordtrust.networks.tuned_scales import TunedScales
+from wordtrust.study.results import write_json
+
+from .repair import Repair, Words, repaired, some
+from .shift_table import markdown
+
+SURE = 0.9  # a confidence that people act on
+LEAST_SPEAKERS = 5  # of an accent to be shown by itself
+FEW = ("kaldi-small-2020", "whisper-base", "moonshine-tiny")
+PAIRS = (
+    "kaldi-small-2020:kaldi-zamia", "kaldi-zamia:kaldi-small-2020", "kaldi-small-2020:kaldi-comprise",
+    "kaldi-comprise:kaldi-small-2020", "whisper-base:whisper-small", "whisper-small:whisper-base",
+    "whisper-base:whisper-tiny.en", "whisper-base:moonshine-tiny", "moonshine-tiny:moonshine-base",
+    "moonshine-tiny:whisper-base",
+)  # fmt: skip
+REPAIRS = (
+    "kaldi-small-2020:kaldi-small-2020", "kaldi-zamia:kaldi-small-2020", "kaldi-small-2020:kaldi-comprise",
+    "whisper-base:moonshine-tiny", "whisper-base:whisper-base",
+)  # fmt: skip
+
+
+def measures(scores: Scores) -> dict[str, Any]:
+    """What the tables show of words with confidences."""
+    found, sure = scores.metrics(), scores.score >= SURE
+    shown = {name: getattr(found, name) for name in ("eer", "nce", "ece") if getattr(found, name) is not None}
+    if not len(scores):
+        return {"words": 0}
+    about = {
+        "words": len(scores),
+        "speakers": len(np.unique(scores.speaker)),
+        "right": float(scores.correct.mean()),
+        "mean": float(scores.score.mean()),
+        "sure": float(sure.mean()),
+    }
+    return about | ({"sure_right": float(scores.correct[sure].mean())} if sure.any() else {}) | shown
+
+
+def one_best(scorer: WordScorer, batches: Iterable[Lattices], kind: str = "calibrated") -> Scores:
+    """The words of the 1-best with the confidences of a model."""
+    found = evaluate(batches, partial(calibrated_judge, scorer), scorer.choice.paths)
+    if ("one_best", kind) not in found.scores:
+        raise InputError("this model is not calibrated", remedy="Calibrate it with: wordtrust calibrate MODEL STORE")
+    return found.scores["one_best", kind]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Models and networks of recognizers."""
+
+    models: Path
+    networks: Path
+    references: References
+    split: str
+    fold_models: Path | None = None  # where NAME-fold-0 and so on are
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Recognizers that have both."""
+        folders = sorted(file.parent.name for file in self.models.glob(f"*/{MODEL}"))
+        return tuple(
+            name for name in folders if "-fold-" not in name and (self.networks / name / self.split).is_dir()
+        )
+
+    def scorer(self, name: str) -> WordScorer:
+        """The model of a recognizer, which also takes what others made."""
+        return WordScorer(load_model(self.models / name), allow_mismatch=True)
+
+    def folds(self, name: str) -> list[WordScorer]:
+        """The model of a recognizer and those trained without a fold of speakers each, or nothing."""
+        if self.fold_models is None or not (self.networks / name / "train").is_dir():
+            return []
+        found = sorted(file.parent for file in self.fold_models.glob(f"{name}-fold-*/{MODEL}"))
+        others = [WordScorer(load_model(folder), allow_mismatch=True) for folder in found]
+        return [self.scorer(name), *others] if others else []
+
+    def batches(self, name: str, split: str | None = None) -> list[Lattices]:
+        """The networks of a recognizer."""
+        return list(stream([str(self.networks / name / (split or self.split))]))
+
+    def adapted(self, scorer: WordScorer, name: str) -> WordScorer:
+        """The model with the statistics of a recognizer's networks, of those to train on where there are any."""
+        split = "train" if (self.networks / name / "train").is_dir() else self.split
+        return WordScorer(adapt(scorer.model, self.batches(name, split)), allow_mismatch=True)
+
+
+def accents(bench: Bench, names: Sequence[str]) -> dict[str, Any]:
+    """Measures by accent, for each recognizer."""
+    of_speaker = {each.speaker_or_utt: accent_of(each.accent) for each in bench.references.values()}
+    found = {}
+    for name in names:
+        scores = one_best(bench.scorer(name), bench.batches(name))
+        groups = _groups([of_speaker.get(speaker, accent_of(None)) for speaker in scores.speakers])
+        place = np.array(groups)[scores.speaker]
+        rows = {group: measures(some(scores, place == group)) for group in sorted(set(groups))}
+        ordered = dict(sorted(rows.items(), key=lambda each: -each[1]["words"]))
+        found[name] = {"all": measures(scores)} | ordered
+    return found
+
+
+def accent_of(text: str | None) -> str:
+    """The first accent that a speaker named, without what stands in brackets."""
+    plain = (text or "").split("(")[0].split(",")[0].strip()
+    return plain or "not given"
+
+
+def _groups(accents: Sequence[str]) -> list[str]:
+    """Accents of too few speakers are one group."""
+    counts = {accent: accents.count(accent) for accent in set(accents)}
+    return [accent if counts[accent] >= LEAST_SPEAKERS else "others" for accent in accents]
+
+
+def strangers(bench: Bench, pairs: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """A model on another recognizer's networks, as it is and adapted, beside that recognizer's own model."""
+    found, own = [], {}
+    for trained, used in pairs:
+        scorer, batches = bench.scorer(trained), bench.batches(used)
+        if used not in own:
+            own[used] = measures(one_best(bench.scorer(used), batches))
+        row: dict[str, Any] = {"model": trained, "recognizer": used, "own": own[used]}
+        lacking = lacking_columns(scorer, batches)
+        if lacking:
+            row["lacking"] = lacking
+        else:
+            row["as_it_is"] = measures(one_best(scorer, batches))
+            row["adapted"] = measures(one_best(bench.adapted(scorer, used), batches))
+        found.append(row)
+    return found
+
+
+def lacking_columns(scorer: WordScorer, batches: Sequence[Lattices]) -> list[str]:
+    """What the model needs and the networks do not have; a generic model needs nothing."""
+    columns = scorer.model.config.columns
+    if scorer.model.is_generic:
+        return []
+    return [each for each in columns if any(each not in given(batch, columns) for batch in batches)]
+
+
+def outside_networks(scorer: WordScorer, folder: Path, bench: Bench) -> list[Lattices]:
+    """Lattices of a recognizer outside its domain, as networks of the kind that the model knows."""
+    files = sorted(str(file) for file in folder.glob(f"{bench.split}.*"))
+    if not files:
+        raise OptionError(f"{folder}: there is no {bench.split}.*")
+    scales = scorer.scales
+    tuned = None if scales is None else TunedScales(scales, scales, scales, {})
+    options = BuildOptions(scorer.tolerance, tuned=tuned, references=bench.references)
+    return [build_networks(batch, options) for batch in stream(files)]
+
+
+def outside(scorer: WordScorer, batches: Sequence[Lattices], inside: Sequence[Lattices]) -> dict[str, Any]:
+    """What a model says about words that are nearly all wrong, beside what posteriors say."""
+    found = evaluate(batches, partial(calibrated_judge, scorer), scorer.choice.paths)
+    kinds = ("posterior", "calibrated_posterior", "confidence", "calibrated")
+    rows = {kind: measures(found.scores["one_best", kind]) for kind in kinds if ("one_best", kind) in found.scores}
+    unaware = WordScorer(replace(scorer.model, about={**scorer.model.about, "familiar": None}), allow_mismatch=True)
+    rows["calibrated, not lowered"] = measures(one_best(unaware, batches))
+    return {"inside": measures(one_best(scorer, inside)), "outside": rows}
+
+
+def repairs(bench: Bench, pairs: Iterable[tuple[str, str]]) -> list[Repair]:
+    """How many utterances with references repair the calibration of a model used on another recognizer.
+
+    They are drawn from the training data, whose speakers are scored by models that were trained without them.
+    """
+    found = []
+    for trained, used in pairs:
+        folds, batches = bench.folds(trained), bench.batches(used)
+        if not folds or lacking_columns(folds[0], batches):
+            continue
+        train = bench.batches(used, "train")
+        scorer, *others = (WordScorer(adapt(each.model, train), allow_mismatch=True) for each in folds)
+        own = Words.of(train, Folds(scorer, others).judge)
+        found.append(repaired(f"{trained} on {used}", own, Words.of(batches, partial(calibrated_judge, scorer))))
+    return found
+
+
+def shift(
+    bench: Bench,
+    pairs: Sequence[tuple[str, str]],
+    repair: Sequence[tuple[str, str]],
+    names: Sequence[str],
+    folder: Path | None,
+    name: str,
+) -> dict[str, Any]:
+    """Everything."""
+    found: dict[str, Any] = {"split": bench.split, "accents": accents(bench, names)}
+    found["strangers"] = strangers(bench, pairs)
+    fixed = repairs(bench, repair)
+    if folder is not None:
+        scorer = bench.scorer(name)
+        far = outside_networks(scorer, folder, bench)
+        found["outside"] = {"model": name, "recognizer": folder.name}
+        found["outside"] |= outside(scorer, far, bench.batches(name))
+        judge = partial(calibrated_judge, scorer)
+        fixed.append(repaired(f"{name} outside its domain", Words.of(far, judge)))
+    found["repairs"] = [each.to_dict() for each in fixed]
+    return found
+
+
+def _pairs(bench: Bench, option: str, given: Sequence[str], usual: Sequence[str]) -> list[tuple[str, str]]:
+    """Those that were given, all of which must be there; else the usual ones that are."""
+    found = [(model, used) for model, _, used in (pair.partition(":") for pair in given or usual)]
+    strange = [":".join(pair) for pair in found if not set(pair) <= set(bench.names)]
+    if given and strange:
+        raise OptionError(f"{option} is MODEL:RECOGNIZER, both of {', '.join(bench.names)}, not {strange[0]!r}")
+    return [pair for pair in found if ":".join(pair) not in strange]
+
+
+def _names(bench: Bench, given: Sequence[str]) -> list[str]:
+    strange = [name for name in given if name not in bench.names]
+    if strange:
+        raise OptionError(f"--name is one of {', '.join(bench.names)}, not {strange[0]!r}")
+    return list(given) or [name for name in FEW if name in bench.names]
+
+
+@click.command()
+@click.argument("models", type=click.Path(path_type=Path, exists=True))
+@click.argument("networks", type=click.Path(path_type=Path, exists=True))
+@click.option("--refs", type=click.Path(path_type=Path), required=True, help="References, with accents.")
+@click.option("--split", default="dev", show_default=True, help="What is measured.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder for shift.json and shift.md.")
+@click.option("--pair", "pairs", multiple=True, help="MODEL:RECOGNIZER, a model used on another.")
+@click.option("--repair", multiple=True, help="The same, for how few utterances repair it.")
+@click.option("--folds", type=click.Path(path_type=Path), help="Where models trained without a fold of speakers are.")
+@click.option("--name", "names", multiple=True, help="Recognizers whose accents are shown.")
+@click.option("--outside", "folder", type=click.Path(path_type=Path), help="Lattices outside the domain.")
+@click.option("--outside-model", default="kaldi-small-2020", show_default=True, help="The model used on them.")
+def main(
+    models: Path,
+    networks: Path,
+    refs: Path,
+    split: str,
+    out: Path,
+    pairs: tuple[str, ...],
+    repair: tuple[str, ...],
+    folds: Path | None,
+    names: tuple[str, ...],
+    folder: Path | None,
+    outside_model: str,
+) -> None:
+    """Measure how confidences hold elsewhere."""
+    bench = Bench(models, networks, read_references(refs), split, folds)
+    if not bench.names:
+        raise OptionError(f"{models} and {networks} have no recognizer in common")
+    if folder is not None and outside_model not in bench.names:
+        raise OptionError(f"--outside-model is one of {', '.join(bench.names)}, not {outside_model!r}")
+    if repair and folds is None:
+        raise OptionError("--repair needs models that were trained without a fold of speakers each: --folds FOLDER")
+    tried = _pairs(bench, "--pair", pairs, PAIRS), _pairs(bench, "--repair", repair, REPAIRS)
+    found = shift(bench, *tried, _names(bench, names), folder, outside_model)
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / "shift.json", found)
+    with atomic_text(out / "shift.md") as file:
+        file.write(markdown(found))
+    click.echo(markdown(found))
+
+
+if __name__ == "__main__":
+    try:
+        main(standalone_mode=False)
+    except (WordtrustError, click.ClickException) as error:
+        sys.exit(f"experiments.shift: {error}")

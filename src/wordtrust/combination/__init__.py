@@ -1,0 +1,1 @@
+"""Several recognizers at once: choice by confidence, ROVER, and one joint network."""

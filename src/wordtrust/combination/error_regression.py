@@ -1,0 +1,182 @@
+"""Choosing an output with an eye on all the others: how many errors each is expected to have, given what all say.
+
+A confidence that is right for one recognizer alone does not say which of two outputs to take: a recognizer that is
+80% sure of everything is right more often where another is sure as well. So the errors of each member's output are
+predicted from all members together: how many words each has, how much each doubts (the sum of 1 - confidence), and
+how many words each two differ in. A linear model for each subset of recognizers, fitted on held-out utterances by
+ridge regression, is enough. It also sees what a mean of confidences cannot, words that are missing.
+
+Where members differ much their errors vary much, so an utterance counts 1 / (1 + mean difference of two members). The
+member that was best on the held-out data is left only for an output that is expected to have `margin` fewer errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import InputError, OptionError
+from ..lattices.lattice import Ints
+from ..networks.align import align_numbers
+from ..networks.word_confidence import Reals
+from .system_output import Outputs, Together
+
+RIDGE = 10.0  # utterances that speak for "no influence", in units of each input's mean square
+MARGIN = 0.2  # errors
+Members = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evidence:
+    """What all recognizers say about each utterance, in numbers."""
+
+    lengths: Reals  # [recognizers, utterances] words
+    doubts: Reals | None  # [recognizers, utterances] expected wrong words by their own confidences
+    differences: NDArray[np.int32]  # [recognizers, recognizers, utterances] words that two outputs differ in
+
+    @classmethod
+    def of(cls, together: Together) -> _Evidence:
+        count = len(together.names)
+        differences = np.zeros((count, count, len(together)), np.int32)
+        for one, other in combinations(range(count), 2):
+            found = _differences(together.outputs[one], together.outputs[other])
+            differences[one, other] = differences[other, one] = found
+        doubts = [_doubts(outputs) for outputs in together.outputs]
+        known = [each for each in doubts if each is not None]
+        return cls(
+            np.stack([outputs.lengths for outputs in together.outputs]).astype(np.float64),
+            np.stack(known) if len(known) == count else None,
+            differences,
+        )
+
+    def inputs(self, subset: Sequence[int], *, doubts: bool) -> Reals:
+        """[utterances, 1 + members (+ members) + pairs] what the errors of a subset are predicted from."""
+        members = list(subset)
+        rows = [np.ones((1, self.lengths.shape[1])), self.lengths[members]]
+        if doubts:
+            assert self.doubts is not None
+            rows.append(self.doubts[members])
+        return np.concatenate([*rows, self._pairs(members)]).T
+
+    def weights(self, subset: Sequence[int]) -> Reals:
+        """[utterances] how much each counts."""
+        weights: Reals = 1 / (1 + self._pairs(list(subset)).mean(axis=0))
+        return weights
+
+    def _pairs(self, members: list[int]) -> NDArray[np.int32]:
+        one, other = zip(*combinations(members, 2), strict=True)
+        return self.differences[list(one), list(other)]
+
+
+def _differences(one: Outputs, other: Outputs) -> Ints:
+    found = align_numbers(one.word, one.offsets, other.word, other.offsets)
+    errors: Ints = found.counts[:, 1:].sum(axis=1, dtype=np.int32)
+    return errors
+
+
+def _doubts(outputs: Outputs) -> Reals | None:
+    values = outputs.confidence if outputs.calibrated is None else outputs.calibrated
+    return None if values is None else outputs.sums(1 - values)
+
+
+@dataclass(frozen=True, slots=True)
+class InformedChoice:
+    """Predicts the errors of every member of every subset it was fitted for."""
+
+    weights: Mapping[Members, Reals]  # by members in their order: [inputs, members]
+    leaders: Mapping[Members, str]  # who makes the fewest errors
+    doubts: bool  # whether confidences are among the inputs
+    margin: float = MARGIN
+
+    @classmethod
+    def fit(
+        cls, together: Together, subsets: Sequence[Sequence[int]], *, ridge: float = RIDGE, margin: float = MARGIN
+    ) -> InformedChoice:
+        """Learn from outputs by models that were trained without the speakers.
+
+        Calibrators may have been fitted on just these words: in a study they are, on the same scores out of fold.
+        """
+        if not (ridge > 0 and margin >= 0):
+            raise OptionError(f"ridge must be over 0 and margin at least 0, not {ridge} and {margin}")
+        evidence = _Evidence.of(together)
+        doubts = evidence.doubts is not None
+        weights, leaders = {}, {}
+        for subset in subsets:
+            members = _members(together, subset)
+            errors = together.errors[list(subset)].T
+            inputs = evidence.inputs(subset, doubts=doubts)
+            weights[members] = _ridge(inputs, errors.astype(np.float64), evidence.weights(subset), ridge)
+            leaders[members] = members[int(errors.sum(axis=0).argmin())]
+        return cls(weights, leaders, doubts, margin)
+
+    def choose(self, together: Together, subsets: Sequence[Sequence[int]]) -> Ints:
+        """[subsets, utterances] which recognizer is expected to have the fewest errors among the members."""
+        evidence = _Evidence.of(together)
+        if self.doubts and evidence.doubts is None:
+            raise OptionError("this choice was fitted with confidences, and these words have none")
+        chosen = np.empty((len(subsets), len(together)), np.int32)
+        fitted = {frozenset(members): members for members in self.weights}
+        for row, subset in enumerate(subsets):
+            members = fitted.get(frozenset(_members(together, subset)))
+            if members is None:
+                raise OptionError(f"this choice was not fitted for {' and '.join(_members(together, subset))}")
+            ordered = [together.names.index(name) for name in members]
+            expected = evidence.inputs(ordered, doubts=self.doubts) @ self.weights[members]
+            expected[:, members.index(self.leaders[members])] -= self.margin
+            chosen[row] = np.array(ordered, np.int32)[expected.argmin(axis=1)]
+        return chosen
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; `from_dict` makes it again."""
+        subsets = [
+            {"members": list(members), "leader": self.leaders[members], "weights": weights.tolist()}
+            for members, weights in self.weights.items()
+        ]
+        return {"doubts": self.doubts, "margin": self.margin, "subsets": subsets}
+
+    @classmethod
+    def from_dict(cls, kept: Any) -> InformedChoice:
+        """Take what nobody has checked; raises an `InputError` if it is bad."""
+        try:
+            doubts, margin = bool(kept["doubts"]), float(kept["margin"])
+            weights, leaders = {}, {}
+            for subset in kept["subsets"]:
+                members = tuple(str(name) for name in subset["members"])
+                weights[members] = _checked(np.array(subset["weights"], np.float64), len(members), doubts)
+                leaders[members] = str(subset["leader"])
+                members.index(leaders[members])
+            if not (np.isfinite(margin) and margin >= 0):
+                raise ValueError(f"the margin is {margin}")
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"this is no choice among recognizers: {error}", remedy="Fit it again") from None
+        return cls(weights, leaders, doubts, margin)
+
+
+def _members(together: Together, subset: Sequence[int]) -> Members:
+    if len(set(subset)) < max(2, len(subset)):
+        raise OptionError("a choice is among two or more different recognizers")
+    return tuple(together.names[number] for number in subset)
+
+
+def _ridge(inputs: Reals, errors: Reals, weights: Reals, ridge: float) -> Reals:
+    """[inputs, members] weighted least squares with a penalty that does not depend on units."""
+    unit = np.sqrt(np.square(inputs).mean(axis=0))
+    unit[unit == 0] = 1
+    scaled = inputs / unit
+    weighted = scaled * weights[:, np.newaxis]
+    penalty = ridge * weights.mean() * np.eye(len(unit))
+    solved = np.linalg.solve(weighted.T @ scaled + penalty, weighted.T @ errors)
+    found: Reals = solved / unit[:, np.newaxis]
+    return found
+
+
+def _checked(weights: Reals, members: int, doubts: bool) -> Reals:
+    inputs = 1 + members * (2 if doubts else 1) + members * (members - 1) // 2
+    if members < 2 or weights.shape != (inputs, members) or not np.isfinite(weights).all():
+        raise ValueError(f"weights of {members} members must be {inputs} rows of {members} numbers")
+    return weights

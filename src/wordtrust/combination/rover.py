@@ -1,0 +1,206 @@
+"""ROVER: recognizers vote word by word (NIST's "Recognizer Output Voting Error Reduction"), a rival of combination.
+
+The first output is a row of slots with one word each. Every further output is aligned with it, with the least cost
+(NIST's weights: a match costs 0, another word 4, a word left alone 3; a word where the slot can be empty already 1,
+and passing such a slot 0.001), and joins the words it stands beside; a word that stands beside nothing makes a new
+slot, which is empty for all before it. So the order counts: the best recognizer first is the usual one. NIST leaves
+ties to the order of arcs; here a word beside others comes before one in a new slot, and that before a slot passed.
+
+Then each slot is decided: what gets the largest alpha * N / recognizers + (1 - alpha) * C, where N of them say
+the word and C is the average or the maximum of their confidences; that of saying nothing is a number chosen, with
+alpha, on held-out data. By frequency alone alpha is 1. Ties go to what the earlier recognizer says.
+
+NIST's program cuts recordings at common pauses first; here utterances are aligned whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import InputError, OptionError
+from ..lattices.lattice import Ints, Offsets
+from ..networks.word_confidence import Reals
+from .rover_kernels import AVERAGE, FREQUENCY, MAXIMUM, count_errors, write_winners
+from .system_output import Outputs, Together
+
+VOTES = {"frequency": FREQUENCY, "average": AVERAGE, "maximum": MAXIMUM}
+GRID = tuple(round(0.1 * step, 1) for step in range(11))
+
+
+@dataclass(frozen=True, slots=True)
+class RoverSettings:
+    """How slots are decided."""
+
+    by: str = "frequency"  # or "average", "maximum": which confidence of the recognizers that say a word
+    alpha: float = 1.0  # weight of how many they are; the rest is that of their confidence
+    nothing: float = 0.0  # confidence of saying nothing
+    calibrated: bool = False  # whether confidences are calibrated ones
+
+    def __post_init__(self) -> None:
+        if self.by not in VOTES:
+            raise OptionError(f"votes are counted by {', '.join(VOTES)}, not by {self.by!r}")
+        if not (0 <= self.alpha <= 1 and 0 <= self.nothing <= 1):
+            raise OptionError(f"alpha and nothing are from 0 to 1, not {self.alpha} and {self.nothing}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; `RoverSettings(**...)` makes it again."""
+        return asdict(self)
+
+
+def grid(*, calibrated: bool = False) -> tuple[RoverSettings, ...]:
+    """The settings worth trying, plain frequency first."""
+    return (
+        RoverSettings(),
+        *(
+            RoverSettings(by, alpha, nothing, calibrated)
+            for by in ("average", "maximum")
+            for alpha in GRID[:-1:2]
+            for nothing in GRID
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Words:
+    """The words of all recognizers end to end, as kernels want them."""
+
+    word: Ints
+    confidence: Reals
+    offsets: Offsets  # [recognizers, utterances + 1]
+
+    @classmethod
+    def of(cls, together: Together, *, voting: bool, calibrated: bool) -> _Words:
+        sizes = [len(each.word) for each in together.outputs]
+        first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        offsets = np.stack([each.offsets for each in together.outputs]) + first[:, np.newaxis]
+        confidence = _confidences(together, calibrated) if voting else np.zeros(sum(sizes))
+        return cls(np.concatenate([each.word for each in together.outputs]), confidence, offsets)
+
+
+def _confidences(together: Together, calibrated: bool) -> Reals:
+    which = "calibrated" if calibrated else "confidence"
+    found = [getattr(each, which) for each in together.outputs]
+    lacking = [name for name, values in zip(together.names, found, strict=True) if values is None]
+    if lacking:
+        raise OptionError(
+            f"the words of {lacking[0]} have no {'calibrated ' if calibrated else ''}confidences: vote by frequency"
+        )
+    return np.concatenate(found)
+
+
+def _check_aligned(together: Together, too_long: int) -> None:
+    """Raise an error if there is an utterance that a kernel could not align."""
+    if too_long >= 0:
+        words = sum(int(each.lengths[too_long]) for each in together.outputs)
+        raise InputError(
+            f"{words:,} words of {len(together.names)} recognizers are too many to align",
+            utt=together.utts[too_long],
+            remedy="Cut the recording into segments",
+        )
+
+
+def rover(together: Together, settings: RoverSettings = RoverSettings()) -> Outputs:  # noqa: B008  # it is frozen
+    """What all recognizers together say, aligned in their order; times and confidences are means over who said it.
+
+    Without confidences they vote by frequency, and the result has none either.
+    """
+    has_confidence = settings.by != "frequency" or all(each.confidence is not None for each in together.outputs)
+    words = _Words.of(together, voting=has_confidence, calibrated=settings.calibrated)
+    most = len(words.word)
+    offsets = np.zeros(len(together) + 1, np.int64)
+    word, found = np.empty(most, np.int32), np.empty((3, most))
+    too_long = write_winners(
+        words.word, words.confidence, np.concatenate([each.start for each in together.outputs]),
+        np.concatenate([each.end for each in together.outputs]), words.offsets, VOTES[settings.by],
+        float(settings.alpha), float(settings.nothing), offsets, word, found,
+    )  # fmt: skip
+    _check_aligned(together, too_long)
+    size = int(offsets[-1])
+    return Outputs(
+        together.utts, offsets, word[:size], found[1, :size], found[2, :size], together.outputs[0].vocabulary,
+        found[0, :size] if has_confidence else None,
+    )  # fmt: skip
+
+
+def rover_errors(
+    together: Together, subsets: Sequence[Sequence[int]], settings: RoverSettings | Sequence[RoverSettings]
+) -> Ints:
+    """[subsets, utterances] the word errors of many subsets.
+
+    A subset is the numbers of its recognizers in the order of aligning; `settings` are those of all, or one for each.
+    """
+    each = [settings] * len(subsets) if isinstance(settings, RoverSettings) else list(settings)
+    if len(each) != len(subsets):
+        raise ValueError(f"{len(each)} settings for {len(subsets)} subsets")
+    distinct = list(dict.fromkeys(each))
+    number = np.array([distinct.index(one) for one in each], np.int32)
+    columns = np.arange(len(together), dtype=np.int32)
+    errors: Ints = _count(together, subsets, distinct, np.stack([number, number + 1], 1), columns)[0]
+    return errors
+
+
+def tune_rover(
+    together: Together, subsets: Sequence[Sequence[int]], settings: Sequence[RoverSettings] | None = None
+) -> list[RoverSettings]:
+    """The settings with the fewest errors on held-out data for each of these subsets; ties to the earlier setting."""
+    tried = list(settings or grid(calibrated=all(each.calibrated is not None for each in together.outputs)))
+    if any(each.confidence is None for each in together.outputs):
+        tried = [each for each in tried if each.by == "frequency"] or [RoverSettings()]
+    every = np.array([[0, len(tried)]] * len(subsets), np.int32)
+    errors = _count(together, subsets, tried, every, np.zeros(len(together), np.int32))[:, :, 0]
+    return [tried[best] for best in errors.argmin(axis=0).tolist()]
+
+
+def _count(
+    together: Together,
+    subsets: Sequence[Sequence[int]],
+    settings: Sequence[RoverSettings],
+    tried: Ints,
+    column: Ints,
+) -> NDArray[np.int32]:
+    """[settings of a subset, subsets, columns] errors.
+
+    `tried` has the first and the end of the settings of each subset; `column` is where an utterance is counted.
+    """
+    if any(len(set(subset)) < len(subset) or not subset for subset in subsets):
+        raise ValueError("a subset has at least one recognizer, and each of them once")
+    voting = {one.calibrated for one in settings if one.by != "frequency"}
+    if len(voting) > 1:
+        raise OptionError("raw and calibrated confidences cannot vote in one table")
+    words = _Words.of(together, voting=bool(voting), calibrated=True in voting)
+    order = sorted(range(len(subsets)), key=lambda number: tuple(subsets[number]))
+    members, sizes, shared = _rows([tuple(subsets[number]) for number in order])
+    by = np.array([VOTES[one.by] for one in settings], np.int32)
+    numbers = np.array([(one.alpha, one.nothing) for one in settings], np.float64)
+    most = int((tried[:, 1] - tried[:, 0]).max(initial=0))
+    errors = np.zeros((most, len(order), int(column.max(initial=0)) + 1), np.int32)
+    too_long = count_errors(
+        words.word, words.confidence, words.offsets, together.spoken, together.spoken_offsets, together.unknown,
+        members, sizes, shared, np.ascontiguousarray(tried[order]), by, numbers, column, errors,
+    )  # fmt: skip
+    _check_aligned(together, too_long)
+    return errors[:, np.argsort(order)]
+
+
+def _rows(subsets: Sequence[tuple[int, ...]]) -> tuple[Ints, Ints, Ints]:
+    """Sorted subsets as rows of members, how many each has, and how many first ones it shares with the one before."""
+    sizes = np.array([len(subset) for subset in subsets], np.int32)
+    members = np.zeros((len(subsets), sizes.max(initial=0)), np.int32)
+    for number, subset in enumerate(subsets):
+        members[number, : len(subset)] = subset
+    shared = [0, *(_begin_alike(one, other) for one, other in pairwise(subsets))][: len(subsets)]
+    return members, sizes, np.array(shared, np.int32)
+
+
+def _begin_alike(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many first members two subsets share."""
+    alike = 0
+    while alike < min(len(one), len(other)) and one[alike] == other[alike]:
+        alike += 1
+    return alike

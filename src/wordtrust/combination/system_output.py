@@ -1,0 +1,319 @@
+"""What recognizers said, word by word, and several of them side by side: what combination works on.
+
+`Outputs` is one recognizer over a corpus. It comes from networks that a model has scored (`Outputs.of`), or from any
+file that gives words, with or without confidences (`Outputs.given`): a CTM, a cloud service's JSON, a lattice.
+`Together` puts several recognizers beside each other and beside what was really said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..base.errors import InputError, OptionError
+from ..evaluation.given_confidences import one_best_words
+from ..formats.references import Reference
+from ..lattices.lattice import Floats, Ints, Lattices, Offsets, Times, Vocabulary, renumbered
+from ..lattices.paths import Paths, one_best
+from ..lattices.text import UNKNOWN
+from ..networks.align import align_numbers
+from ..networks.build_store import REFERENCE, SPEAKER
+from ..networks.word_confidence import Reals, word_confidence
+from ..transcripts.transcript import Transcript, Word, spelling
+
+EXAMPLES = 3  # names that a message lists
+Missing = Literal["error", "leave out", "empty"]
+
+
+class Predicts(Protocol):
+    """What turns confidences into probabilities: any calibrator."""
+
+    def predict(self, scores: ArrayLike, /) -> Reals:
+        """The probability of being right for each score."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """The output words of one recognizer over a corpus, utterances end to end."""
+
+    utts: tuple[str, ...]
+    offsets: Offsets  # [utterances + 1] utterance u has the words offsets[u] to offsets[u + 1]
+    word: Ints  # [words] normalised word, a number in `vocabulary`, never 0
+    start: Times  # [words] seconds
+    end: Times
+    vocabulary: Vocabulary
+    confidence: Reals | None = None  # [words] as the model or the file gave it; None where they gave none
+    calibrated: Reals | None = None  # [words] how likely each word is right
+    surface: Ints | None = None  # [words] the word as the recognizer wrote it, likewise a number in `vocabulary`
+
+    @classmethod
+    def of(cls, networks: Lattices, confidence: Floats | Reals, paths: Paths) -> Outputs:
+        """The words of paths through scored networks, with their confidences as people see them."""
+        return _on_paths(networks, word_confidence(networks, confidence, paths), paths)
+
+    @classmethod
+    def given(cls, lattices: Lattices) -> Outputs:
+        """What the recognizer itself would print, with the confidence that its file gave."""
+        if lattices.posterior is None:
+            return _on_paths(lattices, None, one_best(lattices))
+        paths, confidence = one_best_words(lattices)
+        return _on_paths(lattices, confidence, paths)
+
+    def __len__(self) -> int:
+        return len(self.utts)
+
+    @property
+    def lengths(self) -> Offsets:
+        """[utterances] how many words each output has."""
+        return np.diff(self.offsets)
+
+    def words(self, utterance: int) -> tuple[str, ...]:
+        """The words of one utterance, by its number."""
+        return self.vocabulary.lookup(self.word[self.offsets[utterance] : self.offsets[utterance + 1]].tolist())
+
+    def with_calibrated(self, calibrator: Predicts) -> Outputs:
+        """The same with calibrated confidences beside the raw ones."""
+        if self.confidence is None:
+            raise OptionError("these words have no confidences that could be calibrated")
+        return replace(self, calibrated=calibrator.predict(self.confidence))
+
+    def sums(self, values: Reals) -> Reals:
+        """[utterances] what `values`, one a word, add up to."""
+        owner = np.repeat(np.arange(len(self)), self.lengths)
+        return np.bincount(owner, values, len(self)).astype(np.float64)
+
+    def means(self, values: Reals) -> Reals:
+        """[utterances] the mean of `values`, one a word; 0 for an output without words: nothing speaks for it."""
+        return self.sums(values) / np.maximum(self.lengths, 1)
+
+    def take(self, utts: Sequence[str], vocabulary: Vocabulary) -> Outputs:
+        """These utterances in this order, words numbered by `vocabulary`; one that is not there has no words."""
+        number = {utt: place for place, utt in enumerate(self.utts)}
+        rows = np.array([number.get(utt, -1) for utt in utts], np.int64)
+        lengths = np.where(rows < 0, 0, np.append(self.lengths, 0)[rows])
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        first = np.where(rows < 0, 0, self.offsets[rows])
+        places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], lengths)
+        word = renumbered(self.word, self.vocabulary, vocabulary)
+        return Outputs(
+            tuple(utts), offsets, word[places], self.start[places], self.end[places],
+            vocabulary, _part(self.confidence, places), _part(self.calibrated, places),
+            None if self.surface is None else _surfaces(self, vocabulary)[places],
+        )  # fmt: skip
+
+
+def _part(values: Reals | None, places: NDArray[np.int64]) -> Reals | None:
+    return None if values is None else values[places]
+
+
+def _arcs(lattices: Lattices, paths: Paths) -> Offsets:
+    """The arcs of paths, counted over the batch."""
+    arcs: Offsets = np.repeat(lattices.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    return arcs
+
+
+def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> Outputs:
+    arcs = _arcs(lattices, paths)
+    spoken = lattices.word[arcs] > 0
+    offsets = np.concatenate([[0], np.cumsum(spoken)])[paths.offsets].astype(np.int64)
+    arcs = arcs[spoken]
+    first_node = np.repeat(lattices.node_offsets[:-1], np.diff(offsets))
+    return Outputs(
+        utts=lattices.utts,
+        offsets=offsets,
+        word=lattices.word[arcs],
+        start=lattices.time[first_node + lattices.source[arcs]],
+        end=lattices.time[first_node + lattices.target[arcs]],
+        vocabulary=lattices.vocabulary,
+        confidence=None if shown is None else shown[spoken],
+        surface=lattices.surface[arcs],
+    )
+
+
+def _surfaces(outputs: Outputs, vocabulary: Vocabulary) -> Ints:
+    found = outputs.word if outputs.surface is None else outputs.surface
+    return renumbered(found, outputs.vocabulary, vocabulary)
+
+
+def join(parts: Iterable[Outputs]) -> Outputs:
+    """The outputs of one recognizer over several batches as one; an utterance may be in one of them only."""
+    found = list(parts)
+    vocabulary = found[0].vocabulary if found else Vocabulary()
+    utts = tuple(utt for part in found for utt in part.utts)
+    _require_once(utts)
+    words = (renumbered(part.word, part.vocabulary, vocabulary) for part in found)
+    lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in found)])
+    return Outputs(
+        utts=utts,
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        word=np.concatenate([np.zeros(0, np.int32), *words]),
+        start=np.concatenate([np.zeros(0), *(part.start for part in found)]),
+        end=np.concatenate([np.zeros(0), *(part.end for part in found)]),
+        vocabulary=vocabulary,
+        confidence=_joined(found, "confidence"),
+        calibrated=_joined(found, "calibrated"),
+        surface=np.concatenate([np.zeros(0, np.int32), *(_surfaces(part, vocabulary) for part in found)]),
+    )
+
+
+def _require_once(utts: Sequence[str]) -> None:
+    if len(set(utts)) < len(utts):
+        utt, _ = Counter(utts).most_common(1)[0]
+        raise InputError("the utterance is there twice", utt=utt, remedy="Give every utterance of a recognizer once")
+
+
+def _joined(parts: Sequence[Outputs], name: str) -> Reals | None:
+    given = [(part, getattr(part, name)) for part in parts if len(part.word)]
+    known = [values for _, values in given if values is not None]
+    if known and len(known) < len(given):
+        utt = next(part.utts[int(np.argmax(part.lengths > 0))] for part, values in given if values is None)
+        raise InputError(
+            "the words have no confidence, while those of other utterances have one",
+            utt=utt,
+            remedy="Leave such utterances out, or the confidences of all",
+        )
+    if not known:  # without any word there is nothing that could lack a confidence
+        return None if given else np.zeros(0)
+    return np.concatenate(known)
+
+
+def references_of(networks: Lattices) -> dict[str, Reference]:
+    """What was said, by utterance, where networks were built with references."""
+    if REFERENCE not in networks.notes or SPEAKER not in networks.notes:
+        raise InputError(
+            "these networks have no references",
+            file=networks.origin.file,
+            remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
+        )
+    known = zip(networks.utts, networks.notes[REFERENCE], networks.notes[SPEAKER], strict=True)
+    return {utt: Reference(utt, text, tuple(text.split()), speaker) for utt, text, speaker in known}
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Several recognizers on the same utterances, their words numbered alike, and what was really said."""
+
+    names: tuple[str, ...]
+    outputs: tuple[Outputs, ...]  # one a recognizer
+    speakers: tuple[str, ...]  # [utterances]
+    spoken: Ints  # reference words, numbered as in the outputs, utterances end to end
+    spoken_offsets: Offsets  # [utterances + 1]
+    left_out: Mapping[str, int]  # how many utterances each recognizer lacked (or, if empty, was given)
+
+    @classmethod
+    def of(
+        cls, systems: Mapping[str, Outputs], references: Mapping[str, Reference], *, missing: Missing = "error"
+    ) -> Together:
+        """Put recognizers side by side on the utterances of the first and of all others.
+
+        `missing` says what happens with an utterance that one of them lacks: it is an error, the utterance is left
+        out for all, or (as a CTM cannot say that nothing was said) the recognizer said nothing.
+        """
+        if not systems:
+            raise OptionError("there is no recognizer")
+        every = dict.fromkeys(utt for outputs in systems.values() for utt in outputs.utts)
+        lacking = {name: _lacking(outputs, every) for name, outputs in systems.items()}
+        gone = {utt for absent in lacking.values() for utt in absent}
+        if gone and missing == "error":
+            raise _missing(lacking, len(every))
+        utts = [utt for utt in every if missing == "empty" or utt not in gone]
+        known = _known(utts, references)
+        vocabulary = Vocabulary()
+        outputs = tuple(each.take(utts, vocabulary) for each in systems.values())
+        spoken = np.array([vocabulary.id(word) for each in known for word in each.words], np.int32)
+        counts = np.cumsum([0, *(len(each.words) for each in known)]).astype(np.int64)
+        return cls(
+            tuple(systems), outputs, tuple(each.speaker_or_utt for each in known), spoken, counts,
+            {name: len(absent) for name, absent in lacking.items()},
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.speakers)
+
+    @property
+    def utts(self) -> tuple[str, ...]:
+        """The utterances that all recognizers are compared on."""
+        return self.outputs[0].utts
+
+    @property
+    def unknown(self) -> int:
+        """The number of the unknown word, -1 if nobody said it."""
+        return self.outputs[0].vocabulary.find(UNKNOWN)
+
+    @cached_property
+    def errors(self) -> Ints:
+        """[recognizers, utterances] word errors of each output."""
+        return np.stack([self.count_errors(each) for each in self.outputs])
+
+    def count_errors(self, outputs: Outputs) -> Ints:
+        """[utterances] word errors of outputs that have these utterances and word numbers."""
+        found = align_numbers(self.spoken, self.spoken_offsets, outputs.word, outputs.offsets, unknown=self.unknown)
+        errors: Ints = found.counts[:, 1:].sum(axis=1, dtype=np.int32)
+        return errors
+
+    def subset(self, names: Sequence[str]) -> Together:
+        """Some of the recognizers, in this order."""
+        strange = [name for name in names if name not in self.names]
+        if strange:
+            raise OptionError(f"there is no recognizer {strange[0]!r}, but: {', '.join(self.names)}")
+        outputs = tuple(self.outputs[self.names.index(name)] for name in names)
+        return replace(self, names=tuple(names), outputs=outputs)
+
+    def by_errors(self) -> tuple[str, ...]:
+        """The recognizers, the one with the fewest errors first."""
+        order = np.argsort(self.errors.sum(axis=1), kind="stable")
+        return tuple(self.names[place] for place in order.tolist())
+
+
+def _lacking(outputs: Outputs, every: Mapping[str, None]) -> list[str]:
+    _require_once(outputs.utts)
+    own = set(outputs.utts)
+    return [utt for utt in every if utt not in own]
+
+
+def _missing(lacking: Mapping[str, Sequence[str]], total: int) -> InputError:
+    name, absent = next((name, absent) for name, absent in lacking.items() if absent)
+    listed = ", ".join(absent[:EXAMPLES]) + (", ..." if len(absent) > EXAMPLES else "")
+    return InputError(
+        f"{name} lacks {len(absent):,} of {total:,} utterances ({listed})",
+        remedy="Leave them out for all recognizers, or count them as empty if it said nothing there",
+    )
+
+
+def _known(utts: Sequence[str], references: Mapping[str, Reference]) -> list[Reference]:
+    if not utts:
+        raise InputError("no utterance is shared by all recognizers", remedy="Do their names of utterances differ?")
+    unknown = [utt for utt in utts if utt not in references]
+    if unknown:
+        raise InputError(
+            f"{len(unknown):,} of {len(utts):,} utterances have no reference, among them this one",
+            utt=unknown[0],
+            remedy="Add the missing references, or leave these utterances out",
+        )
+    return [references[utt] for utt in utts]
+
+
+def chosen_transcripts(together: Together, which: Sequence[int]) -> list[Transcript]:
+    """The words of the recognizer that was chosen for each utterance, with the best confidences it has."""
+    found = []
+    for number, (utt, system) in enumerate(zip(together.utts, which, strict=True)):
+        outputs = together.outputs[system]
+        first, last = outputs.offsets[number : number + 2].tolist()
+        sure = outputs.calibrated if outputs.calibrated is not None else outputs.confidence
+        if sure is None:
+            raise OptionError(f"the words of {together.names[system]} have no confidences")
+        surface = outputs.word if outputs.surface is None else outputs.surface
+        written = [spelling(text) for text in outputs.vocabulary.lookup(surface[first:last].tolist())]
+        rows = zip(
+            written, outputs.words(number), outputs.start[first:last].tolist(), outputs.end[first:last].tolist(),
+            sure[first:last].tolist(), strict=True,
+        )  # fmt: skip
+        words = (Word(text, norm, start, end, sure, (), joins) for (text, joins), norm, start, end, sure in rows)
+        found.append(Transcript(utt, tuple(words)))
+    return found

@@ -1,0 +1,1 @@
+"""Confidences: features of arcs, the lattice RNN without torch, calibration, shipped models."""

@@ -1,0 +1,131 @@
+"""A model moved to another recognizer: the statistics of scores taken from that recognizer's own outputs.
+
+Recognizers score on different scales, and features are normalised before a model sees them. A generic model was
+trained on features normalised for each recognizer by itself, so it takes all statistics from the recognizer at hand.
+Another model takes those of columns that are on another scale here, and no others: that a recognizer is less sure of
+its words than the one before tells something. Adapting needs lattices or networks only, no references; calibrating
+afterwards (`wordtrust calibrate`) needs some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import InputError
+from ..lattices.lattice import Lattices
+from . import features
+from .features import FLAGS, OF_WORDS, Statistics, Values
+from .model_file import Model
+from .word_table import WordTable, known_arcs
+
+if TYPE_CHECKING:
+    from .word_scorer import WordScorer
+
+ENOUGH = 100  # utterances from which on only their own statistics count; with fewer, the model's count as well
+FAR = 2.0  # spreads between means, or times the spread: a column is on another scale
+MOST = 1000  # utterances that are read ahead before the first is scored
+
+
+@dataclass
+class Moments:
+    """Sums over arcs, from which mean and spread of every column follow."""
+
+    columns: tuple[str, ...]
+    arcs: Values  # [columns] how many had it
+    sums: Values
+    squares: Values
+    utterances: int = 0
+
+    @classmethod
+    def of(cls, columns: tuple[str, ...]) -> Moments:
+        """Nothing yet."""
+        size = len(columns)
+        return cls(columns, np.zeros(size), np.zeros(size), np.zeros(size))
+
+    def add(self, networks: Lattices, table: WordTable, *, lenient: bool) -> None:
+        """Count the arcs of networks; a lenient one passes over columns that they do not have."""
+        arcs = known_arcs(networks, table)[0]
+        columns = features.given(networks, self.columns) if lenient else self.columns
+        raw = features.matrix(arcs, columns).astype(np.float64)
+        for column, values in zip(columns, raw.T, strict=True):
+            kept, place = values[~arcs.silence] if column in OF_WORDS else values, self.columns.index(column)
+            self.arcs[place] += len(kept)
+            self.sums[place] += kept.sum()
+            self.squares[place] += np.square(kept).sum()
+        self.utterances += len(networks)
+
+    def blended(self, shipped: Statistics) -> Statistics:
+        """Mean and spread of these arcs and, where the utterances are few, of the model's own training data."""
+        share = np.minimum(1.0, self.utterances / ENOUGH) * (self.arcs > 0)
+        count = np.maximum(self.arcs, 1)
+        own = self.sums / count
+        spread = np.square(shipped.spread.astype(np.float64))
+        mean = share * own + (1 - share) * shipped.mean
+        here = np.maximum(self.squares / count - own**2, 0.0) + (own - mean) ** 2
+        variance = share * here + (1 - share) * (spread + (shipped.mean - mean) ** 2)
+        flags = np.array([column in FLAGS for column in self.columns])
+        found = np.where(flags | (variance < 1e-12), 1.0, np.sqrt(variance))
+        return Statistics(self.columns, np.where(flags, 0.0, mean).astype(np.float32), found.astype(np.float32))
+
+
+def on_another_scale(shipped: Statistics, here: Statistics) -> NDArray[np.bool_]:
+    """[columns] whose values a model has hardly ever seen."""
+    ratio = here.spread / shipped.spread
+    far: NDArray[np.bool_] = np.abs(here.mean - shipped.mean) > FAR * shipped.spread
+    return far | (ratio > FAR) | (ratio < 1 / FAR)
+
+
+def _merged(shipped: Statistics, here: Statistics, taken: NDArray[np.bool_]) -> Statistics:
+    mean, spread = (
+        np.where(taken, getattr(here, name), getattr(shipped, name)).astype(np.float32) for name in ("mean", "spread")
+    )
+    return Statistics(shipped.columns, mean, spread)
+
+
+def adapt(model: Model, batches: Iterable[Lattices]) -> Model:
+    """The model for the recognizer of these lattices or networks, which need no references.
+
+    Its calibration stays what it was: fit it anew where there are references.
+    """
+    from .word_scorer import WordScorer, about_networks
+
+    build = WordScorer(model, allow_mismatch=True).networks
+    moments, about = Moments.of(model.config.columns), None
+    for networks in map(build, batches):
+        about = about or dict(about_networks(networks))
+        _check_tolerance(model, networks)
+        moments.add(networks, model.table, lenient=model.is_generic)
+    if about is None:
+        raise InputError("there are no utterances to adapt the model to")
+    here = moments.blended(model.statistics)
+    taken = np.ones(len(here.columns), np.bool_) if model.is_generic else on_another_scale(model.statistics, here)
+    columns = [column for column, own in zip(here.columns, taken.tolist(), strict=True) if own]
+    about["adapted"] = {"utterances": moments.utterances, "from": model.recognizer, "columns": columns}
+    return replace(model, statistics=_merged(model.statistics, here, taken), about={**model.about, **about})
+
+
+def _check_tolerance(model: Model, networks: Lattices) -> None:
+    trained, here = model.about.get("tolerance"), networks.origin.tolerance
+    if trained is not None and here is not None and abs(here - float(trained)) > 1e-9:
+        raise InputError(
+            f"networks with a tolerance of {here:g} s, the model was trained on {trained:g} s",
+            file=networks.origin.file,
+            remedy=f"Build them with: wordtrust build --tolerance {trained:g}",
+        )
+
+
+def adapted_ahead(scorer: WordScorer, batches: Iterable[Lattices]) -> tuple[WordScorer, Iterator[Lattices]]:
+    """A generic model adapted to the first utterances that come, and all of them; other models as they are."""
+    coming = iter(batches)
+    if not scorer.wants_adapting:
+        return scorer, coming
+    first: list[Lattices] = []
+    while sum(map(len, first)) < MOST and (batch := next(coming, None)) is not None:
+        first.append(batch)
+    return (scorer.adapted(first) if first else scorer), chain(first, coming)

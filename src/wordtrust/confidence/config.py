@@ -1,0 +1,92 @@
+"""What a model is made of: everything about it that is not a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from ..base.errors import OptionError
+
+CELLS = ("lstm", "gru")
+MERGES = ("mean", "max", "posterior", "attention")
+EMBEDDINGS = ("hashed", "table", "none")
+HEADS = {"independent": 1, "normalised": 2}  # numbers that a model gives for an arc
+GATES = {"lstm": 4, "gru": 3}
+IDENTITY = "recognizer:"  # begins the names of columns that say whose network it is (see `together`)
+GENERIC = "generic"  # the name of a model for recognizers that nobody has seen
+ATTENTION_SIZE = 16
+LARGEST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Sizes and kinds of a lattice RNN. The defaults are in the range of the paper."""
+
+    cell: str = "lstm"
+    merge: str = "mean"  # how the states of the arcs that enter a node become its state
+    state: int = 128
+    hidden: int = 32
+    embedding: str = "hashed"  # learned from character n-grams; `table`: from a file; or none
+    dimension: int = 25  # of the embedding
+    buckets: int = 8192  # of hashed n-grams
+    columns: tuple[str, ...] = ()  # features, in order
+    skip: bool = True  # the posterior goes straight to the output as well
+    head: str = "independent"  # a sigmoid for each arc, or shares of all paths (see `normalise`)
+
+    def __post_init__(self) -> None:
+        for name, known in (("cell", CELLS), ("merge", MERGES), ("embedding", EMBEDDINGS), ("head", tuple(HEADS))):
+            if getattr(self, name) not in known:
+                raise OptionError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+        for name in ("state", "hidden", "dimension", "buckets"):
+            if not (isinstance(getattr(self, name), int) and 1 <= getattr(self, name) <= LARGEST):
+                raise OptionError(f"{name} is a whole number from 1 to {LARGEST}, not {getattr(self, name)!r}")
+
+    @property
+    def gates(self) -> int:
+        """How many numbers a cell takes for each of its gates together."""
+        return GATES[self.cell] * self.state
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a model gives for an arc."""
+        return HEADS[self.head]
+
+    @property
+    def inputs(self) -> int:
+        """Numbers that a cell sees of an arc."""
+        return len(self.columns) + (0 if self.embedding == "none" else self.dimension)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self) | {"columns": list(self.columns)}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Self:
+        """From JSON; anything that does not fit is an `OptionError`."""
+        known = {each.name for each in fields(cls)}
+        found = {"head": "independent", **found}  # models made before there was another
+        if set(found) != known or not isinstance(found["columns"], list):
+            raise OptionError(
+                f"a model has {', '.join(sorted(known))}; found {', '.join(sorted(map(str, found)))[:300]}"
+            )
+        return cls(**{**found, "columns": tuple(map(str, found["columns"])), "skip": bool(found["skip"])})
+
+
+def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
+    """The name and shape of every weight of a model."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    if config.embedding == "hashed":
+        shapes["embedding.weight"] = (config.buckets, config.dimension)
+    for way in ("forwards.", "backwards."):
+        shapes[way + "input.weight"] = (config.gates, config.inputs)
+        shapes[way + "recurrent.weight"] = (config.gates, config.state)
+        shapes |= dict.fromkeys((way + "input.bias", way + "recurrent.bias"), (config.gates,))
+        if config.merge == "attention":
+            shapes[way + "attention.inner.weight"] = (ATTENTION_SIZE, config.state)
+            shapes[way + "attention.inner.bias"] = (ATTENTION_SIZE,)
+            shapes[way + "attention.spread.weight"] = (ATTENTION_SIZE, 3)
+            shapes[way + "attention.score.weight"] = (1, ATTENTION_SIZE)
+    shapes["hidden.weight"], shapes["hidden.bias"] = (config.hidden, 2 * config.state), (config.hidden,)
+    shapes["output.weight"], shapes["output.bias"] = (config.outputs, config.hidden), (config.outputs,)
+    return shapes | ({"skip": (config.outputs,)} if config.skip else {})

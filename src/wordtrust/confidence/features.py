@@ -1,0 +1,238 @@
+"""What the model sees of every arc of a network: a matrix with one named column for each feature.
+
+- set `paper`: silence, phones, transition, acoustic, posterior, frames, one_best (the words' embeddings come on top);
+- set `full`: these, and what recognizers give besides or what is hard to compute from the others. Of N-best lists:
+  `logprob`, `least_token_logprob`, `tokens`, `rank`, `share`, `eot_logprob`, `empty_logprob`, `length`. Of all:
+  `posterior_logit`; `local_posterior`: the log of an arc's share of its node; `frequency`: how often the word was
+  heard in training; `depth`: how many arcs compete at its middle; `acoustic_rate`, `phone_rate`: per frame.
+
+A column that a recognizer does not give is absent: a model trained without it does without it, and one that needs it
+says so. Columns about words are 0 for silence, before and after normalisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import InputError, OptionError
+from ..lattices.lattice import Flags, Floats, Lattices
+
+VERSION = 1  # of the meaning of the columns below; models for another version are refused
+EVIDENCE = ("logprob", "least_token_logprob", "tokens", "rank", "share", "eot_logprob", "empty_logprob", "length")
+PAPER = ("silence", "phones", "transition", "acoustic", "posterior", "frames", "one_best")
+FULL = (
+    *PAPER, *EVIDENCE, "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate",
+)  # fmt: skip
+SETS: Mapping[str, tuple[str, ...]] = {"paper": PAPER, "full": FULL}
+OF_WORDS = frozenset({"phones", "logprob", "least_token_logprob", "tokens", "frequency", "phone_rate"})
+FLAGS = frozenset({"silence", "one_best"})  # left as they are
+FRAME = 0.01  # seconds
+LIMIT = 8.0  # spreads from the mean: what lies beyond tells no more, and no input can blow up a network
+SURE = 1e-6  # posteriors nearer to 0 or 1 than this count as this near
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """The arcs of a batch of networks, and what the columns are made of."""
+
+    networks: Lattices
+    phones: Values  # [arcs] of the word
+    mass: Values  # [arcs] how often the word was heard in training
+
+    @cached_property
+    def _owner(self) -> NDArray[np.int64]:
+        return np.repeat(self.networks.node_offsets[:-1], np.diff(self.networks.arc_offsets))
+
+    @cached_property
+    def _start(self) -> Values:
+        start: Values = self.networks.time[self._owner + self.networks.source]
+        return start
+
+    @cached_property
+    def _end(self) -> Values:
+        end: Values = self.networks.time[self._owner + self.networks.target]
+        return end
+
+    @cached_property
+    def silence(self) -> Flags:
+        """Arcs without a word."""
+        silent: Flags = self.networks.word == 0
+        return silent
+
+    @cached_property
+    def posterior(self) -> Floats:
+        """The posteriors, which every network has."""
+        if self.networks.posterior is None:
+            raise InputError(
+                "these lattices have no posteriors", file=self.networks.origin.file, remedy="Build networks first"
+            )
+        return self.networks.posterior
+
+    @cached_property
+    def frames(self) -> Values:
+        """How long each arc lasts."""
+        return (self._end - self._start) / FRAME
+
+    def posterior_logit(self) -> Values:
+        """The posterior on the real line."""
+        return logit(self.posterior)
+
+    def local_posterior(self) -> Values:
+        """The log of the share that an arc has of all that leaves its node."""
+        leaving = self._owner + self.networks.source
+        whole = np.bincount(leaving, self.posterior, len(self.networks.time))[leaving]
+        return np.asarray(np.log(np.clip(self.posterior / np.maximum(whole, 1e-30), SURE, 1.0)))
+
+    def depth(self) -> Values:
+        """The log of the number of arcs at the middle of each."""
+        longest = float(self._end.max(initial=0.0) - self._start.min(initial=0.0)) + 1.0
+        shift = np.repeat(np.arange(len(self.networks)) * longest, np.diff(self.networks.arc_offsets))
+        # rounded: the middle of 0.01 and 0.09 is a little less than 0.05, and beside a large shift it is not
+        start, middle, end = (
+            np.round(time, 6) + shift for time in (self._start, (self._start + self._end) / 2, self._end)
+        )
+        begun = np.searchsorted(
+            start, middle, "right"
+        )  # nodes are in the order of time, arcs in that of their source
+        ended = np.searchsorted(np.sort(end), middle, "right")
+        return np.asarray(np.log(np.maximum(begun - ended, 1)))
+
+    def frequency(self) -> Values:
+        """The log of how often a word was heard."""
+        return np.log1p(np.maximum(self.mass, 0.0))
+
+    def acoustic_rate(self) -> Values:
+        """Acoustic score per frame."""
+        assert self.networks.acoustic is not None
+        return self.networks.acoustic / np.maximum(self.frames, 1.0)
+
+    def phone_rate(self) -> Values:
+        """Phones per frame."""
+        return self.phones / np.maximum(self.frames, 1.0)
+
+
+_MAKERS: Mapping[str, Callable[[Arcs], NDArray[np.generic]]] = {
+    "silence": lambda arcs: arcs.silence,
+    "phones": lambda arcs: arcs.phones,
+    "posterior": lambda arcs: arcs.posterior,
+    "frames": lambda arcs: arcs.frames,
+    "posterior_logit": Arcs.posterior_logit,
+    "local_posterior": Arcs.local_posterior,
+    "frequency": Arcs.frequency,
+    "depth": Arcs.depth,
+    "acoustic_rate": Arcs.acoustic_rate,
+    "phone_rate": Arcs.phone_rate,
+}
+_ARRAYS = {"transition": "transition", "acoustic": "acoustic", "one_best": "picked"}  # of lattices, as they are
+
+
+def logit(probability: NDArray[np.floating]) -> Values:
+    """On the real line; what is (nearly) certain stays finite."""
+    clipped = np.clip(probability.astype(np.float64), SURE, 1 - SURE)
+    return np.asarray(np.log(clipped) - np.log1p(-clipped))
+
+
+def columns_of(name: str) -> tuple[str, ...]:
+    """The columns of a feature set by name, or of a list of columns joined by commas."""
+    if name in SETS:
+        return SETS[name]
+    return known([part.strip() for part in name.split(",")])
+
+
+def known(columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns, if there is any and each of them is one that can be made."""
+    unknown = [column for column in columns if column not in FULL]
+    if unknown or not columns:
+        found = repr(unknown[0])[:100] if unknown else "at all"
+        raise OptionError(f"no feature set or column {found}; sets: paper, full; columns: {', '.join(FULL)}")
+    if len(set(columns)) < len(columns):
+        raise OptionError(f"a column is named twice: {', '.join(columns)}")
+    return tuple(columns)
+
+
+def given(networks: Lattices, columns: Iterable[str]) -> tuple[str, ...]:
+    """Those of the columns that these networks can fill."""
+    return tuple(column for column in columns if _is_given(networks, column))
+
+
+def _is_given(networks: Lattices, column: str) -> bool:
+    if column in EVIDENCE:
+        return column in networks.extra
+    if column == "acoustic_rate":
+        return networks.acoustic is not None
+    return column in _MAKERS or (column in _ARRAYS and getattr(networks, _ARRAYS[column]) is not None)
+
+
+def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
+    """[arcs, columns] as they are, before normalisation."""
+    made = np.empty((len(arcs.networks.source), len(columns)), np.float32)
+    for place, column in enumerate(columns):
+        made[:, place] = _column(arcs, column)
+        if column in OF_WORDS:
+            made[arcs.silence, place] = 0.0
+    return made
+
+
+def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
+    if not _is_given(arcs.networks, column):
+        if column in EVIDENCE and arcs.silence.all():  # nothing was said, so there is nothing to know of words
+            return np.zeros(len(arcs.silence), np.float32)
+        raise InputError(
+            f"there is no {column!r} on the arcs",
+            file=arcs.networks.origin.file,
+            remedy="The model was trained with it, on outputs of another kind: use `generic`, or train one",
+        )
+    if column in _MAKERS:
+        return _MAKERS[column](arcs)
+    values: NDArray[np.generic] = (
+        arcs.networks.extra[column] if column in EVIDENCE else getattr(arcs.networks, _ARRAYS[column])
+    )
+    return values
+
+
+def normalised(arcs: Arcs, statistics: Statistics, *, lenient: bool = False) -> Floats:
+    """[arcs, columns] as a model sees them; where it is lenient, 0 (the mean) for columns that are not given."""
+    columns = statistics.columns
+    if not lenient:
+        return statistics.normalise(matrix(arcs, columns), arcs.silence)
+    made = np.zeros((len(arcs.silence), len(columns)), np.float32)
+    places = [place for place, column in enumerate(columns) if _is_given(arcs.networks, column)]
+    kept = Statistics(tuple(columns[place] for place in places), statistics.mean[places], statistics.spread[places])
+    made[:, places] = kept.normalise(matrix(arcs, kept.columns), arcs.silence)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Mean and spread of every column over the training data, those about words over words only."""
+
+    columns: tuple[str, ...]
+    mean: Floats  # [columns] 0 for flags
+    spread: Floats  # [columns] 1 for flags
+
+    @classmethod
+    def of(cls, raw: Floats, columns: Sequence[str], silence: Flags) -> Statistics:
+        """Of the features of all training arcs."""
+        mean, spread = np.zeros(len(columns)), np.ones(len(columns))
+        for place, column in enumerate(columns):
+            values = raw[~silence if column in OF_WORDS else slice(None), place].astype(np.float64)
+            if column not in FLAGS and len(values):
+                mean[place], spread[place] = values.mean(), values.std()
+        spread = np.where(spread > 1e-6, spread, 1.0)  # a column that never changes says nothing
+        return cls(tuple(columns), mean.astype(np.float32), spread.astype(np.float32))
+
+    def normalise(self, raw: Floats, silence: Flags) -> Floats:
+        """Features of mean 0 and spread 1, within limits."""
+        with np.errstate(over="ignore"):  # infinity is beyond the limit like much else
+            made: Floats = np.clip((raw - self.mean) / self.spread, -LIMIT, LIMIT)
+        for place, column in enumerate(self.columns):
+            if column in OF_WORDS:
+                made[silence, place] = 0.0
+        return made

@@ -1,0 +1,261 @@
+"""The lattice RNN without torch: confidences of the arcs of networks, one utterance or a million.
+
+A call is cut into parts of some thousand arcs, one thread each; a part has its features made at once and is cut into
+chunks of utterances of similar depth, which go through both directions level by level. Chunks are small enough for
+what they need to stay in the processor's cache, and large enough for matrix products at full speed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.blas import one_blas_thread
+from ..base.errors import InputError
+from ..lattices.lattice import Floats, Ints, Lattices
+from ..lattices.posterior import Flat, arc_masses, shares
+from . import features
+from .config import GATES, Config
+from .features import Arcs, Statistics
+from .lattice_rnn_kernels import attend, gru, lstm, number_nodes, order_arcs
+from .lattice_rnn_weights import Attention, Direction, checked
+from .lattice_rnn_words import WordMemory
+from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit, spread
+from .node_levels import node_levels
+from .word_table import WordTable
+
+PART = 16_384  # arcs
+CHUNK = 8_192
+TILE = 384  # arcs whose gates are made with one product, where levels are small
+SUREST = 80.0  # as a logit: in single precision the sigmoid is 1 long before
+_CELLS = {"lstm": lstm, "gru": gru}
+
+
+class Scorer:
+    """A model, ready to score networks. May be used from several threads at once."""
+
+    def __init__(
+        self,
+        config: Config,
+        weights: Mapping[str, Floats],
+        table: WordTable,
+        statistics: Statistics,
+        *,
+        threads: int | None = None,
+        lenient: bool = False,  # about columns that networks do not have
+    ) -> None:
+        if statistics.columns != config.columns:
+            raise InputError("the model's statistics are not those of its features", remedy="Train it again")
+        found = checked(config, weights)
+        ahead, behind = np.split(found["hidden.weight"], 2, axis=1)
+        self.config, self._statistics, self._lenient = config, statistics, lenient
+        self._threads = threads or os.cpu_count() or 1
+        self._forwards = Direction.of(config, found, "forwards", ahead)
+        self._backwards = Direction.of(config, found, "backwards", behind)
+        self._hidden_bias, self._output = found["hidden.bias"], np.ascontiguousarray(found["output.weight"].T)
+        self._output_bias, self._skip = found["output.bias"], found["skip"] if config.skip else None
+        self._words = WordMemory(table, config, found.get("embedding.weight"))
+
+    def confidence(self, networks: Lattices) -> Floats:
+        """[arcs] how likely each word is right; of silence its posterior, or its share of all paths."""
+        found = self.outputs(networks)
+        assert networks.posterior is not None
+        chance = _sigmoid(found[:, -1])
+        if self.config.head == "independent":
+            return np.where(networks.word == 0, networks.posterior, chance).astype(np.float32)
+        share = path_shares(networks, found[:, 0])
+        return np.where(networks.word == 0, share, share * chance).astype(np.float32)
+
+    def outputs(self, networks: Lattices) -> Floats:
+        """[arcs, outputs] what confidences are made of (see `config.HEADS`): logits, after potentials of paths."""
+        if networks.posterior is None:
+            raise InputError(
+                "these networks have no posteriors", file=networks.origin.file, remedy="Build them again"
+            )
+        parts = list(_cut(networks.arc_offsets, PART))
+        with one_blas_thread():
+            if len(parts) == 1:
+                return self._part(networks) if len(networks) else np.zeros((0, self.config.outputs), np.float32)
+            threads = min(self._threads, len(parts))
+            pieces = (networks[start:stop] for start, stop in parts)
+            if threads <= 1:
+                found = [self._part(piece) for piece in pieces]
+            else:
+                with ThreadPoolExecutor(threads) as pool:
+                    found = list(pool.map(self._part, pieces))
+        return np.concatenate(found)
+
+    def _part(self, networks: Lattices) -> Floats:
+        part = _Part.of(networks, self.config.merge, self._inputs(networks))
+        hidden = np.empty((len(networks.source), self.config.hidden), np.float32)
+        hidden[:] = self._hidden_bias
+        depth = part.ahead[networks.node_offsets[1:] - 1]
+        for chunk in in_batches(depth, networks.arc_offsets, CHUNK):
+            levels = int(depth[chunk].max())
+            for weights, backwards in ((self._forwards, False), (self._backwards, True)):
+                way = _Way.of(part, chunk, levels, backwards)
+                _run(self.config, weights, part, way, hidden)
+        found: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
+        return found if self._skip is None else found + self._skip * self._straight(part)
+
+    def _straight(self, part: _Part) -> Floats:
+        """[arcs, outputs] what the recognizer thinks."""
+        logit = skip_logit(part.posterior)[:, None]
+        if self.config.head == "independent":
+            return logit
+        first = np.repeat(part.networks.node_offsets[:-1], np.diff(part.networks.arc_offsets))
+        local = local_log_posterior(first + part.networks.source, part.posterior)
+        return np.concatenate([local[:, None], logit], axis=1)
+
+    def _inputs(self, networks: Lattices) -> Floats:
+        """[arcs, inputs + 1] features, vectors, and a 1 for the bias."""
+        rows, known = self._words.of(networks.vocabulary, networks.word)
+        arcs = Arcs(networks, *known[rows, :2].T.astype(np.float64))
+        columns = len(self.config.columns)
+        made = np.empty((len(rows), self.config.inputs + 1), np.float32)
+        made[:, :columns] = features.normalised(arcs, self._statistics, lenient=self._lenient)
+        made[:, columns:-1] = known[:, 2:][rows]
+        made[:, -1] = 1.0
+        return made
+
+
+def path_shares(networks: Lattices, potential: Floats) -> NDArray[np.float64]:
+    """[arcs] the share of all paths that goes through each arc, paths being as likely as their potentials say."""
+    flat = Flat.of(networks)
+    share, _ = shares(flat, potential.astype(np.float64))
+    arc_masses(flat, share)
+    return share
+
+
+def _sigmoid(logits: Floats) -> NDArray[np.float64]:
+    chance: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(logits.astype(np.float64), -SUREST, SUREST)))
+    return chance
+
+
+def _cut(arc_offsets: NDArray[np.int64], arcs: int) -> Iterator[tuple[int, int]]:
+    """Runs of utterances of about so many arcs."""
+    if arc_offsets[-1] <= arcs:
+        return iter([(0, len(arc_offsets) - 1)])
+    number = arc_offsets[:-1] // arcs
+    cuts = np.flatnonzero(np.diff(number)) + 1
+    return pairwise([0, *cuts.tolist(), len(number)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Networks, and what of them does not depend on weights."""
+
+    networks: Lattices
+    inputs: Floats
+    posterior: Floats
+    ahead: Ints  # [nodes] levels
+    behind: Ints
+    shares: list[Floats]  # [arcs] in both directions
+    spreads: list[Floats]  # [arcs, 3] likewise, for attention
+
+    @classmethod
+    def of(cls, networks: Lattices, merge: str, inputs: Floats) -> _Part:
+        assert networks.posterior is not None
+        ahead, behind = node_levels(networks)
+        first = np.repeat(networks.node_offsets[:-1], np.diff(networks.arc_offsets))
+        source, target = first + networks.source, first + networks.target
+        posterior, rank = networks.posterior, (ahead[target].astype(np.int64) << 32) + target
+        shares = [merge_weights(merge, entered, posterior, rank) for entered in (target, source)]
+        spreads = [spread(entered, posterior) for entered in (target, source) if merge == "attention"]
+        return cls(networks, inputs, posterior, ahead, behind, shares, spreads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One direction through a chunk: its arcs by level."""
+
+    arc: Numbers  # [arcs] number of each in the part
+    come: Ints  # [arcs] node each comes from, by level
+    go: Ints  # [arcs] and goes to; -1 at the end of an utterance
+    node_bounds: list[int]
+    arc_bounds: list[int]
+    share: Floats
+    spread: Floats | None
+
+    @classmethod
+    def of(cls, part: _Part, chunk: Numbers, levels: int, backwards: bool) -> _Way:
+        networks, level = part.networks, part.behind if backwards else part.ahead
+        ends = (networks.target, networks.source) if backwards else (networks.source, networks.target)
+        nodes, arcs = (
+            int((offsets[chunk + 1] - offsets[chunk]).sum())
+            for offsets in (networks.node_offsets, networks.arc_offsets)
+        )
+        node_bounds, number = np.zeros(levels + 1, np.int64), np.empty(nodes, np.int32)
+        number_nodes(chunk, networks.node_offsets, level, backwards, node_bounds, number)
+        arc, come, go = np.empty(arcs, np.int64), np.empty(arcs, np.int32), np.empty(arcs, np.int32)
+        last = np.zeros(nodes + 1, np.int64)
+        order_arcs(chunk, networks.node_offsets, networks.arc_offsets, *ends, number, last, arc, come, go)
+        arc_bounds = [0, *last[node_bounds[1:] - 1].tolist()]
+        spreads = part.spreads[backwards][arc] if part.spreads else None
+        return cls(arc, come, go, node_bounds.tolist(), arc_bounds, part.shares[backwards][arc], spreads)
+
+    @property
+    def most_nodes(self) -> int:
+        """Of one level."""
+        return max(end - begin for begin, end in pairwise(self.node_bounds))
+
+    def tiles(self) -> Iterator[tuple[int, int]]:
+        """Runs of levels: as many as have TILE arcs together, or one."""
+        start = 0
+        for level in range(1, len(self.arc_bounds)):
+            if level + 1 == len(self.arc_bounds) or self.arc_bounds[level + 1] - self.arc_bounds[start] > TILE:
+                yield start, level
+                start = level
+
+
+def _run(config: Config, weights: Direction, part: _Part, way: _Way, hidden: Floats) -> None:
+    """One direction through a chunk; what it gives to the hidden layer is added to `hidden`."""
+    size, cell = config.state, _CELLS[config.cell]
+    nodes = np.zeros((way.node_bounds[-1], size * (2 if config.cell == "lstm" else 1)), np.float32)
+    product = np.zeros((way.most_nodes, GATES[config.cell] * size), np.float32)
+    learned = _Attending.of(weights.attention, way) if weights.attention else None
+    nowhere = np.full(len(way.go), -1, np.int32) if learned else way.go
+    for start, stop in way.tiles():
+        first, last = way.arc_bounds[start], way.arc_bounds[stop]
+        rows = way.arc[first:last]
+        gates = part.inputs.take(rows, 0) @ weights.input
+        state = np.empty((last - first, nodes.shape[1]), np.float32)
+        for level in range(start, stop):
+            n0, n1, a0, a1 = *way.node_bounds[level : level + 2], *way.arc_bounds[level : level + 2]
+            if level:  # at the start all states are 0
+                if learned:
+                    nodes[n0:n1] /= learned.total[n0:n1, None]
+                np.matmul(nodes[n0:n1, :size], weights.recurrent, out=product[: n1 - n0])
+            cell(a0, a1, first, n0, way.come, nowhere, way.share, gates, product, weights.bias, nodes, state)
+            if learned:
+                learned.merge(a0, a1, first, way, state, nodes)
+        hidden[rows] += state[:, :size] @ weights.hidden
+
+
+@dataclass(frozen=True, slots=True)
+class _Attending:
+    """Learned merging under way."""
+
+    weights: Attention
+    bias: Floats  # [arcs, size] what of the inner layer does not depend on states
+    top: Floats  # [nodes] the largest score so far
+    total: Floats  # [nodes] the weights so far, relative to that
+
+    @classmethod
+    def of(cls, weights: Attention, way: _Way) -> _Attending:
+        assert way.spread is not None
+        count = way.node_bounds[-1]
+        bias = way.spread @ weights.spread + weights.bias
+        return cls(weights, bias, np.full(count, -np.inf, np.float32), np.zeros(count, np.float32))
+
+    def merge(self, begin: int, end: int, first: int, way: _Way, state: Floats, nodes: Floats) -> None:
+        """Give the states of a level's arcs to the nodes that they enter."""
+        h = state[begin - first : end - first, : len(self.weights.state)]
+        score = np.tanh(h @ self.weights.state + self.bias[begin:end]) @ self.weights.score
+        attend(begin, end, first, way.go, score, state, nodes, self.top, self.total)

@@ -1,0 +1,275 @@
+"""The model folder: weights in `model.safetensors`, all else in `model.json`. Loading one can never run code.
+
+`model.json` has the sizes, the features and their version, which recognizer and which networks the model was trained
+for, how it was trained and what it reached, and the checksum of the weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import InputError, OptionError
+from ..base.version import __version__
+from . import features, shipped
+from .config import Config, weight_shapes
+from .features import Statistics
+from .tensors import (
+    read_tensors,
+    statistics_arrays,
+    statistics_from,
+    table_arrays,
+    table_from,
+    typed,
+    with_heard_only,
+    write_tensors,
+)
+from .word_table import WordTable
+
+KIND = "wordtrust model"
+VERSION = 1
+WEIGHTS, ABOUT, LOG = "model.safetensors", "model.json", "train.jsonl"
+SCALES = "scales.json"  # of the networks it was trained on, in models that a study made
+WORDS = "words.safetensors"  # beside model folders that share words and vectors
+SHARED_ARRAYS = ("words.text", "words.vectors", "words.step")
+_DAMAGED = "The model is damaged or from another version: get it again, or train it again"
+_LARGEST_JSON = 1 << 24
+LARGEST_WEIGHT = 1e6  # products stay numbers; trained weights are a few units at most
+
+
+@dataclass(frozen=True)
+class Model:
+    """All of a model."""
+
+    config: Config
+    weights: Mapping[str, NDArray[np.float32]]
+    table: WordTable
+    statistics: Statistics
+    about: Mapping[str, Any]  # recognizer, networks, scales, labels, training, metrics, calibration
+
+    @property
+    def recognizer(self) -> str | None:
+        """The recognizer it was trained for, where it has a name."""
+        found = self.about.get("recognizer")
+        return str(found) if found else None
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether it is for recognizers it was not trained on: it may lack columns, and wants to be adapted."""
+        return self.about.get("generic") is True
+
+
+def save_model(
+    model: Model,
+    folder: Path,
+    log: list[dict[str, Any]] | None = None,
+    *,
+    small: bool = False,
+    shared_words: str | None = None,
+) -> None:
+    """Write the folder, whole or not at all; it replaces a model that was there, and nothing else.
+
+    `small`: weights in half precision. `shared_words`: words and vectors are in a file beside the folder (see
+    `WORDS`) that has this checksum.
+    """
+    refuse_to_overwrite(folder)
+    draft = folder.resolve().with_name(f".{folder.resolve().name}.{secrets.token_hex(4)}.part")
+    try:
+        draft.mkdir(parents=True)
+        _write(model, draft, log or [], small, shared_words)
+        _replace(draft, folder.resolve())
+    except OSError as error:
+        raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def refuse_to_overwrite(folder: Path, *, overwrite: bool = True) -> None:
+    """Raise an `OptionError` where something is that is no model, or a model that must not be lost.
+
+    Better before training than after it.
+    """
+    if (folder / ABOUT).is_file() and not overwrite:
+        raise OptionError(f"{folder}: there is a model already; name another folder, or replace it with --overwrite")
+    if folder.exists() and not (folder / ABOUT).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OptionError(f"{folder}: exists and is no model; name another folder")
+
+
+def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, shared_words: str | None) -> None:
+    arrays: dict[str, NDArray[Any]] = {f"weight.{name}": weight for name, weight in model.weights.items()}
+    arrays |= table_arrays(model.table)
+    if small:
+        arrays = with_heard_only({name: in_half(values) for name, values in arrays.items()})
+    if shared_words:
+        arrays = {name: values for name, values in arrays.items() if name not in SHARED_ARRAYS}
+    write_tensors(folder / WEIGHTS, arrays | statistics_arrays(model.statistics), {})
+    found = {
+        "kind": KIND,
+        "version": VERSION,
+        "wordtrust": __version__,
+        "feature_version": features.VERSION,
+        "checksum": checksum(folder / WEIGHTS),
+        "config": model.config.to_dict(),
+        **({"shared_words": shared_words} if shared_words else {}),
+        **model.about,
+    }
+    text = json.dumps(found, indent=None if small else 1, ensure_ascii=False)
+    (folder / ABOUT).write_text(text + "\n", "utf-8")
+    if not small:
+        (folder / LOG).write_text("".join(json.dumps(line) + "\n" for line in log), "utf-8")
+
+
+def in_half(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in half precision, where they fit."""
+    if values.dtype.kind != "f" or np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
+        return values
+    return values.astype(np.float16)
+
+
+def update_about(folder: Path, about: Mapping[str, Any], *, small: bool = False) -> None:
+    """Write what is known about a model anew, the weights as they are."""
+    found = _read_about(folder / ABOUT)
+    draft = folder / f".{ABOUT}.{secrets.token_hex(4)}.part"
+    try:
+        text = json.dumps({**found, **about}, indent=None if small else 1, ensure_ascii=False)
+        draft.write_text(text + "\n", "utf-8")
+        os.replace(draft, folder / ABOUT)
+    except OSError as error:
+        raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _replace(draft: Path, folder: Path) -> None:
+    """Put the draft where the folder is; a folder cannot be replaced in one step, so the old one steps aside."""
+    aside = folder.with_name(f"{draft.name}.old")
+    if folder.exists():
+        os.replace(folder, aside)
+    try:
+        os.replace(draft, folder)
+    except OSError:
+        if aside.exists():
+            os.replace(aside, folder)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """The lines of train.jsonl, as far as they can be read: it only serves to draw a curve."""
+    try:
+        lines = [json.loads(line) for line in (folder / LOG).read_text("utf-8").splitlines()]
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [line for line in lines if isinstance(line, dict)]
+
+
+def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
+    """Read a model folder, or a shipped model by its name; what does not fit together is an `InputError`.
+
+    `allow_mismatch` also takes a model whose features were made by another version.
+    """
+    folder = shipped.folder_of(folder)
+    found = _read_about(folder / ABOUT)
+    if found.get("feature_version") != features.VERSION and not allow_mismatch:
+        raise InputError(
+            f"the model has features of version {found.get('feature_version')}, this wordtrust makes version "
+            f"{features.VERSION}",
+            file=str(folder),
+            remedy="Train it again, use the wordtrust that made it, or allow the mismatch (--allow-mismatch)",
+        )
+    file = folder / WEIGHTS
+    arrays, _ = read_tensors(file)
+    if checksum(file) != found.get("checksum"):
+        raise InputError("its checksum is not the one in model.json", file=str(file), remedy=_DAMAGED)
+    if "shared_words" in found:
+        arrays |= shared_words(folder.resolve().parent / WORDS, found["shared_words"])
+    try:
+        config = Config.from_dict(found["config"])
+        features.known(config.columns)
+        weights = {name: _weight(arrays, name, shape) for name, shape in weight_shapes(config).items()}
+        table = table_from(arrays)
+        if config.embedding != "table":
+            table = replace(table, vectors=None)
+        if config.embedding == "table" and (table.vectors is None or table.vectors.shape[1] != config.dimension):
+            raise ValueError("the word vectors do not fit")
+        known = {"kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words"}
+        about = {name: value for name, value in found.items() if name not in known}
+        return Model(config, weights, table, statistics_from(arrays, config.columns), about)
+    except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
+
+
+def shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:
+    """The arrays of a file of words that several models share, if it is the one with this checksum."""
+    if not file.is_file():
+        remedy = "Models that come with wordtrust share it: copy it as well, to beside the folder of the model"
+        raise InputError("not there, but the model needs it", file=str(file), remedy=remedy)
+    arrays, _ = read_tensors(file)
+    if checksum(file) != expected or not set(arrays) <= set(SHARED_ARRAYS):
+        raise InputError("these are not the words that the model was made with", file=str(file), remedy=_DAMAGED)
+    step = arrays.pop("words.step", None)
+    if step is not None and "words.vectors" in arrays:
+        arrays["words.vectors"] = arrays["words.vectors"].astype(np.float32) * step
+    return arrays
+
+
+def in_bytes(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """Vectors with a byte for each number, and the step between two bytes for each dimension."""
+    step = np.maximum(np.abs(vectors).max(axis=0, initial=0.0), 1e-30) / 127
+    return {"words.vectors": np.rint(vectors / step).astype(np.int8), "words.step": step.astype(np.float32)}
+
+
+def _read_about(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > _LARGEST_JSON:
+            raise InputError("too large to be about a model", file=str(file), remedy=_DAMAGED)
+        found = json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        remedy = f"A model is a folder that `wordtrust train` made{_shipped_names()}"
+        if (file.parent / "store.json").is_file():
+            raise InputError("a store, not a model", file=str(file.parent), remedy="The MODEL comes first") from None
+        raise InputError(f"no model: {error.strerror}", file=str(file.parent), remedy=remedy) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"no JSON: {error}", file=str(file), remedy=_DAMAGED) from None
+    if not isinstance(found, dict) or found.get("kind") != KIND:
+        raise InputError(f"does not say that it is a {KIND}", file=str(file), remedy=_DAMAGED)
+    if found.get("version") != VERSION:
+        remedy = "Use a newer wordtrust, or train it again"
+        raise InputError(
+            f"the model has version {found.get('version')!r}, this wordtrust reads version {VERSION}",
+            file=str(file), remedy=remedy,
+        )  # fmt: skip
+    return found
+
+
+def _shipped_names() -> str:
+    names = shipped.names(shipped.MODEL)
+    return f", or the name of one that comes with wordtrust: {', '.join(names)}" if names else ""
+
+
+def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    weight = typed(arrays, f"weight.{name}", np.float32)
+    if weight.shape != shape:
+        raise ValueError(f"the weights {name} have the shape {weight.shape} instead of {shape}")
+    if not (np.abs(weight) <= LARGEST_WEIGHT).all():
+        raise ValueError(f"the weights {name} are not all numbers up to {LARGEST_WEIGHT:g}")
+    return weight
+
+
+def checksum(file: Path) -> str:
+    """Of all that is in a file."""
+    with file.open("rb") as opened:
+        digest = sha256()
+        while block := opened.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

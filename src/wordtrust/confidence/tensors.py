@@ -1,0 +1,133 @@
+"""Arrays and what is known about them in one safetensors file, which can hold nothing that runs.
+
+Both the model folder and packed training data are such files. Needs numpy and safetensors only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from ..base.errors import InputError, OptionError
+from .features import Statistics
+from .word_table import WordTable
+
+Arrays = Mapping[str, NDArray[Any]]
+ABOUT = "about"  # the name of the JSON text among the file's metadata
+
+
+def write_tensors(path: Path, arrays: Arrays, about: Mapping[str, Any]) -> None:
+    """Write the file, whole or not at all."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        ready = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        draft.write_bytes(save(ready, {ABOUT: json.dumps(about)}))
+        os.replace(draft, path)
+    except OSError as error:
+        raise OptionError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """All arrays by name, and what `about` was."""
+    try:
+        with safe_open(path, "np") as file:
+            about = json.loads((file.metadata() or {}).get(ABOUT, "{}"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror or error}", file=str(path)) from None
+    except (SafetensorError, ValueError, RecursionError, KeyError, TypeError) as error:
+        raise InputError(f"no whole safetensors file: {error}", file=str(path), remedy="Make it again") from None
+    if not isinstance(about, dict):
+        raise InputError("its metadata is no object", file=str(path), remedy="Make it again")
+    return arrays, about
+
+
+def table_arrays(table: WordTable) -> dict[str, NDArray[Any]]:
+    """A table of words as arrays, the words themselves as text with a line for each."""
+    text = "\n".join(table.words).encode("utf-8", "surrogatepass")
+    arrays: dict[str, NDArray[Any]] = {"words.text": np.frombuffer(text, np.uint8)}
+    if table.phones is not None:
+        arrays["words.phones"] = np.minimum(table.phones, 255).astype(np.uint8)
+    if table.mass is not None:
+        arrays["words.mass"] = table.mass.astype(np.float32)
+    if table.vectors is not None:
+        arrays["words.vectors"] = table.vectors.astype(np.float16)
+    return arrays
+
+
+def with_heard_only(arrays: Arrays) -> dict[str, NDArray[Any]]:
+    """The same with the mass of words that were heard only, and a bit for every word that says whether it was."""
+    if "words.mass" not in arrays:
+        return dict(arrays)
+    mass = arrays["words.mass"]
+    return {**arrays, "words.heard": np.packbits(mass != 0), "words.mass": mass[mass != 0]}
+
+
+def _all_mass(arrays: Arrays, rows: int) -> Arrays:
+    """The mass of every word again."""
+    if "words.heard" not in arrays:
+        return arrays
+    heard = np.unpackbits(typed(arrays, "words.heard", np.uint8))[:rows].astype(np.bool_)
+    mass = np.zeros(len(heard), np.float32)
+    mass[heard] = typed(arrays, "words.mass", np.float32)
+    return {**arrays, "words.mass": mass}
+
+
+def table_from(arrays: Arrays) -> WordTable:
+    """The table again; a `KeyError` or `ValueError` where something does not fit."""
+    text = arrays["words.text"].tobytes().decode("utf-8", "surrogatepass")
+    words = tuple(text.split("\n")) if text else ()
+    arrays = _all_mass(arrays, len(words))
+    table = WordTable(
+        words,
+        phones=_column(arrays, "words.phones", len(words), np.int32, 1),
+        mass=_column(arrays, "words.mass", len(words), np.float32, 1),
+        vectors=_column(arrays, "words.vectors", len(words), np.float32, 2),
+    )
+    if len(set(words)) != len(words):
+        raise ValueError("a word is in the table twice")
+    return table
+
+
+def typed(arrays: Arrays, name: str, kind: type[np.generic]) -> NDArray[Any]:
+    """An array as this kind of number; a `KeyError` or `ValueError` where there is none, or none of such numbers."""
+    values, wanted = arrays[name], np.dtype(kind)
+    if (values.dtype.kind == "f") != (wanted.kind == "f"):
+        raise ValueError(f"{name} has numbers of the type {values.dtype}, not {wanted}")
+    with np.errstate(over="ignore"):  # who needs finite numbers looks for them after this
+        return values.astype(wanted, copy=False)
+
+
+def _column(arrays: Arrays, name: str, rows: int, kind: type[np.generic], dimensions: int) -> Any:
+    if name not in arrays:
+        return None
+    values = typed(arrays, name, kind)
+    if values.ndim != dimensions or len(values) != rows or not np.isfinite(values).all():
+        raise ValueError(f"{name} does not fit {rows} words")
+    return values
+
+
+def statistics_arrays(statistics: Statistics) -> dict[str, NDArray[Any]]:
+    """Mean and spread of the columns."""
+    return {"statistics.mean": statistics.mean, "statistics.spread": statistics.spread}
+
+
+def statistics_from(arrays: Arrays, columns: tuple[str, ...]) -> Statistics:
+    """The statistics of these columns again."""
+    mean, spread = (typed(arrays, f"statistics.{name}", np.float32) for name in ("mean", "spread"))
+    if mean.shape != (len(columns),) or spread.shape != mean.shape or not np.isfinite([*mean, *spread]).all():
+        raise ValueError(f"statistics do not fit {len(columns)} columns")
+    if not (spread > 0).all():
+        raise ValueError("a column has no spread")
+    return Statistics(columns, mean, spread)

@@ -1,0 +1,184 @@
+"""Compiling on two cores: a helper process compiles what a command needs last while the command compiles the rest.
+
+numba compiles one kernel at a time in a process, and keeps it in a cache that processes share. Both take turns: a
+kernel that the one has begun to compile the other waits for, and loads. The helper begins at the end of the steps, so
+that they meet somewhere in the middle, whatever there is to read.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import sleep
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.jit import take_turns
+
+if TYPE_CHECKING:
+    from ..lattices.lattice import Lattices
+    from ..networks.labels import Spoken
+
+_POLL = 0.01  # seconds
+
+
+class Turns:
+    """Which kernels this process compiles and which the other one: marks in a folder that both know."""
+
+    def __init__(self, folder: Path, is_alone: Callable[[], bool]) -> None:
+        self._folder, self._is_alone, self._mine = folder, is_alone, set[Path]()
+
+    @contextmanager
+    def __call__(self, kernel: str) -> Iterator[None]:
+        """Compile a kernel in here. If the other process has begun it, this waits until it is done."""
+        mark = self._folder / sha256(kernel.encode()).hexdigest()[:32]
+        done = mark.with_suffix(".done")
+        try:
+            mark.touch(exist_ok=False)
+        except OSError:  # it is marked already, or the folder is gone, and with it the other process
+            while mark not in self._mine and mark.exists() and not done.exists() and not self._is_alone():
+                sleep(_POLL)
+            yield
+            return
+        self._mine.add(mark)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                done.touch()
+
+
+def start(steps: Sequence[str]) -> None:
+    """Begin to compile in the background what the steps of a command need, named in the order they are taken."""
+    if (os.cpu_count() or 1) < 2 or not steps:
+        return
+    folder = TemporaryDirectory(prefix="wordtrust-")
+    command = [sys.executable, "-m", __name__, folder.name, *reversed(steps)]
+    try:
+        helper = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603  # ours
+    except OSError:
+        return
+    take_turns(Turns(Path(folder.name), lambda: helper.poll() is not None))
+    atexit.register(_stop, helper, folder)
+
+
+def _stop(helper: subprocess.Popen[bytes], folder: TemporaryDirectory[str]) -> None:
+    helper.terminate()
+    helper.wait()
+    folder.cleanup()
+
+
+def main(folder: str, *steps: str) -> None:
+    """The helper: take tiny lattices through these steps."""
+    parent = os.getppid()
+    take_turns(Turns(Path(folder), lambda: os.getppid() != parent))
+    warm_up(steps)
+
+
+def warm_up(steps: Sequence[str]) -> None:
+    """Take tiny lattices through these steps, so that their kernels are ready in this process."""
+    for step in steps:
+        STEPS[step]()
+
+
+@cache
+def _lattices() -> Lattices:
+    """One utterance, with one word in two spellings."""
+    from ..lattices.lattice import Facts, Lattices, Vocabulary
+
+    ends, scores = np.array([0, 0, 0, 1, 1, 1, 1, 2], np.int32), np.array([-1, -2, -2, -1], np.float32)
+    return Lattices(
+        utts=("u",), node_offsets=np.array([0, 3]), arc_offsets=np.array([0, 4]), time=np.array([0.0, 0.5, 1.0]),
+        source=ends[:4], target=ends[4:], word=np.array([1, 2, 1, 1], np.int32),
+        surface=np.array([1, 2, 2, 1], np.int32), vocabulary=Vocabulary(["a", "b"]), acoustic=scores,
+        transition=scores.copy(), facts=Facts.none(1),
+    )  # fmt: skip
+
+
+@cache
+def _networks() -> Lattices:
+    from ..networks.hwcn import build
+
+    build(_lattices(), push=False)
+    return build(_lattices()).lattices
+
+
+def _spoken() -> Spoken:
+    from ..networks.labels import Spoken
+
+    return Spoken.of([("a", "b")], _lattices())
+
+
+def _graph() -> None:
+    from ..lattices.assemble import Builder, Problems, Tokens
+    from ..lattices.lattice import Origin
+
+    tokens, one = Tokens(), np.array([0], np.int32)
+    builder = Builder(tokens, Problems(), origin=Origin(""))
+    word = np.array([tokens.id("a")], np.int32)
+    list(builder.add("u", time=np.array([0.0, 1.0]), source=one, target=one + 1, token=word, start=0, end=1, place=0))
+    list(builder.flush())
+
+
+def _paths() -> None:
+    from ..lattices.paths import one_best
+
+    one_best(_lattices())
+
+
+def _labels() -> None:
+    from ..networks.labels import oracle_paths, score_paths
+
+    score_paths(_lattices(), oracle_paths(_lattices(), _spoken()), _spoken())
+
+
+def _network_labels() -> None:
+    from ..networks.labels import label
+
+    label(_networks(), _spoken(), "one-best")
+
+
+def _consensus() -> None:
+    from ..networks.consensus import consensus
+
+    consensus(_lattices())
+
+
+def _confidence() -> None:
+    from ..lattices.paths import best_confidence
+    from ..networks.word_confidence import word_confidence
+
+    networks = _networks()
+    assert networks.posterior is not None
+    word_confidence(networks, networks.posterior, best_confidence(networks, networks.posterior))
+
+
+def _metrics() -> None:
+    from ..evaluation.metrics import Scores
+
+    Scores.of([0.2, 0.8], [False, True]).metrics()
+
+
+STEPS: dict[str, Callable[[], object]] = {
+    "graph": _graph,
+    "paths": _paths,
+    "labels": _labels,
+    "networks": _networks,
+    "network labels": _network_labels,
+    "consensus": _consensus,
+    "confidence": _confidence,
+    "metrics": _metrics,
+}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

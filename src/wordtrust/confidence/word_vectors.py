@@ -1,0 +1,267 @@
+"""What a word looks like to the model: vectors read from a file, or hashed pieces of its spelling.
+
+A GloVe or word2vec text file is read once from front to back and reduced to the words in use. Character n-grams need
+no file and know every word: each falls into one of a fixed number of buckets, whose vectors the model learns.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import InputError, OptionError
+from ..lattices.text import DEFAULT
+
+if TYPE_CHECKING:  # the n-grams serve machines without numba, which these modules need
+    from ..formats.inputs import Stream
+
+MAX_DIMENSION = 10_000
+MAX_NGRAMS = 64  # of a word: the pieces of about 23 characters
+_MAX_ROW = 1 << 20  # bytes
+_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*([0-9]{1,15})[ \t]+([0-9]{1,15})\s*")
+_FASTTEXT = b"\xba\x16\x4f\x2f"
+_EXAMPLE = "A file of vectors has a word and its numbers a line, such as `hello 0.12 -0.5 0.31`"
+_CONVERT = (
+    "Convert it to text, as in Python: from gensim.models import KeyedVectors; "
+    "KeyedVectors.load_word2vec_format('vectors.bin', binary=True).save_word2vec_format('vectors.txt')"
+)
+_BLOCK = 50_000  # words hashed at a time
+_FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The rows of a file of word vectors that are of use, in the order of the file."""
+
+    words: tuple[str, ...]
+    values: NDArray[np.float32]  # words x dimension
+    file: str
+    asked: int  # different words that were asked for
+    found: int  # of these; the other rows are extra
+
+    @property
+    def dimension(self) -> int:
+        """Numbers a word."""
+        return int(self.values.shape[1])
+
+
+def read_vectors(path: Path, words: Collection[str], extra: int = 0) -> Vectors:
+    """The vectors of `words` in a GloVe or word2vec text file, packed or not, and of `extra` words more.
+
+    A word of the file counts as it is, or else in lower case; of several rows for a word the first one wins. The
+    extra words are those nearest the top, where the frequent ones are: likely to be met later. What normalised text
+    cannot hold (punctuation, several words in one) is passed over. A model that has vectors (its folder, or the name
+    of a shipped one) gives those of all its words.
+    """
+    from ..formats.inputs import streams
+    from .shipped import is_model
+
+    if is_model(path):
+        return _of_model(path, frozenset(words))
+    vectors = None
+    for stream in streams([path]):
+        if vectors is not None:
+            raise InputError("there are several files in it", file=str(path), remedy="Unpack it and name one of them")
+        vectors = _read(stream, frozenset(words), extra)
+    if vectors is None:
+        raise InputError("there are no vectors in it", file=str(path), remedy=_EXAMPLE)
+    return vectors
+
+
+def _of_model(path: Path, asked: frozenset[str]) -> Vectors:
+    from .model_file import load_model
+
+    table = load_model(path).table
+    if table.vectors is None:
+        raise InputError("the model has no word vectors, but learned spellings", file=str(path))
+    rows = np.flatnonzero(table.vectors.any(axis=1))  # words without a vector have zeros
+    words = tuple(table.words[row] for row in rows.tolist())
+    return Vectors(words, table.vectors[rows], str(path), len(asked), len(asked & set(words)))
+
+
+def _read(stream: Stream, asked: frozenset[str], extra: int) -> Vectors:
+    _refuse_binary(stream)
+    dimension, promised, lines = _open(stream)
+    kept: dict[str, NDArray[np.float32]] = {}
+    count = found = 0
+    for number, line in lines:
+        count += 1
+        text, numbers = _cells(stream, number, line, dimension)
+        word = _use(text, asked, kept, extra > len(kept) - found)
+        if word is not None:
+            kept[word] = _numbers(stream, number, numbers)
+            found += word in asked
+    if count < promised:
+        found_rows = f"the first line promises {promised:,} rows, there are {count:,}"
+        raise stream.error(found_rows, remedy="The file is cut off: copy it again, or correct the first line")
+    if asked and not found:
+        raise stream.error(
+            f"none of the {len(asked):,} words is among its {count:,} rows",
+            remedy="Is it for another language, or are its words written in another way?",
+        )
+    values = np.stack(list(kept.values())) if kept else np.empty((0, dimension), np.float32)
+    return Vectors(tuple(kept), values, stream.name, len(asked), found)
+
+
+def _refuse_binary(stream: Stream) -> None:
+    """Tell what is no text before its bytes are taken for words."""
+    head = stream.head()
+    header = _HEADER.match(head)
+    if header and b"\n" in header[0]:
+        first_row = head[header.end() :].split(b"\n", 1)[0]
+        numbers = first_row.partition(b" ")[2]
+        if re.search(rb"[^\t\r -~]", numbers):
+            raise stream.error("this is a binary word2vec file, not text", remedy=_CONVERT)
+    if head.startswith(_FASTTEXT):
+        raise stream.error("this is a fastText model, not text", remedy="Use the .vec file that comes with it")
+    if b"\0" in head:
+        raise stream.error("this is not a text file", remedy=_EXAMPLE)
+
+
+def _open(stream: Stream) -> tuple[int, int, Iterator[tuple[int, bytes]]]:
+    """How many numbers a row has, how many rows are promised (0: nothing is said), and the numbered rows."""
+    lines = ((number, line) for number, line in stream.lines() if not line.isspace() and line)
+    number, first = next(lines, (0, b""))
+    if not first:
+        raise stream.error("there are no vectors in it", remedy=_EXAMPLE)
+    _check_length(stream, number, first)
+    first = first.removeprefix(b"\xef\xbb\xbf")
+    header = _HEADER.fullmatch(first)
+    dimension = int(header[2]) if header else _count_numbers(first.split())
+    if not 0 < dimension <= MAX_DIMENSION:
+        found = f"a row has 1 to {MAX_DIMENSION:,} numbers, not {dimension:,}: {_shown(first)}"
+        raise stream.error(found, place=f"line {number}", remedy=_EXAMPLE)
+    if header:
+        return dimension, int(header[1]), lines
+    return dimension, 0, chain([(number, first)], lines)
+
+
+def _count_numbers(cells: list[bytes]) -> int:
+    """How many cells at the end are numbers; the first is part of the word, whatever it looks like."""
+    count = 0
+    while count < len(cells) - 1 and _is_number(cells[-1 - count]):
+        count += 1
+    return count
+
+
+def _is_number(cell: bytes) -> bool:
+    return _parse([cell]) is not None
+
+
+def _parse(cells: list[bytes]) -> NDArray[np.float32] | None:
+    """Numbers in text, None where one is none; arrow takes half the time of Python's float."""
+    import pyarrow as pa
+
+    try:
+        values: NDArray[np.float32] = pa.array(cells, pa.string()).cast(pa.float32()).to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    return values
+
+
+def _cells(stream: Stream, number: int, line: bytes, dimension: int) -> tuple[bytes, list[bytes]]:
+    """The word, which may have spaces inside (`. . .`), and the numbers of a row, still as text."""
+    _check_length(stream, number, line)
+    text, *numbers = line.rsplit(None, dimension)
+    too_many = b" " in text and _is_number(text.split()[-1])
+    if len(numbers) < dimension or too_many:
+        cells = line.split()
+        found = f"{_count_numbers(cells)} numbers where {dimension} are expected: {_shown(line)}"
+        raise stream.error(found, place=f"line {number}", remedy=_EXAMPLE)
+    return text, numbers
+
+
+def _check_length(stream: Stream, number: int, line: bytes) -> None:
+    if len(line) > _MAX_ROW:
+        found = f"the line has {len(line):,} bytes: {_shown(line)}"
+        raise stream.error(found, place=f"line {number}", remedy=_EXAMPLE)
+
+
+def _shown(line: bytes) -> str:
+    text = line[:60].decode("utf-8", "replace").strip()
+    return repr(text + "..." if len(line) > 60 else text)
+
+
+def _use(text: bytes, asked: frozenset[str], kept: Collection[str], room: bool) -> str | None:
+    """The word under which a row is kept, None for one that is of no use."""
+    try:
+        word = text.decode()
+    except UnicodeDecodeError:  # some files have words cut inside a character
+        return None
+    word = word if word in asked else word.lower()
+    if word in kept or not (word in asked or room):
+        return None
+    return word if word in asked or DEFAULT.words(word) == [word] else None
+
+
+def _numbers(stream: Stream, number: int, cells: list[bytes]) -> NDArray[np.float32]:
+    values = _parse(cells)
+    if values is None:
+        bad = next(cell for cell in cells if not _is_number(cell))
+        raise stream.error(f"not a number: {_shown(bad)}", place=f"line {number}", remedy=_EXAMPLE)
+    finite = np.isfinite(values)
+    if not finite.all():
+        bad = cells[int(np.argmin(finite))]
+        found = f"not a finite number: {_shown(bad)}"
+        raise stream.error(found, place=f"line {number}", remedy="Remove the row or make the file again")
+    return values
+
+
+def ngram_buckets(
+    words: Sequence[str], buckets: int, lengths: Sequence[int] = (2, 3, 4)
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The buckets of each word's character n-grams and of the word as a whole: `numbers[offsets[i]:offsets[i + 1]]`.
+
+    A word's buckets are sorted and distinct. N-grams see where a word begins and ends (`<word>`), as in fastText; a
+    long word is cut where it has `MAX_NGRAMS`. The same on every machine: models rely on it.
+    """
+    if not 0 < buckets < 1 << 31:
+        raise OptionError(f"n-grams need between 1 and {(1 << 31) - 1:,} buckets, not {buckets:,}")
+    if not lengths or min(lengths) < 1:
+        raise OptionError(f"n-grams have one character or more, not {tuple(lengths)}")
+    counts, numbers = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+    for start in range(0, len(words), _BLOCK):
+        block = words[start : start + _BLOCK]
+        count, number = _hash_block(block, buckets, lengths)
+        counts.append(count)
+        numbers.append(number)
+    return np.cumsum(np.concatenate(counts)), np.concatenate(numbers)
+
+
+def _hash_block(
+    words: Sequence[str], buckets: int, lengths: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """How many buckets each word has, and which."""
+    longest = (MAX_NGRAMS - 1 + sum(lengths)) // len(lengths) - 1
+    marked = [f"<{word[:longest]}>"[:longest] for word in words]
+    sizes = np.array([len(word) for word in marked])
+    owners = np.repeat(np.arange(len(words)), sizes)
+    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(owners))  # characters from here to the word's end
+    characters = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), np.uint32)
+    whole = np.array([zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in words], np.int64)
+    keys = [np.arange(len(words)) * buckets + whole % buckets]
+    for length in set(lengths):
+        starts = np.flatnonzero(left >= length)
+        keys.append(owners[starts] * buckets + _hash(characters, starts, length) % buckets)
+    sorted_keys = np.sort(np.concatenate(keys))  # np.unique hashes first, which takes ten times as long
+    distinct = sorted_keys[np.diff(sorted_keys, prepend=-1) > 0]
+    counts = np.bincount(distinct // buckets, minlength=len(words))
+    return counts.astype(np.int64), (distinct % buckets).astype(np.int32)
+
+
+def _hash(characters: NDArray[np.uint32], starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """FNV-1a over code points; the last steps (MurmurHash3's) let the low bits depend on all the others."""
+    value = np.full(len(starts), _FNV_START)
+    for offset in range(length):
+        value = (value ^ characters[starts + offset]) * _FNV_PRIME
+    value = (value ^ (value >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    value = (value ^ (value >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return (value ^ (value >> np.uint32(16))).astype(np.int64)

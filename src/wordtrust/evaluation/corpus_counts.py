@@ -1,0 +1,117 @@
+"""What there is in lattices: counts that add up over batches, files and recognizers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from ..formats.references import Reference
+from ..lattices.lattice import ARC_SCORES, Lattices
+from ..lattices.paths import one_best
+from .metrics import ErrorCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counts of a set of utterances; `+` joins two sets, `Counts()` is the empty one."""
+
+    utterances: int = 0
+    nodes: int = 0
+    arcs: int = 0
+    words: int = 0  # of the 1-best
+    word_arcs: int = 0  # arcs that say a word
+    duration: float = 0.0  # seconds
+    trimmed_nodes: int = 0
+    trimmed_arcs: int = 0
+    spread_words: int = 0
+    largest: int = 0  # arcs of the largest lattice
+    aligned: int = 0  # utterances whose word times were made up
+    formats: Counter[str] = field(default_factory=Counter)  # utterances of each
+    scores: Counter[str] = field(default_factory=Counter)  # utterances that have each
+    one_best: ErrorCounts = field(default_factory=ErrorCounts)  # where references are given
+    oracle: ErrorCounts = field(default_factory=ErrorCounts)  # of the path with the fewest errors
+
+    def __add__(self, other: Counts) -> Counts:
+        joined: dict[str, Any] = {
+            each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)
+        }
+        return Counts(**joined | {"largest": max(self.largest, other.largest)})
+
+    @property
+    def arcs_per_second(self) -> float:
+        """Lattice density; 0 where there is no time."""
+        return self.arcs / self.duration if self.duration else 0.0
+
+    @property
+    def arcs_per_word(self) -> float:
+        """Arcs that say a word for each word of the 1-best; 0 where there is none."""
+        return self.word_arcs / self.words if self.words else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        named: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        rates = {"one_best_wer": named.pop("one_best").wer, "oracle_wer": named.pop("oracle").wer}
+        return (
+            {name: rate for name, rate in rates.items() if rate is not None}
+            | named
+            | {
+                "duration": round(self.duration, 3),
+                "formats": dict(self.formats),
+                "scores": dict(self.scores),
+                "arcs_per_second": round(self.arcs_per_second, 3),
+                "arcs_per_word": round(self.arcs_per_word, 3),
+            }
+        )
+
+
+def count(lattices: Lattices, references: Mapping[str, Reference] | None = None) -> Counts:
+    """The counts of one batch; with references, its errors too."""
+    if not len(lattices):
+        return Counts()
+    path, number = one_best(lattices), len(lattices)
+    first_arc = np.repeat(lattices.arc_offsets[:-1], np.diff(path.offsets))
+    errors = _errors(lattices, references) if references is not None else {}
+    starts, ends = lattices.time[lattices.node_offsets[:-1]], lattices.time[lattices.node_offsets[1:] - 1]
+    return Counts(
+        utterances=number,
+        nodes=len(lattices.time),
+        arcs=len(lattices.source),
+        words=int(np.count_nonzero(lattices.word[path.arcs + first_arc])),
+        word_arcs=int(np.count_nonzero(lattices.word)),
+        duration=float(np.sum(ends - starts)),
+        trimmed_nodes=int(lattices.facts.trimmed_nodes.sum()),
+        trimmed_arcs=int(lattices.facts.trimmed_arcs.sum()),
+        spread_words=int(lattices.facts.spread_words.sum()),
+        largest=int(np.diff(lattices.arc_offsets).max()),
+        aligned=number if lattices.origin.times == "aligned" else 0,
+        formats=Counter({lattices.origin.format: number}),
+        scores=Counter({name: number for name in ARC_SCORES if getattr(lattices, name) is not None}),
+        **errors,
+    )
+
+
+def _errors(lattices: Lattices, references: Mapping[str, Reference]) -> dict[str, Any]:
+    from ..networks.labels import Spoken, oracle_paths, score_paths
+
+    spoken = Spoken.of([references[utt].words for utt in lattices.utts], lattices)
+    paths = {"one_best": one_best(lattices), "oracle": oracle_paths(lattices, spoken)}
+    return {name: ErrorCounts.of(score_paths(lattices, path, spoken).alignments) for name, path in paths.items()}
+
+
+def count_by_file(
+    batches: Iterable[Lattices], references: Mapping[str, Reference] | None = None
+) -> dict[str, Counts]:
+    """The counts of each file, in the order in which they come."""
+    found: dict[str, Counts] = {}
+    for batch in batches:
+        found[batch.origin.file] = found.get(batch.origin.file, Counts()) + count(batch, references)
+    return found
+
+
+def total(parts: Iterable[Counts]) -> Counts:
+    """All of them together."""
+    return sum(parts, Counts())

@@ -1,0 +1,173 @@
+"""Scales that serve best on a development set: the job of `wordtrust tune`.
+
+Untuned lattices make every later comparison meaningless. Three things are chosen, each for its own purpose:
+
+- `one_best`, for the best path: the ratio of acoustic to transition score and the word penalty (N-best lists: length
+  exponent and word bonus) with the fewest word errors. The overall scale does not matter to it.
+- `posterior`: the overall scale, on top of these or of the recognizer's own (N-best lists: of any length exponent),
+  at which the posteriors of the network's words are the best probabilities (largest NCE).
+- `mbr`: likewise, where minimum Bayes risk decoding makes the fewest errors.
+
+Ties go to the setting nearest to the recognizer's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from ..base.errors import OptionError
+from ..formats.references import Reference
+from ..lattices.lattice import Lattices, Scales
+from ..lattices.paths import best_paths, one_best
+from ..lattices.weights import LENGTH, log_scores, only_posteriors
+from ..networks.consensus import consensus
+from ..networks.hwcn import TOLERANCE, build
+from ..networks.labels import Labels, Spoken, label, score_paths
+from ..networks.tuned_scales import TunedScales
+from .metrics import Scores
+
+RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0)  # times the given ratio
+PENALTIES = tuple(round(-3 + 0.5 * step, 1) for step in range(15))  # -3 to 4
+EXPONENTS = tuple(round(0.1 * step, 1) for step in range(13))  # 0 to 1.2
+OVERALL = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0)
+MEAN_LENGTH = 10  # scores divided by length ** exponent are tried times this ** exponent, to be of the old size
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A batch with what was said in it."""
+
+    lattices: Lattices
+    spoken: Spoken
+
+
+def tune(
+    batches: Iterable[Lattices],
+    references: Mapping[str, Reference],
+    *,
+    tolerance: float = TOLERANCE,
+    tell: Callable[[str], None] = lambda _: None,
+) -> TunedScales:
+    """Choose scales on lattices with references; `tell` hears about the progress."""
+    parts = [_Part(batch, Spoken.of([references[utt].words for utt in batch.utts], batch)) for batch in batches]
+    words = sum(len(part.spoken.words) for part in parts)
+    if not words:
+        raise OptionError("there is nothing to tune on: no reference words")
+    _require_scores(parts)
+    given = parts[0].lattices.scales
+    if any(part.lattices.scales != given for part in parts):
+        raise OptionError("these lattices come with different scales; tune those of one recognizer at a time")
+    tell("1-best: ratio and word penalty")
+    best, best_errors = _fewest_errors(parts, given, list(_grid(parts, given)))
+    tell("posteriors: overall scale")
+    labels = [label(build(part.lattices, tolerance=tolerance).lattices, part.spoken) for part in parts]
+    tried = list(dict.fromkeys(_overall(_shapes(parts, given, best))))
+    quality = {scales: _nce(parts, labels, scales, tolerance) for scales in tried}
+    posterior = max(quality, key=lambda scales: quality[scales])
+    tell("minimum Bayes risk: overall scale")
+    mbr_errors = {scales: _mbr_errors(parts, scales) for scales in tried}
+    mbr = min(mbr_errors, key=lambda scales: mbr_errors[scales])
+    own = sum(score_paths(p.lattices, one_best(p.lattices), p.spoken).errors for p in parts)
+    dev = {
+        "utterances": float(sum(len(part.lattices) for part in parts)),
+        "as_given": own / words,
+        "one_best": best_errors / words,
+        "mbr": mbr_errors[mbr] / words,
+        "nce_as_given": _nce(parts, labels, given, tolerance),
+        "nce": quality[posterior],
+    }
+    return TunedScales(best, posterior, mbr, dev)
+
+
+def _require_scores(parts: Sequence[_Part]) -> None:
+    for part in parts:
+        if only_posteriors(part.lattices) or (part.lattices.acoustic is None and part.lattices.transition is None):
+            raise OptionError(
+                f"{part.lattices.origin.file}: there are no scores to scale, only confidences; "
+                "tuning needs lattices or N-best lists"
+            )
+
+
+def _grid(parts: Sequence[_Part], given: Scales) -> Iterator[Scales]:
+    """The settings to try: lattices by ratio and penalty, N-best lists by length exponent and word bonus."""
+    both = all(p.lattices.acoustic is not None and p.lattices.transition is not None for p in parts)
+    lengths = all(LENGTH in part.lattices.extra for part in parts)
+    yield given
+    if both:
+        size = abs(given.transition) or 1.0
+        for ratio, penalty in product(RATIOS, PENALTIES):
+            acoustic = ratio * (given.acoustic or given.transition)
+            yield replace(given, acoustic=acoustic, word_penalty=given.word_penalty + penalty * size)
+    else:
+        for exponent, bonus in product(EXPONENTS if lengths else (0.0,), _bonuses()):
+            yield replace(given, length_exponent=exponent, word_penalty=given.word_penalty + bonus)
+
+
+def _bonuses() -> Iterator[float]:
+    """Finer near 0: scores per token are small."""
+    for size in (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0):
+        yield from {size, -size}
+
+
+def _fewest_errors(parts: Sequence[_Part], given: Scales, grid: Sequence[Scales]) -> tuple[Scales, int]:
+    errors = {scales: _path_errors(parts, scales) for scales in grid}
+    return min(errors.items(), key=lambda item: (item[1], _distance(item[0], given)))
+
+
+def _distance(scales: Scales, given: Scales) -> float:
+    size = abs(given.transition) or 1.0
+    return float(
+        abs(scales.acoustic - given.acoustic) / (abs(given.acoustic) or 1.0)
+        + abs(scales.word_penalty - given.word_penalty) / size
+        + abs(scales.length_exponent - given.length_exponent)
+    )
+
+
+def _path_errors(parts: Sequence[_Part], scales: Scales) -> int:
+    chosen = ((part, best_paths(part.lattices, log_scores(part.lattices, scales))) for part in parts)
+    return sum(score_paths(part.lattices, paths, part.spoken).errors for part, paths in chosen)
+
+
+def _shapes(parts: Sequence[_Part], given: Scales, best: Scales) -> Iterator[Scales]:
+    """Ratios, penalties and exponents to try with every overall scale."""
+    yield from (best, given)
+    if all(LENGTH in part.lattices.extra for part in parts):
+        for exponent in EXPONENTS[::2]:
+            yield replace(given, length_exponent=exponent)
+
+
+def _overall(shapes: Iterable[Scales]) -> Iterator[Scales]:
+    for shape, size in product(shapes, OVERALL):
+        times = size * MEAN_LENGTH**shape.length_exponent
+        acoustic, transition, penalty = (times * w for w in (shape.acoustic, shape.transition, shape.word_penalty))
+        yield Scales(acoustic, transition, penalty, shape.length_exponent)
+
+
+def _nce(parts: Sequence[_Part], labels: Sequence[Labels], scales: Scales, tolerance: float) -> float:
+    total = Scores()
+    for part, right in zip(parts, labels, strict=True):
+        networks = build(part.lattices, tolerance=tolerance, scales=scales).lattices
+        words = networks.word > 0
+        assert networks.posterior is not None
+        total = total + Scores.of(np.minimum(networks.posterior[words], 1), right[words] > 0)
+    found = total.metrics().nce
+    return -np.inf if found is None else found
+
+
+def _mbr_errors(parts: Sequence[_Part], scales: Scales) -> int:
+    from ..lattices.text import UNKNOWN
+    from ..networks.align import align_numbers
+
+    errors = 0
+    for part in parts:
+        found = consensus(part.lattices, scales)
+        unknown = found.vocabulary.find(UNKNOWN)
+        aligned = align_numbers(
+            part.spoken.words, part.spoken.offsets, found.word[found.best], found.best_offsets, unknown=unknown
+        )
+        errors += int(aligned.counts[:, 1:].sum())
+    return errors

@@ -1,0 +1,1 @@
+"""HTK's Standard Lattice Format."""

@@ -1,0 +1,335 @@
+"""Compiled kernels for HTK lattices: fields to arrays in one pass over the bytes, equal words to equal numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...base.jit import compiled, inlined, inner
+from ...lattices.lattice import Flags, Ints, Offsets, Times
+from ..digits import Bytes, digits
+
+# What a field holds. The numbers of a node or link, TIME to POSTERIOR, are the columns of its values.
+IGNORED, WORD, SUBLATTICE, NODE, LINK, START, END, TIME = range(8)
+ACOUSTIC, LANGUAGE, NGRAM, PRONUNCIATION, POSTERIOR, SLOTS = range(8, 14)
+BAD, LATE, EXACT, WHOLE = range(4)  # what came of reading a number
+COLUMNS = SLOTS - TIME
+NAMES = {
+    "I": NODE, "J": LINK, "W": WORD, "WORD": WORD, "L": SUBLATTICE, "S": START, "START": START, "E": END, "END": END,
+    "t": TIME, "time": TIME, "a": ACOUSTIC, "ac": ACOUSTIC, "acoustic": ACOUSTIC,
+    "l": LANGUAGE, "lm": LANGUAGE, "language": LANGUAGE, "n": NGRAM, "ngram": NGRAM,
+    "r": PRONUNCIATION, "pronunciation": PRONUNCIATION, "p": POSTERIOR, "posterior": POSTERIOR,
+}  # fmt: skip
+
+# Whole numbers of an item: a node's own number or a link's start, a link's end, the byte where the item starts, and
+# the bytes from which to which its word stands.
+FIRST, SECOND, PLACE, WORD_FROM, WORD_TO, WHOLES = range(6)
+
+OK, NO_EQUALS, BINARY, NOT_WHOLE, NOT_NUMBER, NO_NODES, SUBLATTICE_USED, LONG_HEADER = range(8)
+# What `count` holds: how many rows are filled (of parts 0 and 1, of the header, of `late`),
+# then why scanning stopped, at which bytes and at which field.
+N_NODES, N_LINKS, N_HEADER, N_LATE, STATUS, FROM, TO, FIELD, COUNTS = range(9)
+
+
+_LONG_NAMES = [name for name in NAMES if len(name) > 1]
+_SPELLING = np.array([list(name.encode().ljust(16)) for name in _LONG_NAMES], np.uint8)
+_LENGTHS = np.array([len(name) for name in _LONG_NAMES], np.int64)
+_LONG_SLOTS = np.array([NAMES[name] for name in _LONG_NAMES], np.int64)
+_LETTER_SLOTS = np.array([NAMES.get(chr(byte), IGNORED) for byte in range(256)], np.int64)
+_POWERS = np.array([10.0**power for power in range(23)])  # the powers of ten that a double holds exactly
+_WHOLE_POWERS = 10 ** np.arange(16)
+_NEWLINE, _SPACE, _HASH, _DOT, _EQUALS, _TILDE, _BACKSLASH = 10, 32, 35, 46, 61, 126, 92
+_DOUBLE_QUOTE, _SINGLE_QUOTE, _PLUS, _MINUS, _ZERO, _NINE, _E = 34, 39, 43, 45, 48, 57, 101
+
+
+@inner
+def _fail(count: Offsets, status: int, start: int, end: int, field: int) -> None:
+    if count[STATUS] == OK:
+        count[STATUS], count[FROM], count[TO], count[FIELD] = status, start, end, field
+
+
+@inlined
+def _line_end(data: Bytes, place: int) -> int:
+    while data[place] != _NEWLINE:
+        place += 1
+    return place
+
+
+@inlined
+def _name_end(data: Bytes, place: int) -> int:
+    while data[place] > _SPACE and data[place] != _EQUALS and data[place] != _TILDE:
+        place += 1
+    return place
+
+
+@inlined
+def _slot(data: Bytes, start: int, end: int) -> int:
+    """What the field with this name holds."""
+    if end == start + 1:
+        return int(_LETTER_SLOTS[data[start]])
+    for known in range(len(_LENGTHS)):
+        length = 0
+        while length < _LENGTHS[known] and data[start + length] == _SPELLING[known, length]:
+            length += 1
+        if length == _LENGTHS[known] == end - start:
+            return int(_LONG_SLOTS[known])
+    return IGNORED
+
+
+@inlined
+def _value_end(data: Bytes, start: int, quotes: bool) -> int:
+    """Where a value ends: at its closing quote, or at white space that is not escaped.
+
+    A quote without a partner before the line ends is a letter like any other: many write 'em and 'til as they are.
+    """
+    if quotes and (data[start] == _DOUBLE_QUOTE or data[start] == _SINGLE_QUOTE):
+        place = start + 1
+        while data[place] != _NEWLINE and data[place] != data[start]:
+            place += 2 if data[place] == _BACKSLASH and data[place + 1] != _NEWLINE else 1
+        if data[place] == data[start] and data[place + 1] <= _SPACE:
+            return place + 1
+    place = start
+    while data[place] > _SPACE:
+        place += 2 if quotes and data[place] == _BACKSLASH and data[place + 1] != _NEWLINE else 1
+    return place
+
+
+@inlined
+def _number(data: Bytes, start: int) -> tuple[int, int, float]:
+    """Read a number: where it ends, what came of it (BAD and so on), and its value."""
+    negative = data[start] == _MINUS
+    mantissa, count = digits(data, start + negative)
+    end, scale = start + negative + count, 0
+    if data[end] == _DOT:
+        fraction, places = digits(data, end + 1)
+        end, count, scale = end + 1 + places, count + places, min(places, 15)
+        mantissa = mantissa * _WHOLE_POWERS[scale] + fraction
+    if data[end] == _E and data[end + 1] == _MINUS:
+        power, places = digits(data, end + 2)
+        end, count, scale = end + 2 + places, count if places else 0, scale + power
+    if not 0 < count <= 15 or scale > 22 or data[end] > _SPACE:
+        return _any_number(data, start)
+    # Two numbers that a double holds exactly and one division: the nearest double, as strtod would give it.
+    value = mantissa / _POWERS[scale]
+    return end, EXACT if scale else WHOLE, -value if negative else value
+
+
+@inner
+def _any_number(data: Bytes, start: int) -> tuple[int, int, float]:
+    """The same for numbers in any spelling, digit by digit."""
+    place, mantissa = start, 0
+    if data[place] == _MINUS or data[place] == _PLUS:
+        place += 1
+    begin = place
+    while _ZERO <= data[place] <= _NINE:
+        mantissa = 10 * mantissa + data[place] - _ZERO
+        place += 1
+    count, scale = place - begin, 0
+    if data[place] == _DOT:
+        place += 1
+        begin = place
+        while _ZERO <= data[place] <= _NINE:
+            mantissa = 10 * mantissa + data[place] - _ZERO
+            place += 1
+        count, scale = count + place - begin, begin - place
+    if count and (data[place] == 101 or data[place] == 69):  # e or E
+        place, power = _power(data, place + 1)
+        count, scale = count if place > 0 else 0, scale + power
+    if count == 0 or data[place] > _SPACE:
+        return start, BAD, 0.0
+    if count > 18 or mantissa > 2**53 or abs(scale) > 22:
+        return place, LATE, 0.0
+    value = mantissa / _POWERS[-scale] if scale < 0 else mantissa * _POWERS[scale]
+    return place, EXACT if scale else WHOLE, -value if data[start] == _MINUS else value
+
+
+@inner
+def _power(data: Bytes, place: int) -> tuple[int, int]:
+    """Read the digits of an exponent: where they end (-1: there are none), and the power of ten."""
+    down = data[place] == _MINUS
+    if down or data[place] == _PLUS:
+        place += 1
+    begin, power = place, 0
+    while _ZERO <= data[place] <= _NINE:
+        power = min(10 * power + data[place] - _ZERO, 99_999)
+        place += 1
+    return place if place > begin else -1, -power if down else power
+
+
+@inlined
+def _store(kind: int, begin: int, filled: int, field: Offsets, number: Times, whole: Offsets, value: Times,
+           given: Offsets, late: Offsets, count: Offsets) -> None:  # fmt: skip
+    """Keep the node or link whose fields were collected, if there is still room for it."""
+    row = count[kind]
+    count[kind] += 1
+    if row >= whole.shape[1]:
+        return
+    one, other = (NODE, NODE) if kind == N_NODES else (START, END)
+    if kind == N_NODES and filled & (1 << SUBLATTICE):
+        _fail(count, SUBLATTICE_USED, field[SUBLATTICE, 0], field[SUBLATTICE, 1], SUBLATTICE)
+    if not (filled & (1 << one) and filled & (1 << other)):
+        _fail(count, NO_NODES, begin, begin, kind)
+    if field[one, 2] != WHOLE:
+        _fail(count, NOT_WHOLE, field[one, 0], field[one, 1], one)
+    if field[other, 2] != WHOLE:
+        _fail(count, NOT_WHOLE, field[other, 0], field[other, 1], other)
+    whole[kind, row, FIRST], whole[kind, row, SECOND] = int(number[one]), int(number[other])
+    whole[kind, row, PLACE], whole[kind, row, WORD_FROM], whole[kind, row, WORD_TO] = begin, -1, -1
+    if filled & (1 << WORD):
+        whole[kind, row, WORD_FROM], whole[kind, row, WORD_TO] = field[WORD, 0], field[WORD, 1]
+        given[kind, WORD] += 1
+    for slot in range(TIME, SLOTS):
+        value[kind, row, slot - TIME] = np.nan
+        if filled & (1 << slot):
+            value[kind, row, slot - TIME] = number[slot]
+            given[kind, slot] += 1
+            if field[slot, 2] == BAD:
+                _fail(count, NOT_NUMBER, field[slot, 0], field[slot, 1], slot)
+            elif field[slot, 2] == LATE:
+                _store_late(kind, row, slot, field, late, count)
+
+
+@inner
+def _store_late(kind: int, row: int, slot: int, field: Offsets, late: Offsets, count: Offsets) -> None:
+    """Note a number that has too many digits for the fast way."""
+    place = count[N_LATE]
+    count[N_LATE] += 1
+    if place < len(late):
+        late[place, 0], late[place, 1], late[place, 2] = kind, row, slot - TIME
+        late[place, 3], late[place, 4] = field[slot, 0], field[slot, 1]
+
+
+@inlined
+def _store_header(name: int, end: int, value_end: int, header: Offsets, count: Offsets) -> None:
+    row = count[N_HEADER]
+    if row == len(header):
+        _fail(count, LONG_HEADER, name, end, IGNORED)
+        return
+    header[row, 0], header[row, 1], header[row, 2], header[row, 3] = name, end, end + 1, value_end
+    count[N_HEADER] += 1
+
+
+@compiled
+def scan(data: Bytes, start: int, end: int, quotes: bool, whole: Offsets, value: Times, given: Offsets,
+         header: Offsets, late: Offsets, count: Offsets) -> None:  # fmt: skip
+    """Collect fields line by line: a line (or the part of one) with I is a node, with J a link, else a header.
+
+    The byte before `end` must be a newline: every loop over bytes stops there. `whole`, `value` and `given` have the
+    nodes in part 0 and the links in part 1.
+    """
+    field, number = np.zeros((SLOTS, 3), np.int64), np.zeros(SLOTS)  # where each field of an item stands, its state
+    place, begin, filled, kept, kind = start, start, 0, 0, -1  # kept: header fields of the lines before this one
+    while place < end and count[STATUS] == OK:
+        if data[place] == _HASH:
+            place = _line_end(data, place)
+        if data[place] == _NEWLINE:
+            if kind >= 0:
+                _store(kind, begin, filled, field, number, whole, value, given, late, count)
+            place += 1
+            begin, filled, kept, kind = place, 0, count[N_HEADER], -1
+            continue
+        if data[place] <= _SPACE:
+            place += 1
+            continue
+        name, equals = place, _name_end(data, place)
+        if data[equals] != _EQUALS:
+            place = equals
+            # A dot on its own ends a sub-lattice, which the header speaks of as well.
+            if not (data[name] == _DOT and equals == name + 1):
+                _fail(count, BINARY if data[equals] == _TILDE else NO_EQUALS, name, equals, IGNORED)
+            continue
+        slot = _slot(data, name, equals)
+        if slot in (NODE, LINK):
+            if kind >= 0:  # a second one on this line
+                _store(kind, begin, filled, field, number, whole, value, given, late, count)
+                begin, filled = name, 0
+            kind, count[N_HEADER] = slot - NODE, kept
+        field[slot, 0], field[slot, 2] = equals + 1, BAD
+        if slot >= NODE:
+            place, field[slot, 2], number[slot] = _number(data, equals + 1)
+        if field[slot, 2] == BAD:
+            place = _value_end(data, equals + 1, quotes)
+        field[slot, 1] = place
+        if kind < 0:
+            _store_header(name, equals, place, header, count)
+        filled |= 1 << slot
+
+
+@compiled
+def number_labels(data: Bytes, spans: Offsets, number: Ints, example: Offsets) -> int:
+    """Give equal labels equal numbers, from 0 in order of appearance (-1: none); `example` has a row for each."""
+    size = 4
+    while size < 2 * len(number):
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    known = 0
+    for row in range(len(number)):
+        start, end = spans[row, 0], spans[row, 1]
+        if start < 0:
+            number[row] = -1
+            continue
+        code = np.uint64(14695981039346656037)  # FNV-1a
+        for place in range(start, end):
+            code = (code ^ np.uint64(data[place])) * np.uint64(1099511628211)
+        spot = np.int64((code ^ (code >> np.uint64(32))) & np.uint64(size - 1))
+        while table[spot] >= 0:
+            other = example[table[spot]]
+            if _same(data, start, end, spans[other, 0], spans[other, 1]):
+                break
+            spot = (spot + 1) & (size - 1)
+        if table[spot] < 0:
+            table[spot] = known
+            example[known] = row
+            known += 1
+        number[row] = table[spot]
+    return known
+
+
+@inner
+def _same(data: Bytes, start: int, end: int, other_start: int, other_end: int) -> bool:
+    if end - start != other_end - other_start:
+        return False
+    while start < end and data[start] == data[other_start]:
+        start, other_start = start + 1, other_start + 1
+    return start == end
+
+
+@compiled
+def ends(number: Offsets, pairs: Offsets, source: Ints, target: Ints, entered: Flags, left: Flags) -> int:
+    """The ends of links between nodes that are numbered from 0 in order, and which nodes have links in and out.
+
+    Gives -1; or the first link with an end that is no node; or -2 if the nodes are numbered in another way.
+    """
+    for node in range(len(number)):
+        if number[node] != node:
+            return -2
+    for link in range(len(pairs)):
+        one, other = pairs[link, 0], pairs[link, 1]
+        if not (0 <= one < len(number) and 0 <= other < len(number)):
+            return link
+        source[link], target[link] = one, other
+        left[one] = entered[other] = True
+    return -1
+
+
+@compiled
+def all_ends(number: Offsets, pairs: Offsets, node_offsets: Offsets, link_offsets: Offsets, source: Ints,
+             target: Ints, start: Ints, end: Ints, simple: Flags) -> None:  # fmt: skip
+    """The same for many lattices, and their start and end nodes where these are -1.
+
+    Where the nodes are not numbered in order, or something is not there or not clear, `simple` becomes False.
+    """
+    entered, left = np.zeros(len(number), np.bool_), np.zeros(len(number), np.bool_)
+    for u in range(len(start)):
+        n0, n1, l0, l1 = node_offsets[u], node_offsets[u + 1], link_offsets[u], link_offsets[u + 1]
+        good = ends(number[n0:n1], pairs[l0:l1], source[l0:l1], target[l0:l1], entered[n0:n1], left[n0:n1]) == -1
+        starts, first, finishes, last = 0, 0, 0, 0
+        for node in range(n0, n1):
+            if left[node] and not entered[node]:
+                starts, first = starts + 1, node - n0
+            if entered[node] and not left[node]:
+                finishes, last = finishes + 1, node - n0
+        if start[u] < 0:
+            good, start[u] = good and starts == 1, first
+        if end[u] < 0:
+            good, end[u] = good and finishes == 1, last
+        simple[u] &= good and l0 < l1 and start[u] < n1 - n0 and end[u] < n1 - n0

@@ -1,0 +1,1 @@
+"""Kaldi lattices: text, binary, archives and script files."""

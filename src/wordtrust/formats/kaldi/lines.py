@@ -1,0 +1,210 @@
+"""Lattice text, parsed by the kernel and completed by Python: names, words, odd spellings, and what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...base.errors import InputError
+from ...lattices.assemble import Tokens
+from ...lattices.lattice import Flags, Floats, Ints, Offsets
+from ..digits import Bytes, single
+from . import parse as kernel
+from .common import Found, Reading, select
+
+_FIELD, _FIELD_END, _LINE_END = re.compile(rb"[^ \t\r\n]+"), re.compile(rb"[ \t\r\n]"), re.compile(rb"\n")
+_LINES = (
+    "A line is `source target word graph,acoustic,ids` or `source target ilabel olabel graph,acoustic`; for a final "
+    "state, `state graph,acoustic,ids`"
+)
+
+
+@dataclass(slots=True)
+class Chunk:
+    """A stretch of text that ends where a lattice ends, and what the kernel found in it."""
+
+    data: Bytes
+    line: int  # where it begins in its file
+    lines: int
+    utts: Offsets  # [utterances, columns of the kernel]
+    arcs: Ints  # [rows of the kernel, arcs]
+    costs: Floats  # [graph and acoustic, arcs]
+    finals: Ints  # [states and frames, final states]
+    final_costs: Floats
+    odd: Offsets
+    file: str = ""  # for messages, if it is not the file that is being read
+    names: list[str] = field(default_factory=list)
+    bad: dict[int, InputError] = field(default_factory=dict)  # by utterance
+
+    @classmethod
+    def parse(cls, parts: list[bytes], line: int, file: str = "") -> Chunk:
+        """Parse text (given in parts) that begins on line `line` and ends where a lattice ends."""
+        data = np.frombuffer(b"".join([*parts, kernel.PADDING]), np.uint8)
+        size = len(data) - len(kernel.PADDING)
+        rows = kernel.count_lines(data[:size]) + 1
+        arcs, costs = np.empty((5, rows), np.int32), np.empty((2, rows), np.float32)
+        finals, final_costs = np.empty((2, rows), np.int32), np.empty((2, rows), np.float32)
+        utts, odd = np.empty((rows, 9), np.int64), np.empty((rows, 4), np.int64)
+        counts = kernel.parse(data, size, arcs, costs, finals, final_costs, utts, odd)
+        n_utts, n_arcs, n_finals, n_odd, lines = counts
+        return cls(
+            data, line, lines, utts[:n_utts], arcs[:, :n_arcs], costs[:, :n_arcs],
+            finals[:, :n_finals], final_costs[:, :n_finals], odd[:n_odd], file,
+        )  # fmt: skip
+
+    def owner(self, arc: int, column: int = kernel.ARCS) -> int:
+        """Which utterance has this arc (or final state)."""
+        return int(np.searchsorted(self.utts[:, column], arc, "right")) - 1
+
+    def line_of(self, row: int, at: int) -> int:
+        """The number of the line of utterance `row` that holds byte `at`."""
+        begin = int(self.utts[row, kernel.KEY])
+        before = self.data[begin:at]
+        return self.line + int(self.utts[row, kernel.LINE]) - 1 + kernel.count_lines(before)
+
+    def text(self, at: int, stop: re.Pattern[bytes]) -> bytes:
+        """What stands at `at`, up to `stop`."""
+        size = 64
+        while not (end := stop.search(self.data[at : at + size].tobytes())):
+            size *= 4
+        return end.string[: end.start()]
+
+
+class TextLattices:
+    """Completes the chunks of one file; it remembers whether that file has words or their numbers."""
+
+    def __init__(self, reading: Reading, unnamed: str = "") -> None:
+        self._reading = reading
+        self.unnamed = unnamed  # the name of the next utterance, if it has none of its own
+        self._spelled: bool | None = None  # words themselves, not numbers; None: not known yet
+
+    def found(self, chunk: Chunk) -> Found:
+        """The lattices of a chunk; those that cannot be read are reported."""
+        self._name(chunk)
+        self._explain_bad_lines(chunk)
+        self._read_odd_numbers(chunk)
+        utts = chunk.utts
+        tokens, token = self._tokens(chunk)
+        found = Found(
+            utts=chunk.names,
+            tokens=tokens,
+            place=utts[:, kernel.LINE] + (chunk.line - 1),
+            framed=utts[:, kernel.KIND] == kernel.FRAMED,
+            start=utts[:, kernel.START].astype(np.int32),
+            states=np.full(len(utts), -1, np.int32),
+            arc_offsets=np.append(utts[:, kernel.ARCS], chunk.arcs.shape[1]),
+            final_offsets=np.append(utts[:, kernel.FINALS], chunk.finals.shape[1]),
+            source=chunk.arcs[kernel.SOURCE],
+            target=chunk.arcs[kernel.TARGET],
+            label=chunk.arcs[kernel.LABEL],
+            token=token,
+            frames=chunk.arcs[kernel.FRAMES],
+            graph=chunk.costs[0],
+            acoustic=chunk.costs[1],
+            final_state=chunk.finals[0],
+            final_frames=chunk.finals[1],
+            final_graph=chunk.final_costs[0],
+            final_acoustic=chunk.final_costs[1],
+        )
+        for row in sorted(chunk.bad):
+            self._reading.problems.report(chunk.bad[row])
+        return select(found, (row for row in range(len(utts)) if row not in chunk.bad)) if chunk.bad else found
+
+    def _name(self, chunk: Chunk) -> None:
+        for row, (begin, end) in enumerate(chunk.utts[:, : kernel.KEY_END + 1].tolist()):
+            name = chunk.data[begin:end].tobytes()
+            try:
+                chunk.names.append(name.decode() or self.unnamed)
+            except UnicodeDecodeError:
+                chunk.names.append(name.decode(errors="replace"))
+                self._blame(chunk, row, begin, "the name of the utterance is not UTF-8", "Convert the file to UTF-8")
+            if not chunk.names[-1]:
+                remedy = "An utterance begins with a line that has its name alone"
+                self._blame(chunk, row, begin, "an utterance has no name", remedy)
+            self.unnamed = ""
+
+    def _blame(self, chunk: Chunk, row: int, at: int, found: str, remedy: str) -> None:
+        file, place = chunk.file or self._reading.file, f"line {chunk.line_of(row, at)}"
+        chunk.bad.setdefault(row, InputError(found, file=file, utt=chunk.names[row], place=place, remedy=remedy))
+
+    def _explain_bad_lines(self, chunk: Chunk) -> None:
+        for row in np.flatnonzero(chunk.utts[:, kernel.BAD_AT] >= 0).tolist():
+            at = int(chunk.utts[row, kernel.BAD_AT])
+            self._blame(chunk, row, at, *explain(chunk.text(at, _LINE_END)))
+
+    def _read_odd_numbers(self, chunk: Chunk) -> None:
+        for what, row, at, which in chunk.odd.tolist():
+            costs = chunk.costs if what == kernel.ARC else chunk.final_costs
+            for column, text in enumerate(chunk.text(at, _FIELD_END).split(b",")[:2]):
+                if which & (1 << column):
+                    value = single(text)
+                    costs[column, row] = np.nan if value is None else value
+                    if value is None:
+                        owner = chunk.owner(row, kernel.ARCS if what == kernel.ARC else kernel.FINALS)
+                        self._blame(chunk, owner, at, f"{_shown(text)} is no number where a cost belongs", _LINES)
+
+    def _tokens(self, chunk: Chunk) -> tuple[Tokens, Ints]:
+        label = chunk.arcs[kernel.LABEL]
+        spelled = label < 0
+        if self._spelled is None and label.any():
+            self._spelled = int(spelled.sum()) > int((label > 0).sum())  # a damaged word or two decide nothing
+        if self._spelled:
+            return self._reading.spelled, self._spelled_tokens(chunk)
+        for arc in _first_of_each(chunk, spelled):
+            at = int(chunk.arcs[kernel.LABEL_AT, arc])
+            found = f"the word {_shown(chunk.text(at, _FIELD_END))} is not a number, but others in this file are"
+            self._blame(chunk, chunk.owner(arc), at, found, _LINES)
+        return self._reading.look_up(label)
+
+    def _spelled_tokens(self, chunk: Chunk) -> Ints:
+        at = chunk.arcs[kernel.LABEL_AT]
+        number, first = np.empty(len(at), np.int32), np.empty(len(at), np.int32)
+        count = kernel.distinct(chunk.data, at, number, first)
+        numbers = [self._spelled_token(chunk.text(place, _FIELD_END)) for place in first[:count].tolist()]
+        token = np.array(numbers, np.int32)[number]
+        for arc in _first_of_each(chunk, token < 0):
+            self._blame(chunk, chunk.owner(arc), int(at[arc]), "a word is not UTF-8", "Convert the file to UTF-8")
+        return token
+
+    def _spelled_token(self, text: bytes) -> int:
+        if text in (b"<eps>", b"0"):
+            return 0
+        try:
+            return self._reading.spelled.id(text.decode())
+        except UnicodeDecodeError:
+            return -1
+
+
+def _first_of_each(chunk: Chunk, marked: Flags) -> Iterator[int]:
+    """The first marked arc of each utterance that has one."""
+    last = -1
+    for arc in np.flatnonzero(marked).tolist():
+        owner = chunk.owner(arc)
+        if owner != last:
+            yield arc
+            last = owner
+
+
+def _shown(text: bytes) -> str:
+    """Some text of the file, for a message."""
+    return repr(text[:60].decode(errors="replace"))
+
+
+def explain(line: bytes) -> tuple[str, str]:
+    """Why a line cannot be read, and what to do."""
+    fields = _FIELD.findall(line)
+    if not fields[0].isdigit():
+        found = f"a line begins with {_shown(fields[0])} where the number of a state belongs"
+        ending = "; a lattice ends with an empty line, and the next line names the next utterance"
+        return found, _LINES + ending * (len(fields) == 1)
+    if any(text.isdigit() and len(text) > 9 and int(text[:20]) > 2**31 - 2 for text in fields[:2]):
+        return (
+            f"the number of a state is too large: {_shown(line.strip())}",
+            "The file is damaged: copy or make it again",
+        )
+    if len(fields) > 5:
+        return f"a line has {len(fields)} fields: {_shown(line.strip())}", _LINES
+    return f"cannot be read as an arc or a final state: {_shown(line.strip())}", _LINES

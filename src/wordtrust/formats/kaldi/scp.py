@@ -1,0 +1,194 @@
+"""Kaldi script files: a list of utterances and where their lattices are, `utt path` or `utt path:offset` a line.
+
+Files are looked for from the current folder, then from that of the list. Commands (`... |`) are never run.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from ...base.errors import InputError
+from ...lattices.assemble import BATCH_ARCS, Problems
+from ...lattices.lattice import Lattices
+from ..base import Format, ReadOptions
+from ..inputs import MAX_DOCUMENT, Stream, unpacked
+from . import fst
+from . import parse as kernel
+from .archive import Archive
+from .common import Found, Reading, join
+from .lines import Chunk, TextLattices
+
+NAME = "kaldi-scp"
+_OFFSET = re.compile(r"(.+):(\d{1,18})")
+_LISTED = re.compile(rb"\S+[ \t]+(\S+:\d+|\S.*\||\S*[/.]\S*)[ \t\r]*")
+_EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
+_FIRST_READ = 1 << 16
+_MOST_WAITING = 1_000  # lattices, before they are checked
+_AGAIN = "Make the list again: lattice-copy ark:OLD.ark ark,scp:NEW.ark,NEW.scp"
+
+
+def sniff(head: bytes, name: str) -> float:
+    """Two fields a line, the second of them a place in a file, a file, or a command."""
+    lines = [line for line in head.split(b"\n", 20)[:20] if line.strip()]
+    found = [_LISTED.fullmatch(line) for line in (lines[:-1] if len(lines) > 1 else lines)]
+    if not all(found) or not found:
+        return 0.0
+    sure = any(re.search(rb":\d+$|\|$", each[1]) for each in found if each)
+    return 1.0 if sure and name.endswith(".scp") else 0.9 if sure else 0.7 if name.endswith(".scp") else 0.1
+
+
+def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+    """The lattices that a list names, in its order."""
+    reading = Reading(stream.name, options, problems, form=NAME, place="line")
+    with _Files(stream.path.parent, reading) as files:
+        waiting: list[Found] = []
+        for number, line in stream.lines():
+            try:
+                found = files.lattice(*_entry(line), number) if line.strip() else None
+            except InputError as error:
+                problems.report(error.at(file=stream.name, place=f"line {number}"))
+                continue
+            if found is None:
+                continue
+            if waiting and (_is_full(waiting) or found.tokens is not waiting[0].tokens):
+                yield from reading.lattices(join(waiting))
+                waiting = []
+            waiting.append(found)
+        if waiting:
+            yield from reading.lattices(join(waiting))
+
+
+def _is_full(waiting: list[Found]) -> bool:
+    return len(waiting) >= _MOST_WAITING or sum(len(found.source) for found in waiting) >= BATCH_ARCS
+
+
+def _entry(line: bytes) -> tuple[str, str, int]:
+    """Name, path and offset (-1: none) of a line."""
+    try:
+        utt, _, place = line.decode().replace("\t", " ").strip(" \r").partition(" ")
+    except UnicodeDecodeError:
+        raise InputError("the line is not UTF-8", remedy="Convert the list to UTF-8") from None
+    place = place.strip()
+    if not place:
+        raise InputError(f"{utt[:60]!r} has no file", remedy="A line is `utt path` or `utt path:offset`")
+    if place.endswith("|"):
+        raise InputError(
+            f"a command instead of a file: {place[:60]!r}",
+            utt=utt,
+            remedy="Commands in lists are never run: run it yourself, and list the file that it writes",
+        )
+    found = _OFFSET.fullmatch(place)
+    return (utt, found[1], int(found[2])) if found else (utt, place, -1)
+
+
+class _Files:
+    """The files that a list names; the last one stays open for the next line."""
+
+    def __init__(self, folder: Path, reading: Reading) -> None:
+        self._folder, self._reading = folder, reading
+        self._text = TextLattices(reading)
+        self._named = ""
+        self._path = Path()
+        self._raw: BinaryIO = io.BytesIO()
+
+    def __enter__(self) -> _Files:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._raw.close()
+
+    def lattice(self, utt: str, named: str, offset: int, line: int) -> Found | None:
+        """One lattice; None if it is bad and was reported."""
+        self._open(named, utt)
+        try:
+            stream = self._stream(utt, offset)
+            head = stream.head(fst.MAX_KEY + fst.HEADER_SIZE)
+            found = self._binary(stream, utt, offset) if fst.MAGIC in head else self._lines(stream, utt, offset)
+        except OSError as error:
+            raise InputError(f"{self._path} cannot be read: {error.strerror}", utt=utt) from None
+        if found is None or not found.utts:
+            return None
+        if found.utts != [utt]:
+            raise InputError(f"{self._path} has utterance {found.utts[0]!r} there", utt=utt, remedy=_AGAIN)
+        return replace(found, place=np.array([line]))
+
+    def _open(self, named: str, utt: str) -> None:
+        if named == self._named:
+            return
+        places = [Path(named), self._folder / named]
+        try:
+            path = next((place for place in places if place.is_file()), None)
+            if path is None:
+                tried = " nor ".join(dict.fromkeys(map(str, places)))
+                raise InputError(f"there is no file {tried}", utt=utt, remedy="Run it from where the list was made")
+            raw = path.open("rb")
+        except (OSError, ValueError) as error:
+            raise InputError(f"{named[:200]!r} cannot be opened: {error}", utt=utt) from None
+        self._raw.close()
+        self._raw, self._path, self._named = cast(BinaryIO, raw), path, named
+        self._text = TextLattices(self._reading)
+
+    def _stream(self, utt: str, offset: int) -> Stream:
+        """The bytes of a lattice and what follows; before an offset stands the utterance's name."""
+        self._raw.seek(0)
+        if offset <= 0:
+            return unpacked(self._raw, str(self._path), self._path)
+        name = f"{utt} ".encode()
+        size = self._raw.seek(0, io.SEEK_END)
+        if offset >= size:
+            raise InputError(f"{self._path} has {size:,} bytes, and no byte {offset:,}", utt=utt, remedy=_AGAIN)
+        begin = max(0, offset - max(len(name), 24))
+        self._raw.seek(begin)
+        before = self._raw.read(offset - begin)
+        if not before.endswith(name):
+            raise InputError(
+                f"before byte {offset} of {self._path} the name of the utterance should stand, not {before!r}",
+                utt=utt, remedy=_AGAIN,
+            )  # fmt: skip
+        return Stream(self._raw, str(self._path), self._path)
+
+    def _binary(self, stream: Stream, utt: str, offset: int) -> Found | None:
+        reading = Reading(str(self._path), self._reading.options, self._reading.problems, form=NAME, place="byte")
+        archive = Archive(_growing(stream), reading, utt, place=max(0, offset), single=True)
+        for item in archive:
+            if not isinstance(item, InputError):
+                return item.found(self._reading)
+            self._reading.problems.report(item)
+        return None
+
+    def _lines(self, stream: Stream, utt: str, offset: int) -> Found:
+        self._text.unnamed = utt
+        where = f"{self._path}:{offset}" if offset >= 0 else str(self._path)
+        return self._text.found(Chunk.parse([self._to_empty_line(stream, utt)], 1, where))
+
+    def _to_empty_line(self, stream: Stream, utt: str) -> bytes:
+        """Text up to the end of the first lattice; its name may stand before it."""
+        text = b""
+        for piece in _growing(stream):
+            text += piece
+            if end := _EMPTY_LINE.search(text, len(text) - len(text.lstrip())):
+                return text[: end.end()]
+            arcs = kernel.count_arcs(np.frombuffer(text, np.uint8))
+            if arcs > self._reading.options.max_arcs:
+                raise self._reading.options.too_many_arcs(arcs, utt=utt)
+            if len(text) > MAX_DOCUMENT:
+                raise InputError(f"{self._path} has a lattice that does not end", utt=utt, remedy=_AGAIN)
+        return text
+
+
+def _growing(stream: Stream) -> Iterator[bytes]:
+    """Larger and larger pieces: most lattices are small."""
+    size = _FIRST_READ
+    while piece := stream.read(size):
+        yield piece
+        size = min(2 * size, 1 << 24)
+
+
+FORMAT = Format(name=NAME, title="Kaldi script file (scp)", suffixes=(".scp",), sniff=sniff, read=read)

@@ -1,0 +1,137 @@
+"""Lattices as Kaldi text: a CompactLattice archive, and beside it the symbol table that its word numbers need.
+
+What the format cannot hold: times are whole frames, so *node* times are rounded (a word of less than half a frame
+may get none) and count from the start of the lattice; scores that are absent are written as 0; transition ids are
+placeholders, all 1; names and words have no blanks, `_` stands for them. Surface forms are what is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from ...base.errors import OptionError
+from ...base.files import atomic_text
+from ...lattices.lattice import Floats, Ints, Lattice, Lattices
+from ..base import ReadOptions, WriteOptions
+from ..symbols import Symbols
+from .common import FRAME_LENGTH
+
+_EPSILON = "<eps>"
+_MAX_FRAMES = 10_000_000  # of an utterance: a day
+
+
+def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:
+    """Write all utterances to one archive.
+
+    The symbol table of its folder (words.txt, or what recognizer.json names) keeps the words that it has and gets
+    the new ones at its end; a frame length other than 0.01 is noted in a recognizer.json.
+    """
+    used = ReadOptions().beside(path)
+    table = _Table(used.words or path.parent / "words.txt")
+    batches = iter(batches)
+    first = next(batches, None)
+    frame_length = options.frame_length or (first.origin.frame_length if first else None) or FRAME_LENGTH
+    with atomic_text(path) as file:
+        for batch in _both(first, batches):
+            labels = table.labels(batch)
+            for number, lattice in enumerate(batch):
+                arcs = slice(batch.arc_offsets[number], batch.arc_offsets[number + 1])
+                _write_one(file, lattice, labels[arcs], frame_length)
+        # Before the archive appears: what reads it needs them.
+        table.save()
+        _note_frame_length(path.parent / "recognizer.json", used.frame_length, frame_length)
+
+
+def _both(first: Lattices | None, rest: Iterator[Lattices]) -> Iterator[Lattices]:
+    if first is not None:
+        yield first
+        yield from rest
+
+
+def _write_one(file: TextIO, lattice: Lattice, labels: Ints, frame_length: float) -> None:
+    frames = np.rint((lattice.time - lattice.time[0]) / frame_length)
+    if frames[-1] > _MAX_FRAMES:
+        raise OptionError(
+            f"utterance {lattice.utt} is {frames[-1]:,.0f} frames of {frame_length} s long, and Kaldi has an id for "
+            f"each: cut it, or use a longer --frame-length"
+        )
+    lengths = (frames[lattice.target] - frames[lattice.source]).astype(int)
+    ids = {length: "_".join(["1"] * length) for length in np.unique(lengths).tolist()}
+    columns = (
+        lattice.source,
+        lattice.target,
+        labels,
+        _costs(lattice.transition, lattice),
+        _costs(lattice.acoustic, lattice),
+    )
+    rows = zip(*(column.tolist() for column in (*columns, lengths)), strict=True)
+    file.write(f"{_unbroken(lattice.utt)}\n")
+    for source, target, label, graph, acoustic, length in rows:
+        file.write(f"{source}\t{target}\t{label}\t{graph},{acoustic},{ids[length]}\n")
+    file.write(f"{lattice.nodes - 1}\n\n")
+
+
+def _costs(scores: Floats | None, lattice: Lattice) -> np.ndarray:
+    """Scores as costs, in as few digits as give the same single-precision number again."""
+    return (np.float32(0) - scores if scores is not None else np.zeros(lattice.arcs, np.float32)).astype(str)
+
+
+def _unbroken(text: str) -> str:
+    return "_".join(text.split()) or "_"
+
+
+class _Table:
+    """The symbol table that grows while lattices are written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._old: list[tuple[str, int]] = [(_EPSILON, 0)]
+        if path.is_file():
+            symbols = Symbols.load(path)
+            words = symbols.words(symbols.ids)
+            self._old = [(word, number) for word, number in zip(words, symbols.ids.tolist(), strict=True) if word]
+        # Number 0 is no word to any reader, whatever a table says.
+        self._numbers = {word: number for word, number in self._old if number > 0} | {"": 0, _EPSILON: 0}
+        self._next = max([0, *(number for _, number in self._old)]) + 1
+        self._new: list[tuple[str, int]] = []
+
+    def labels(self, batch: Lattices) -> Ints:
+        """The number of every arc's word."""
+        size = len(batch.vocabulary)
+        pairs, places = np.unique(batch.surface.astype(np.int64) * size + batch.word, return_inverse=True)
+        texts = [(batch.vocabulary[pair // size], batch.vocabulary[pair % size]) for pair in pairs.tolist()]
+        numbers = [self._number(surface or word) for surface, word in texts]
+        return np.array(numbers, np.int32)[places]
+
+    def _number(self, text: str) -> int:
+        text = _unbroken(text) if text else ""
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = self._next
+            self._new.append((text, number))
+            self._next += 1
+        return number
+
+    def save(self) -> None:
+        """Write the table if it has new words."""
+        if self._new or not self._path.is_file():
+            with atomic_text(self._path) as file:
+                file.writelines(f"{word} {number}\n" for word, number in (*self._old, *self._new))
+
+
+def _note_frame_length(path: Path, known: float | None, frame_length: float) -> None:
+    """Readers must learn the frame length from somewhere."""
+    if path.is_file():
+        if (known or FRAME_LENGTH) != frame_length:
+            raise OptionError(
+                f"{path} says that frames here are {known or FRAME_LENGTH} s long, not {frame_length}: "
+                f"write to another folder, or with --frame-length {known or FRAME_LENGTH}"
+            )
+    elif frame_length != FRAME_LENGTH:
+        with atomic_text(path) as file:
+            file.write(json.dumps({"frame_length": frame_length}) + "\n")

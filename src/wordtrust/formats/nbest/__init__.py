@@ -1,0 +1,1 @@
+"""N-best lists: JSON records and plain text."""

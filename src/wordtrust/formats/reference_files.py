@@ -1,0 +1,265 @@
+"""Reference transcripts as files: tab-separated with a header, Kaldi `text`, NIST STM, Rev's NLP; packed or not.
+
+Which one a file is shows in its content:
+
+- REF.tsv: a header with the columns `utt` and `text`, and `speaker`, `split`, `duration`, `accent` where known. There
+  is no quoting: a `"` is a character like any other, and a text holds no tab.
+- STM: `file channel speaker start end [<label>] text`, comments after `;;`. The segments of a file (or of a channel
+  of it, then called FILE-CHANNEL, where it has several) join in the order of their start. What STM leaves open is
+  settled so: of alternatives `{ a / b }` the first counts, `@` is no word; words in parentheses and those like
+  `%hesitation` may be left out, and are; a segment IGNORE_TIME_SEGMENT_IN_SCORING has no words. The speaker is known
+  where a file has only one, the duration is the end of the last segment.
+- NLP, a file for each recording: a header `token|speaker|ts|endTs|punctuation|case|tags`, then a token a line. The
+  recording has the name of the file; its speaker is known where there is only one. Of the columns only `token` is
+  needed.
+- anything else is Kaldi `text`: `utt word word ...`, an utterance a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..base.errors import InputError
+from ..lattices.text import UNKNOWN_MARKS, is_mark
+from .inputs import Stream
+
+REQUIRED = ("utt", "text")
+OPTIONAL = ("speaker", "split", "duration", "accent")
+LATEST = 1e9  # seconds: a later time is a mistake
+
+_COLUMNS = frozenset({*REQUIRED, *OPTIONAL})
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF8_MARK = b"\xef\xbb\xbf"
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
+_LABEL = re.compile(r"<[^<>\s]*>")
+_MAY_BE_LEFT_OUT = re.compile(r"\([^()]*\)|(?<!\S)%[^\W\d]\S*")
+_IGNORED = "ignore_time_segment_in_scoring"
+_NO_SPEAKERS = frozenset({"inter_segment_gap", "excluded_region"})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a file says about one utterance."""
+
+    utt: str
+    text: str
+    line: int  # where it begins
+    speaker: str | None = None
+    split: str | None = None
+    duration: float | None = None  # seconds
+    accent: str | None = None
+
+
+def rows(stream: Stream) -> Iterator[Row]:
+    """The utterances of a file of references, whichever kind it is; none for an empty file."""
+    head = _head(stream)
+    if not head:
+        return iter(())
+    columns = head[0].lower().split("\t")
+    if len(columns) > 2 or (len(columns) == 2 and _COLUMNS.intersection(columns)):
+        return _tsv(stream)
+    if _nlp_columns(head[0])[0] == "token" and "|" in head[0]:
+        return _nlp(stream)
+    if stream.name.removesuffix(".gz").endswith(".stm") or all(_is_stm(line) for line in head):
+        return _stm(stream)
+    _refuse_others(stream, head[0])
+    return _kaldi(stream)
+
+
+def _head(stream: Stream) -> list[str]:
+    """The first lines that are not empty, for judging what they are; `_lines` decodes with care."""
+    data = stream.head().removeprefix(_UTF8_MARK)
+    lines = data.decode("utf-8", "replace").split("\n")
+    if len(lines) > 1:
+        lines.pop()  # it may be cut
+    return [line.strip("\r") for line in lines if line.strip()]
+
+
+def _lines(stream: Stream) -> Iterator[tuple[int, str]]:
+    """Numbered lines that are not empty."""
+    for number, raw in stream.lines():
+        data = raw.removeprefix(_UTF8_MARK) if number == 1 else raw
+        if (number == 1 and data.startswith(_UTF16)) or b"\0" in data:
+            raise _error(stream, number, "this is not UTF-8 text but UTF-16 or binary", "Save the text as UTF-8")
+        try:
+            line = data.decode()
+        except UnicodeDecodeError as error:
+            found = f"byte 0x{data[error.start]:02x} at column {error.start + 1} is not UTF-8"
+            raise _error(stream, number, found, "Convert the file, as in: iconv -f latin1 -t utf-8") from None
+        if line.strip():
+            yield number, line
+
+
+def _error(stream: Stream, line: int, found: str, remedy: str, utt: str = "") -> InputError:
+    return stream.error(found, utt=utt, place=f"line {line}", remedy=remedy)
+
+
+def _refuse_others(stream: Stream, line: str) -> None:
+    """Kaldi `text` has no form of its own, so say what else a file seems to be before taking its lines for words."""
+    remedy = "References are tab-separated tables with the columns `utt` and `text`, Kaldi text, STM or NLP files"
+    if line.lstrip()[:1] in ("{", "["):
+        raise stream.error("this looks like JSON", remedy=remedy)
+    if {"utt", "text"} <= set(re.split(r"[,;\s]+", line.lower().strip())):
+        raise stream.error("the columns of this table are not separated by tabs", remedy=remedy)
+
+
+def _tsv(stream: Stream) -> Iterator[Row]:
+    lines = _lines(stream)
+    number, header = next(lines)
+    columns = [name.strip().lower() for name in header.split("\t")]
+    missing = [name for name in REQUIRED if name not in columns]
+    if missing:
+        found = f"there is no column {' and no column '.join(missing)} among: {', '.join(columns)}"
+        raise _error(stream, number, found, "The first line names the columns, `utt` and `text` among them")
+    double = [name for name in _COLUMNS if columns.count(name) > 1]
+    if double:
+        raise _error(stream, number, f"the column {double[0]} is there twice", "Rename or remove one")
+    for number, line in lines:
+        yield _tsv_row(stream, number, columns, line)
+
+
+def _tsv_row(stream: Stream, number: int, columns: list[str], line: str) -> Row:
+    values = line.split("\t")
+    if len(values) != len(columns):
+        found = f"{len(values)} fields where the header has {len(columns)}"
+        raise _error(stream, number, found, "Separate fields by one tab; a text holds none", utt=values[0])
+    fields = {name: value.strip() for name, value in zip(columns, values, strict=True) if name in _COLUMNS}
+    utt = fields["utt"]
+    if not utt:
+        raise _error(stream, number, "the utterance has no name", "Fill in the column `utt`")
+    duration = fields.pop("duration", "")
+    seconds = _seconds(duration) if duration else None
+    if duration and seconds is None:
+        raise _error(stream, number, f"the duration is {duration!r}", "Give it in seconds, or leave it empty", utt)
+    return Row(
+        utt=utt,
+        text=fields["text"],
+        line=number,
+        duration=seconds,
+        **{name: fields.get(name) or None for name in ("speaker", "split", "accent")},
+    )
+
+
+def _seconds(text: str) -> float | None:
+    """A time, or None for what is none."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    seconds = float(text)
+    return seconds if seconds <= LATEST else None
+
+
+def _kaldi(stream: Stream) -> Iterator[Row]:
+    for number, line in _lines(stream):
+        utt, _, text = line.strip().replace("\t", " ", 1).partition(" ")
+        yield Row(utt, text.strip(), number)
+
+
+def _nlp_columns(header: str) -> list[str]:
+    return [name.strip().lower() for name in header.split("|")]
+
+
+def _nlp(stream: Stream) -> Iterator[Row]:
+    lines = _lines(stream)
+    first, header = next(lines)
+    columns = _nlp_columns(header)
+    tokens: list[str] = []
+    speakers: set[str] = set()
+    for number, line in lines:
+        values = line.split("|")
+        if len(values) != len(columns):
+            found = f"{len(values)} fields where the header has {len(columns)}"
+            raise _error(stream, number, found, "Separate fields by one |; a token holds none", utt=stream.stem)
+        fields = {name: value.strip() for name, value in zip(columns, values, strict=True)}
+        token = fields["token"]
+        tokens.append(token if is_mark(token) else token + fields.get("punctuation", ""))
+        speakers.add(fields.get("speaker", ""))
+    speaker = speakers.pop() if len(speakers) == 1 else ""
+    yield Row(stream.stem, " ".join(tokens), first, speaker=speaker or None)
+
+
+@dataclass(slots=True)
+class _Recording:
+    """The segments of a file and channel."""
+
+    line: int
+    segments: list[tuple[float, str]] = field(default_factory=list)  # start and text
+    speakers: set[str] = field(default_factory=set)
+    end: float = 0.0
+
+
+def _stm(stream: Stream) -> Iterator[Row]:
+    recordings: dict[tuple[str, str], _Recording] = {}
+    for number, line in _lines(stream):
+        if not line.lstrip().startswith(";;"):
+            _add_segment(stream, number, line, recordings)
+    channels = Counter(file for file, _ in recordings)
+    for (file, channel), recording in recordings.items():
+        texts = [text for _, text in sorted(recording.segments, key=lambda segment: segment[0]) if text]
+        yield Row(
+            utt=file if channels[file] == 1 else f"{file}-{channel}",
+            text=" ".join(texts),
+            line=recording.line,
+            speaker=next(iter(recording.speakers)) if len(recording.speakers) == 1 else None,
+            duration=recording.end,
+        )
+
+
+def _is_stm(line: str) -> bool:
+    if line.lstrip().startswith(";;"):
+        return True
+    fields = line.split(None, 5)
+    return len(fields) >= 5 and all(_NUMBER.fullmatch(time) for time in fields[3:5])
+
+
+def _add_segment(stream: Stream, number: int, line: str, recordings: dict[tuple[str, str], _Recording]) -> None:
+    file, channel, speaker, *times, text = [*line.split(None, 5), "", "", "", "", "", ""][:6]
+    start, end = (_seconds(time) for time in times)
+    if start is None or end is None or end < start:
+        found = f"the times of this segment are {times[0]!r} and {times[1]!r}"
+        remedy = "An STM line is: file channel speaker start end [<label>] text, with times in seconds"
+        raise _error(stream, number, found, remedy, utt=file)
+    recording = recordings.setdefault((file, channel), _Recording(number))
+    recording.end = max(recording.end, end)
+    try:
+        words = _spoken(text)
+    except ValueError as error:
+        raise _error(stream, number, str(error), "Alternatives are written { a / b }", utt=file) from None
+    recording.segments.append((start, words))
+    if speaker.lower() not in _NO_SPEAKERS:
+        recording.speakers.add(speaker)
+
+
+def _spoken(text: str) -> str:
+    """The words of a segment: without its label, what may be left out, and all alternatives but the first."""
+    label = _LABEL.match(text)
+    if label and label[0].lower() not in UNKNOWN_MARKS:
+        text = text[label.end() :]
+    if text.strip().lower() == _IGNORED:
+        return ""
+    if "{" in text or "}" in text:
+        text = _first_alternatives(text)
+    words = _MAY_BE_LEFT_OUT.sub(" ", text).split()
+    return " ".join(word for word in words if word != "@")
+
+
+def _first_alternatives(text: str) -> str:
+    """Choose the first of each `{ a / b }`, also within another; braces without a slash are left as they are."""
+    open_groups: list[list[list[str]]] = [[[]]]  # the alternatives of each; the outermost is the text itself
+    for piece in text.replace("{", " { ").replace("}", " } ").split():
+        if piece == "{":
+            open_groups.append([[]])
+        elif piece == "/" and len(open_groups) > 1:
+            open_groups[-1].append([])
+        elif piece == "}":
+            if len(open_groups) == 1:
+                raise ValueError("there is a } without a {")
+            first, *others = open_groups.pop()
+            open_groups[-1][-1] += first if others else ["{" + " ".join(first) + "}"]
+        else:
+            open_groups[-1][-1].append(piece)
+    if len(open_groups) > 1:
+        raise ValueError("there is a { without a }")
+    return " ".join(open_groups[0][0])

@@ -1,0 +1,254 @@
+"""A row group of a store as arrays: arrow buffers are used as they are, and nothing in them is trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...base.errors import InputError
+from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
+from . import layout
+from .words import NO_TEXT, VocabularyReader, check_strings, default_surfaces, encoded, numbers, present
+
+LARGEST_SCALE = 1e6  # scaled scores stay numbers
+DAMAGED = "The store is damaged: copy or make it again"
+FOREIGN = "Make stores with `wordtrust convert` or `wordtrust.write`"
+
+
+def known_row_columns(schema: Any) -> list[str]:
+    """The columns of utterances that are ours, with their types checked; others are left alone."""
+    notes = [name for name in schema.names if name.startswith(layout.NOTE)]
+    return _known(schema, {**layout.ROWS, **dict.fromkeys(notes, pa.string())}, layout.NEEDED_OF_ROWS)
+
+
+def known_arc_columns(schema: Any) -> list[str]:
+    """The same for arcs. The name of the utterance is not read: it is there for people."""
+    extra = [name for name in schema.names if name.startswith(layout.EXTRA)]
+    for name in extra:
+        if name.removeprefix(layout.EXTRA) in ("", *layout.RESERVED_NAMES):
+            raise InputError(f"the column {name!r} has a name that means something else", remedy="Rename it")
+    known = {name: kind for name, kind in layout.ARCS.items() if name != "utt"}
+    return _known(schema, {**known, **dict.fromkeys(extra, pa.float32())}, layout.NEEDED_OF_ARCS)
+
+
+def _known(schema: Any, kinds: Mapping[str, Any], needed: tuple[str, ...]) -> list[str]:
+    names = [name for name in schema.names if name in kinds]
+    for name in (*needed, *names):
+        if names.count(name) != 1:
+            raise InputError(f"there are {names.count(name)} columns {name!r}, not 1", remedy=FOREIGN)
+        found, wanted = _plain(schema.field(name).type), _plain(kinds[name])
+        if found != wanted:
+            raise InputError(f"the column {name!r} is {found}, not {wanted}", remedy=FOREIGN)
+    return names
+
+
+def _plain(kind: Any) -> Any:
+    """A type, whether its values have a dictionary or not and whatever the elements of lists are called."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return pa.list_(kind.value_type) if pa.types.is_list(kind) else kind
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A row group. Rows in a run without changes share scores, scales and origin: they can be one batch."""
+
+    utts: tuple[str, ...]
+    facts: Facts
+    scales: NDArray[np.float64]  # [rows, scales] as in layout.SCALES
+    origin: Ints  # [rows, 3] as in layout.ORIGIN: numbers of `texts`
+    texts: tuple[list[str], ...]
+    frame_length: NDArray[np.float64]  # NaN where there is none
+    notes: Mapping[str, list[str | None]]
+    node_offsets: Offsets
+    arc_offsets: Offsets
+    time: Times
+    arcs: Mapping[str, Ints]  # source, target, word, surface
+    optional: Mapping[str, tuple[NDArray[Any], Flags]]  # scores, picked and evidence, and which rows have them
+    vocabulary: Vocabulary
+
+    def changes(self) -> Flags:
+        """[rows - 1] where a row differs from the one before it in what a batch has one of."""
+        parts: list[NDArray[Any]] = [self.scales, self.origin, np.nan_to_num(self.frame_length)[:, None]]
+        parts += [rows[:, None] for _, rows in self.optional.values()]
+        parts += [np.array([text is None for text in texts])[:, None] for texts in self.notes.values()]
+        found = np.zeros(max(0, len(self.utts) - 1), np.bool_)
+        for part in parts:
+            found |= np.any(part[1:] != part[:-1], axis=1)
+        return found
+
+    def lattices(self, start: int, stop: int) -> Lattices:
+        """The rows from `start` to `stop` as a batch, as they are: the graph is not checked here."""
+        nodes, arcs = self.node_offsets[start : stop + 1], self.arc_offsets[start : stop + 1]
+        own = slice(arcs[0], arcs[-1])
+        there = {name: values[own] for name, (values, rows) in self.optional.items() if rows[start]}
+        extra = {
+            name.removeprefix(layout.EXTRA): there.pop(name) for name in list(there) if name.startswith(layout.EXTRA)
+        }
+        found: dict[str, Any] = {**{name: values[own] for name, values in self.arcs.items()}, **there}
+        frame_length = float(self.frame_length[start])
+        file, kind, times = (strings[number] for strings, number in zip(self.texts, self.origin[start], strict=True))
+        return Lattices(
+            utts=self.utts[start:stop],
+            node_offsets=nodes - nodes[0],
+            arc_offsets=arcs - arcs[0],
+            time=self.time[nodes[0] : nodes[-1]],
+            vocabulary=self.vocabulary,
+            extra=extra,
+            notes={
+                name: tuple(map(str, texts[start:stop]))
+                for name, texts in self.notes.items()
+                if texts[start] is not None
+            },
+            scales=Scales(*self.scales[start].tolist()),
+            origin=Origin(file, kind, times or "given", None if np.isnan(frame_length) else frame_length),
+            facts=self.facts[start:stop],
+            **found,
+        )
+
+
+class Decoder:
+    """Decodes the row groups of a store."""
+
+    def __init__(self) -> None:
+        self._words = VocabularyReader()
+
+    def decode(self, row_table: Any, arc_table: Any) -> Group:
+        """Two arrow tables as arrays; what does not fit together is an error."""
+        rows, arcs = _Columns(row_table), _Columns(arc_table)
+        arc_offsets, (node_offsets, time) = _arc_offsets(rows, arcs), _times(rows)
+        words = {
+            "word": arcs.filled("word"),
+            "surface": arcs.column("surface", NO_TEXT),
+            "silence": rows.filled("silence", NO_TEXT),
+        }
+        vocabulary, (word, shown, silence) = self._words.read(words)
+        marks = silence if len(silence) else np.zeros(len(rows), np.int32)
+        surface = default_surfaces(arc_offsets, word, marks)
+        surface[np.flatnonzero(present(words["surface"]))] = shown
+        origin = [_texts(rows, name) for name in layout.ORIGIN]
+        ends = {name: arcs.numbers(name) for name in ("source", "target")}
+        optional = [name for name in arcs.names if name in (*ARC_SCORES, "picked") or name.startswith(layout.EXTRA)]
+        return Group(
+            utts=tuple(rows.filled("utt").to_pylist()),
+            facts=Facts(*(rows.numbers(name) for name in ("place", *layout.COUNTS))),
+            scales=_scales(rows),
+            origin=np.stack([places for _, places in origin], axis=1),
+            texts=tuple(strings for strings, _ in origin),
+            frame_length=_frame_length(rows),
+            notes={
+                name.removeprefix(layout.NOTE): rows.column(name).to_pylist()
+                for name in rows.names
+                if name.startswith(layout.NOTE)
+            },
+            node_offsets=node_offsets,
+            arc_offsets=arc_offsets,
+            time=time,
+            arcs={**ends, "word": word, "surface": surface},
+            optional={
+                name: _score(arcs.column(name), name, arc_offsets)
+                for name in optional
+                if arcs.column(name).null_count < len(arcs)
+            },
+            vocabulary=vocabulary,
+        )
+
+
+class _Columns:
+    """The columns of an arrow table, each one array."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.names: list[str] = table.column_names
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def column(self, name: str, default: Any = None) -> Any:
+        """A column, with nulls or not."""
+        if name not in self.names:
+            return default
+        column = self._table.column(name)
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    def filled(self, name: str, default: Any = None) -> Any:
+        """A column in which nulls are an error."""
+        array = self.column(name, default)
+        if array.null_count:
+            raise InputError(f"the column {name!r} has nulls", remedy=DAMAGED)
+        return array
+
+    def numbers(self, name: str, default: float = 0) -> NDArray[Any]:
+        """A column of numbers without nulls; the default everywhere if there is none."""
+        if name not in self.names:
+            return np.full(len(self), default, layout.ROWS[name].to_pandas_dtype())
+        return _values(self.filled(name))
+
+
+def _values(array: Any) -> NDArray[Any]:
+    """The numbers or truth values of an array, whatever stands where it is null."""
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(array.buffers()[1], np.uint8)
+        return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].view(np.bool_)
+    found = np.frombuffer(array.buffers()[1] or b"", array.type.to_pandas_dtype())
+    return found[array.offset : array.offset + len(array)]
+
+
+def _arc_offsets(rows: _Columns, arcs: _Columns) -> Offsets:
+    counts = rows.numbers("arcs")
+    found = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    if len(counts) and (counts.min() < 0 or found[-1] != len(arcs)):
+        raise InputError(f"there are {len(arcs)} arcs, but {found[-1]} are announced", remedy=DAMAGED)
+    return found
+
+
+def _times(rows: _Columns) -> tuple[Offsets, Times]:
+    array = rows.filled("time")
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    values = array.values[offsets[0] : offsets[-1]]
+    if values.null_count:
+        raise InputError("the column 'time' has nulls", remedy=DAMAGED)
+    return offsets - offsets[0], _values(values)
+
+
+def _score(array: Any, name: str, arc_offsets: Offsets) -> tuple[NDArray[Any], Flags]:
+    """A score, 0 where it is null, and which utterances have it: on all their arcs, or on none."""
+    if array.null_count == 0:
+        return _values(array), np.ones(len(arc_offsets) - 1, np.bool_)
+    there = present(array)
+    rows = there[np.minimum(arc_offsets[:-1], len(there) - 1)]
+    if not np.array_equal(np.repeat(rows, np.diff(arc_offsets)), there):
+        raise InputError(f"the column {name!r} is null on some arcs of an utterance", remedy=DAMAGED)
+    return np.where(there, _values(array), 0).astype(array.type.to_pandas_dtype()), rows
+
+
+def _texts(rows: _Columns, name: str) -> tuple[list[str], Ints]:
+    """The different strings of a column, and which of them each row has; a missing column has empty ones."""
+    if name not in rows.names:
+        return [""], np.zeros(len(rows), np.int32)
+    array = encoded(rows.filled(name))
+    check_strings(array.dictionary, name)
+    return ["", *array.dictionary.to_pylist()], numbers(array, name, 1)
+
+
+def _scales(rows: _Columns) -> NDArray[np.float64]:
+    defaults = {name: getattr(Scales(), name.removeprefix(layout.SCALE)) for name in layout.SCALES}
+    found = np.stack([rows.numbers(name, default) for name, default in defaults.items()], axis=1)
+    if not (np.abs(found) <= LARGEST_SCALE).all():
+        raise InputError(f"a scale is no number below {LARGEST_SCALE:g}", remedy=DAMAGED)
+    return found
+
+
+def _frame_length(rows: _Columns) -> NDArray[np.float64]:
+    if "frame_length" not in rows.names:
+        return np.full(len(rows), np.nan)
+    array = rows.column("frame_length")
+    found = np.where(present(array), _values(array), np.nan)
+    if not (np.isnan(found) | ((found > 0) & (found < 10))).all():
+        raise InputError("a frame length is not between 0 and 10 seconds", remedy=DAMAGED)
+    return found

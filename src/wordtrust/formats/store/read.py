@@ -1,0 +1,197 @@
+"""Reading a store: row group by row group, each checked before it becomes lattices.
+
+A store promises finished lattices, but nobody can know who wrote it. A quick pass confirms the promise; only row
+groups that break it go through `assemble`, which repairs what it may and names what it may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ...base.errors import InputError
+from ...base.jit import compiled, inner
+from ...lattices.assemble import BATCH_ARCS, Problems, RawLattices, Tokens, assemble
+from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Times
+from ..ahead import ahead
+from ..base import ReadOptions
+from . import layout
+from .decode import DAMAGED, Decoder, Group, known_arc_columns, known_row_columns
+
+
+@contextmanager
+def _damage(file: str, place: str = "") -> Iterator[None]:
+    """Whatever arrow finds wrong with a file becomes an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=file, place=place) from None
+    except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, RuntimeError) as error:
+        found = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"cannot be read on: {found}", file=file, place=place, remedy=DAMAGED) from None
+
+
+class ShardReader:
+    """Reads the shards of a store."""
+
+    def __init__(self, options: ReadOptions, problems: Problems) -> None:
+        self._options, self._problems = options, problems
+        self._decoder = Decoder()
+
+    def read(self, folder: Path, shard: layout.Shard) -> Iterator[Lattices]:
+        """The lattices of a shard; errors about a row name the file of utterances."""
+        rows, arcs = (folder / name for name in shard.files)
+        _check_size(rows, shard.utterances_bytes)
+        _check_size(arcs, shard.arcs_bytes)
+        first = 0
+        with _opened(rows) as row_file, _opened(arcs) as arc_file:
+            for row_table, arc_table in ahead(_groups(row_file, arc_file, str(rows), str(arcs))):
+                with _damage(str(rows), f"row {first} and after"):
+                    group = self._decoder.decode(row_table, arc_table)
+                yield from self._lattices(group, first, str(rows))
+                first += len(group.utts)
+        if first != shard.utterances:
+            found = f"{first} utterances, but store.json says {shard.utterances}"
+            raise InputError(found, file=str(rows), remedy=DAMAGED)
+
+    def _lattices(self, group: Group, first: int, name: str) -> Iterator[Lattices]:
+        """The lattices of a row group; its first row has the number `first`."""
+        arcs = np.diff(group.arc_offsets)
+        huge = arcs > self._options.max_arcs
+        is_finished = len(group.utts) > 0 and _is_finished(group)
+        for start, stop in _runs(group, huge):
+            if huge[start]:
+                where = {"file": name, "utt": group.utts[start], "place": f"row {first + start}"}
+                self._problems.report(self._options.too_many_arcs(int(arcs[start]), **where))
+                continue
+            batch = group.lattices(start, stop)
+            batch = batch if is_finished else self._assembled(batch, first + np.arange(start, stop), name)
+            if len(batch):
+                yield batch
+
+    def _assembled(self, batch: Lattices, row: Offsets, name: str) -> Lattices:
+        """The same lattices through `assemble`, which reports the bad ones and puts the others in order."""
+        tokens = Tokens(vocabulary=batch.vocabulary)
+        strings = batch.vocabulary.strings
+        pairs = zip(batch.word.tolist(), batch.surface.tolist(), strict=True)
+        raw = RawLattices(
+            utts=batch.utts, place=row, node_offsets=batch.node_offsets, arc_offsets=batch.arc_offsets,
+            start=np.zeros(len(batch), np.int32), end=(np.diff(batch.node_offsets) - 1).astype(np.int32),
+            time=batch.time, source=batch.source, target=batch.target,
+            token=np.array([tokens.pair(strings[word], strings[surface]) for word, surface in pairs], np.int32),
+            scores={each: getattr(batch, each) for each in ARC_SCORES if getattr(batch, each) is not None},
+            picked=batch.picked, extra=batch.extra, notes=batch.notes,
+        )  # fmt: skip
+        made = assemble(
+            raw, tokens, origin=Origin(name), scales=batch.scales, problems=self._problems, place_name="row"
+        )
+        before, now = batch.facts[np.searchsorted(row, made.facts.place)], made.facts
+        trimmed_nodes, trimmed_arcs = before.trimmed_nodes + now.trimmed_nodes, before.trimmed_arcs + now.trimmed_arcs
+        facts = Facts(before.place, trimmed_nodes, trimmed_arcs, before.spread_words)
+        return replace(made, origin=batch.origin, facts=facts)
+
+
+def _check_size(path: Path, size: int) -> None:
+    try:
+        found = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=DAMAGED) from None
+    if found != size:
+        raise InputError(f"the file has {found:,} bytes, store.json says {size:,}", file=str(path), remedy=DAMAGED)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    with _damage(str(path)):
+        file = pq.ParquetFile(path)
+    with file:
+        yield file
+
+
+def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str) -> Iterator[tuple[Any, Any]]:
+    """The row groups of both files. What they say of columns is not asked: pyarrow aborts where that is damaged."""
+    with _damage(row_name):
+        row_columns = known_row_columns(row_file.schema_arrow)
+    with _damage(arc_name):
+        arc_columns = known_arc_columns(arc_file.schema_arrow)
+        if row_file.num_row_groups != arc_file.num_row_groups:
+            found = f"{arc_file.num_row_groups} row groups, but {row_file.num_row_groups} of utterances"
+            raise InputError(found, remedy=DAMAGED)
+    for number in range(row_file.num_row_groups):
+        with _damage(row_name, f"row group {number}"):
+            row_table = row_file.read_row_group(number, columns=row_columns)
+        with _damage(arc_name, f"row group {number}"):
+            arc_table = arc_file.read_row_group(number, columns=arc_columns)
+        yield row_table, arc_table
+
+
+def _runs(group: Group, huge: Flags) -> Iterator[tuple[int, int]]:
+    """Rows that can be one batch: of the same kind, and about as many arcs as batches of other formats have."""
+    crossed = np.diff(group.arc_offsets[:-1] // BATCH_ARCS) > 0
+    starts = np.flatnonzero(group.changes() | crossed | huge[1:] | huge[:-1]) + 1
+    cuts = [0, *starts.tolist(), len(huge)]
+    return ((start, stop) for start, stop in pairwise(cuts) if stop > start)
+
+
+def _is_finished(group: Group) -> bool:
+    """Whether all lattices are as `assemble` would make them."""
+    numbers = [values for values, _ in group.optional.values() if values.dtype == np.float32]
+    return all(_all_finite(values.view(np.uint32)) for values in numbers) and _all_canonical(
+        group.node_offsets, group.arc_offsets, group.time, group.arcs["source"], group.arcs["target"]
+    )
+
+
+@compiled
+def _all_finite(bits: NDArray[np.uint32]) -> bool:
+    """Whether these float32 numbers, seen as bits, are finite (integers, so that it runs in vector registers)."""
+    largest = np.uint32(0)
+    for value in bits:
+        largest = max(largest, value & np.uint32(0x7FFFFFFF))
+    return bool(largest < np.uint32(0x7F800000))
+
+
+@compiled
+def _all_canonical(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints) -> bool:
+    """Whether all lattices are trimmed and in the order that `graph.canonical` gives."""
+    most = 0
+    for u in range(len(node_offsets) - 1):
+        most = max(most, node_offsets[u + 1] - node_offsets[u])
+    levels = np.empty(most, np.uint32)
+    for u in range(len(node_offsets) - 1):
+        begin, end = source[arc_offsets[u] : arc_offsets[u + 1]], target[arc_offsets[u] : arc_offsets[u + 1]]
+        when = time[node_offsets[u] : node_offsets[u + 1]]
+        if not _is_sorted(len(when), begin, end) or not (when[0] >= -1e9 and when[-1] <= 1e9):
+            return False
+        level = levels[: len(when)]  # longest distance from the start; 0 for others than the start: no arc enters
+        level[:] = 0
+        for arc in range(len(begin)):
+            to = np.uint32(end[arc])
+            level[to] = max(level[to], level[np.uint32(begin[arc])] + np.uint32(1))
+        fits = True
+        for node in range(1, len(when)):
+            same_time = (when[node] == when[node - 1]) & (level[node] >= level[node - 1])
+            fits &= (level[node] > 0) & ((when[node] > when[node - 1]) | same_time)
+        if not fits:
+            return False
+    return True
+
+
+@inner
+def _is_sorted(nodes: int, begin: Ints, end: Ints) -> bool:
+    """Whether arcs are sorted by source and go forward, and leave every node but the last one."""
+    if nodes < 2 or len(begin) == 0 or begin[0] != 0 or begin[-1] != nodes - 2:
+        return False
+    fits, before = True, np.int32(0)
+    for arc in range(len(begin)):  # without a branch, so that it runs in vector registers
+        fits &= (begin[arc] >= before) & (begin[arc] - before <= 1) & (end[arc] > begin[arc]) & (end[arc] < nodes)
+        before = begin[arc]
+    return fits

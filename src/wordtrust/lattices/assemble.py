@@ -1,0 +1,375 @@
+"""From what a reader found in a file to checked `Lattices`: the only door into the lattice type.
+
+A reader collects raw lattices (any node order, dead ends, its recognizer's own tokens); `assemble` turns tokens
+into normalised words, checks and orders the graphs in one kernel call, and reports each bad utterance.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import InputError
+from . import graph
+from .lattice import ARC_SCORES, Facts, Floats, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
+from .text import DEFAULT, Normalizer
+
+BATCH_ARCS = 200_000  # enough to make a kernel call worth it, few enough to stay in memory
+
+
+class Tokens:
+    """What a recognizer's tokens mean, each worked out once: its words and surfaces, as vocabulary numbers."""
+
+    def __init__(self, normalizer: Normalizer = DEFAULT, vocabulary: Vocabulary | None = None) -> None:
+        self.vocabulary = vocabulary or Vocabulary()
+        self.pieces: list[tuple[tuple[int, int], ...]] = []  # per token: (word, surface) of every piece
+        self._normalizer = normalizer
+        self._ids: dict[str | tuple[str, str], int] = {}
+        self._rows = array("i")  # three numbers a token: see `table`
+        self.id("")
+
+    def id(self, token: str) -> int:
+        """The number of a token; number 0 is the empty one."""
+        number = self._ids.get(token)
+        if number is None:
+            number = self._ids[token] = self.new(token)
+        return number
+
+    def ids(self, tokens: Iterable[str]) -> Ints:
+        """The numbers of many tokens."""
+        return np.array([self.id(token) for token in tokens], np.int32)
+
+    def new(self, token: str) -> int:
+        """A number for a token whose number the caller remembers, as symbol tables do."""
+        return self._enter(self._normalizer.pieces(token) or [("", token)])
+
+    def pair(self, word: str, surface: str) -> int:
+        """The number of a token that was normalised before: `word` stays as it is, whatever the normaliser says."""
+        number = self._ids.get((word, surface))
+        if number is None:
+            number = self._ids[word, surface] = self._enter([(word, surface)])
+        return number
+
+    def table(self) -> Ints:
+        """[tokens, 3]: first word, first surface, number of pieces."""
+        return np.frombuffer(self._rows.tobytes(), np.int32).reshape(-1, 3)
+
+    def _enter(self, named: list[tuple[str, str]]) -> int:
+        vocabulary = self.vocabulary
+        pieces = tuple([(vocabulary.id(word), vocabulary.id(surface)) for word, surface in named])
+        self.pieces.append(pieces)
+        self._rows.extend((*pieces[0], len(pieces)))
+        return len(self.pieces) - 1
+
+
+@dataclass(slots=True)
+class RawLattices:
+    """A batch as a reader found it. `start` and `end` are node numbers; all numbers count within an utterance."""
+
+    utts: Sequence[str]
+    place: Offsets  # line or byte of each utterance, for messages
+    node_offsets: Offsets
+    arc_offsets: Offsets
+    start: Ints
+    end: Ints
+    time: Times
+    source: Ints
+    target: Ints
+    token: Ints
+    scores: Mapping[str, Floats]  # acoustic, transition, posterior: those that the format has
+    picked: NDArray[np.bool_] | None = None
+    extra: Mapping[str, Floats] = field(default_factory=dict)
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # one string an utterance, by name
+    spread_words: Ints | None = None
+
+    def name_arrays(self) -> dict[str, Floats]:
+        """All numbers that arcs carry, by name."""
+        return {**self.scores, **self.extra}
+
+
+@dataclass(slots=True)
+class Problems:
+    """What to do with bad input: raise the first (the default), or keep them all and go on."""
+
+    skip: bool = False
+    errors: list[InputError] = field(default_factory=list)
+    tell: Callable[[InputError], None] | None = None
+
+    def report(self, error: InputError) -> None:
+        """Raise `error`, or note it when bad input is to be skipped."""
+        if not self.skip:
+            raise error
+        self.errors.append(error)
+        if self.tell:
+            self.tell(error)
+
+
+def assemble(
+    raw: RawLattices,
+    tokens: Tokens,
+    *,
+    origin: Origin,
+    scales: Scales = Scales(),
+    problems: Problems | None = None,
+    place_name: str = "line",
+) -> Lattices:
+    """Checked lattices out of raw ones; bad utterances go to `problems` and are left out."""
+    problems = problems or Problems()
+    status, about = _score_status(raw)
+    good, facts = _ordered(raw, status, about)
+    for number in np.flatnonzero(status).tolist():
+        place = f"{place_name} {raw.place[number]}" if raw.place[number] >= 0 else ""
+        found, remedy = _describe(raw, number, int(status[number]), int(about[number]))
+        problems.report(InputError(found, file=origin.file, utt=raw.utts[number], place=place, remedy=remedy))
+    table = tokens.table()
+    if len(good.token) and table[good.token, 2].max() > 1:
+        good, word, surface = _cut_tokens(good, tokens)
+    else:
+        word, surface = table[good.token, 0], table[good.token, 1]
+    return Lattices(
+        utts=tuple(good.utts), node_offsets=good.node_offsets, arc_offsets=good.arc_offsets, time=good.time,
+        source=good.source, target=good.target, word=word, surface=surface, vocabulary=tokens.vocabulary,
+        acoustic=good.scores.get("acoustic"), transition=good.scores.get("transition"),
+        posterior=good.scores.get("posterior"),
+        picked=good.picked, extra=good.extra, notes={name: tuple(values) for name, values in good.notes.items()},
+        scales=scales, origin=origin, facts=facts,
+    )  # fmt: skip
+
+
+BAD_SCORE = -1
+_REMEDIES = {
+    BAD_SCORE: "Scores must be finite numbers: decode again, or prune arcs of zero probability",
+    graph.EMPTY: "An utterance needs at least two nodes and an arc; remove it or decode it again",
+    graph.DANGLING: "The node list and the arc list do not fit: the file is damaged or was cut",
+    graph.BAD_TIME: "Node times are seconds, finite and below 1e9",
+    graph.BACKWARDS: "Check the frame length, and whether node times are starts or ends of words",
+    graph.NO_PATH: "Check the start and end node, and whether the lattice was pruned too far",
+    graph.CYCLE: "A lattice has no cycles: this looks like a decoding graph or a grammar, not a lattice",
+}
+
+
+def _score_status(raw: RawLattices) -> tuple[Ints, Offsets]:
+    """Which utterances have a score that is no finite number, and on which arc."""
+    status, about = np.zeros(len(raw.utts), np.int32), np.zeros(len(raw.utts), np.int64)
+    for values in raw.name_arrays().values():
+        bad = np.flatnonzero(~np.isfinite(values))
+        bad = bad[::-1]  # so that the first of an utterance is the one that stays
+        owner = np.searchsorted(raw.arc_offsets, bad, "right") - 1
+        status[owner] = BAD_SCORE
+        about[owner] = bad - raw.arc_offsets[owner]
+    return status, about
+
+
+def _describe(raw: RawLattices, number: int, status: int, about: int) -> tuple[str, str]:
+    """What is wrong with an utterance, and what to do."""
+    nodes = raw.node_offsets[number + 1] - raw.node_offsets[number]
+    start, end, arc = raw.start[number], raw.end[number], raw.arc_offsets[number] + about
+    if status == graph.EMPTY:
+        found = "the lattice has no arcs"
+    elif status == BAD_SCORE:
+        values = {name: values[arc] for name, values in raw.name_arrays().items()}
+        name = next(name for name, value in values.items() if not np.isfinite(value))
+        found = f"arc {about} has the {name} score {values[name]}"
+    elif status == graph.BAD_TIME:
+        found = f"node {about} has the time {raw.time[raw.node_offsets[number] + about]}"
+    elif status == graph.DANGLING and about < 0:
+        found = f"start node {start} or end node {end} is not among the {nodes} nodes"
+    elif status == graph.DANGLING:
+        found = f"arc {about} goes from node {raw.source[arc]} to {raw.target[arc]}, but there are {nodes} nodes"
+    elif status == graph.BACKWARDS:
+        found = f"arc {about} (node {raw.source[arc]} to {raw.target[arc]}) runs backwards in time"
+    elif status == graph.NO_PATH:
+        found = f"no path leads from start node {start} to end node {end}"
+    else:
+        found = "the graph has a cycle"
+    return found, _REMEDIES[status]
+
+
+def _ordered(raw: RawLattices, status: Ints, about: Offsets) -> tuple[RawLattices, Facts]:
+    """The good lattices, trimmed and in canonical order; fills in `status` and `about` of the others."""
+    count, arcs = len(raw.utts), len(raw.source)
+    nodes_kept, arcs_kept = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    time, permutation = np.empty(len(raw.time)), np.empty(arcs, np.int64)
+    source, target = np.empty(arcs, np.int32), np.empty(arcs, np.int32)
+    graph.canonical(
+        raw.node_offsets, raw.arc_offsets, raw.start, raw.end, raw.time, raw.source, raw.target,
+        status, about, nodes_kept, arcs_kept, time, permutation, source, target,
+    )  # fmt: skip
+    rows = np.flatnonzero(status == graph.OK)
+    node_offsets, arc_offsets = _offsets(nodes_kept[rows]), _offsets(arcs_kept[rows])
+    keep = permutation[: arc_offsets[-1]]
+    good = RawLattices(
+        utts=raw.utts if len(rows) == count else [raw.utts[row] for row in rows.tolist()],
+        place=raw.place[rows],
+        node_offsets=node_offsets,
+        arc_offsets=arc_offsets,
+        start=np.zeros(len(rows), np.int32),
+        end=(nodes_kept[rows] - 1).astype(np.int32),
+        time=time[: node_offsets[-1]],
+        source=source[: arc_offsets[-1]],
+        target=target[: arc_offsets[-1]],
+        token=raw.token[keep],
+        scores={name: values[keep] for name, values in raw.scores.items()},
+        picked=None if raw.picked is None else raw.picked[keep],
+        extra={name: values[keep] for name, values in raw.extra.items()},
+        notes={name: [values[row] for row in rows.tolist()] for name, values in raw.notes.items()},
+    )
+    trimmed_nodes = (np.diff(raw.node_offsets) - nodes_kept)[rows].astype(np.int32)
+    trimmed_arcs = (np.diff(raw.arc_offsets) - arcs_kept)[rows].astype(np.int32)
+    spread = np.zeros(len(rows), np.int32) if raw.spread_words is None else raw.spread_words[rows]
+    return good, Facts(good.place, trimmed_nodes, trimmed_arcs, spread)
+
+
+def _cut_tokens(raw: RawLattices, tokens: Tokens) -> tuple[RawLattices, Ints, Ints]:
+    """Arcs whose token is several words become chains: time by letters, scores on the first piece."""
+    counts = tokens.table()[raw.token, 2].astype(np.int64)
+    origin = np.repeat(np.arange(len(counts)), counts)  # [new arcs] the arc each piece comes from
+    piece = np.arange(len(origin)) - np.repeat(_offsets(counts)[:-1], counts)
+    word, surface, share = _piece_table(tokens, raw.token, origin, piece)
+    owner = np.repeat(np.arange(len(raw.utts)), np.diff(raw.arc_offsets))
+    added = np.bincount(owner, weights=counts - 1, minlength=len(raw.utts)).astype(np.int64)
+    # The node before piece k > 0 of an arc: numbered after the utterance's own nodes, in arc order.
+    inner = np.cumsum(piece > 0) - 1
+    before = inner - (_offsets(added)[:-1] - np.diff(raw.node_offsets))[owner[origin]]
+    first, last = piece == 0, piece == counts[origin] - 1
+    source = np.where(first, raw.source[origin], before).astype(np.int32)
+    target = np.where(last, raw.target[origin], np.append(before[1:], 0)).astype(np.int32)
+    base = raw.node_offsets[owner[origin]]
+    begin, end = raw.time[base + raw.source[origin]], raw.time[base + raw.target[origin]]
+    inner_time = (begin + (end - begin) * share)[~first]
+    node_owner = np.concatenate(
+        [np.repeat(np.arange(len(raw.utts)), np.diff(raw.node_offsets)), owner[origin][~first]]
+    )
+    time = np.concatenate([raw.time, inner_time])[np.argsort(node_owner, kind="stable")]
+    arc_counts = np.bincount(owner, weights=counts, minlength=len(raw.utts)).astype(np.int64)
+    cut = replace(
+        raw, time=time, source=source, target=target, token=np.arange(len(origin), dtype=np.int32),
+        node_offsets=_offsets(np.diff(raw.node_offsets) + added), arc_offsets=_offsets(arc_counts),
+        scores={name: _on_first(name, values[origin], first) for name, values in raw.scores.items()},
+        picked=None if raw.picked is None else raw.picked[origin],
+        extra={name: values[origin] for name, values in raw.extra.items()},
+    )  # fmt: skip
+    cut, _ = _ordered(cut, np.zeros(len(raw.utts), np.int32), np.zeros(len(raw.utts), np.int64))
+    return cut, word[cut.token], surface[cut.token]
+
+
+def _on_first(name: str, values: Floats, first: NDArray[np.bool_]) -> Floats:
+    """A log score goes to the first piece of a token; a posterior is that of each."""
+    return values if name == "posterior" else np.where(first, values, np.float32(0))
+
+
+def _piece_table(
+    tokens: Tokens, token: Ints, origin: Offsets, piece: Offsets
+) -> tuple[Ints, Ints, NDArray[np.float64]]:
+    """Word and surface of each piece, and the share of the token's letters that stand before it."""
+    used = np.unique(token)
+    pieces = [tokens.pieces[number] for number in used.tolist()]
+    starts = _offsets(np.array([len(each) for each in pieces], np.int64))
+    flat = np.array([pair for each in pieces for pair in each], np.int32)
+    letters = np.array([max(1, len(tokens.vocabulary[word])) for word in flat[:, 0].tolist()], np.float64)
+    total = np.add.reduceat(letters, starts[:-1])
+    before = np.cumsum(letters) - letters
+    share = (before - np.repeat(before[starts[:-1]], np.diff(starts))) / np.repeat(total, np.diff(starts))
+    row = starts[np.searchsorted(used, token[origin])] + piece
+    return flat[row, 0], flat[row, 1], share[row]
+
+
+def _offsets(counts: NDArray[np.int64]) -> Offsets:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+
+
+class Builder:
+    """Collects raw lattices one by one and gives them out as checked batches of about `BATCH_ARCS` arcs."""
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        problems: Problems,
+        *,
+        origin: Origin,
+        place_name: str = "line",
+        batch_arcs: int = BATCH_ARCS,
+    ) -> None:
+        self._tokens, self._problems, self._origin = tokens, problems, origin
+        self._place_name, self._batch_arcs = place_name, batch_arcs
+        self._parts: list[dict[str, NDArray[np.generic]]] = []
+        self._utts: list[str] = []
+        self._notes: list[Mapping[str, str]] = []
+        self._counts: list[tuple[int, int, int, int, int, int]] = []  # place, nodes, arcs, start, end, spread
+        self._key: tuple[frozenset[str], Scales, Origin, frozenset[str]] | None = None
+        self._arcs = 0
+
+    def add(
+        self,
+        utt: str,
+        *,
+        time: Sequence[float] | Times,
+        source: Sequence[int] | Ints,
+        target: Sequence[int] | Ints,
+        token: Iterable[str] | Ints,
+        start: int,
+        end: int,
+        place: int = -1,
+        spread_words: int = 0,
+        scales: Scales = Scales(),
+        times: str = "given",
+        notes: Mapping[str, str] | None = None,
+        **arrays: Sequence[float] | NDArray[np.generic] | None,
+    ) -> Iterator[Lattices]:
+        """Add an utterance. `arrays` are acoustic, transition, posterior, picked, or evidence by any name.
+
+        Gives a batch when one is full; scores that are None are absent.
+        """
+        part: dict[str, NDArray[np.generic]] = {
+            "time": np.asarray(time, np.float64),
+            "source": np.asarray(source, np.int32),
+            "target": np.asarray(target, np.int32),
+            "token": token if isinstance(token, np.ndarray) else self._tokens.ids(token),
+        }
+        for name, values in arrays.items():
+            if values is not None:
+                part[name] = np.asarray(values, bool if name == "picked" else np.float32)
+        notes = notes or {}
+        key = (frozenset(part), scales, replace(self._origin, times=times), frozenset(notes))
+        if self._key is not None and key != self._key:
+            yield from self.flush()
+        self._key = key
+        self._parts.append(part)
+        self._utts.append(utt)
+        self._notes.append(notes)
+        self._counts.append((place, len(part["time"]), len(part["source"]), start, end, spread_words))
+        self._arcs += len(part["source"])
+        if self._arcs >= self._batch_arcs:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[Lattices]:
+        """What was collected so far, as a batch."""
+        if self._key is None or not self._utts:
+            return
+        names, scales, origin, notes = self._key
+        joined = {name: np.concatenate([part[name] for part in self._parts]) for name in names}
+        place, nodes, arcs, start, end, spread = np.array(self._counts, np.int64).T
+        taken = {"time", "source", "target", "token", "picked", *ARC_SCORES}
+        raw = RawLattices(
+            utts=self._utts, place=place, node_offsets=_offsets(nodes), arc_offsets=_offsets(arcs),
+            start=start.astype(np.int32), end=end.astype(np.int32), spread_words=spread.astype(np.int32),
+            time=joined["time"], source=joined["source"], target=joined["target"], token=joined["token"],
+            scores={name: joined[name] for name in ARC_SCORES if name in joined},
+            picked=joined.get("picked"), extra={name: joined[name] for name in names if name not in taken},
+            notes={name: [each[name] for each in self._notes] for name in notes},
+        )  # fmt: skip
+        self._parts, self._utts, self._notes, self._counts, self._arcs, self._key = [], [], [], [], 0, None
+        batch = assemble(
+            raw,
+            self._tokens,
+            origin=origin,
+            scales=scales,
+            problems=self._problems,
+            place_name=self._place_name,
+        )
+        if len(batch):
+            yield batch

@@ -1,0 +1,430 @@
+"""The lattice: what a recognizer knows about an utterance, as immutable arrays of nodes and arcs.
+
+`Lattices` is the batch form that readers make and kernels run over: the arrays of many utterances end to end,
+with offsets. `Lattice` is one utterance of it, a view that copies nothing. Both are made by `lattices.assemble`,
+which checks what this module promises:
+
+- nodes are in topological order (by time, then depth): the first is the start, the last the end, and every arc
+  goes from a smaller to a larger node number; arcs are sorted by source node, else in the order of the file;
+- every node and arc lies on a path from start to end, every score is finite, no arc runs backwards in time;
+- scores are natural logarithms, larger is better; a score that the recognizer did not give is None.
+
+This module knows no format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import OptionError
+
+Ints = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Times = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+LARGEST_SCALE = 1e6  # scaled scores and their sums stay numbers
+ARC_SCORES = ("acoustic", "transition", "posterior")
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """How scores are weighed: acoustic * a + transition * t + word_penalty for every word.
+
+    In N-best lists the acoustic score is divided by length ** length_exponent, where the length of each hypothesis
+    (in tokens, its end counted) is known.
+    """
+
+    acoustic: float = 1.0
+    transition: float = 1.0
+    word_penalty: float = 0.0
+    length_exponent: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not abs(getattr(self, name)) <= LARGEST_SCALE:
+                raise OptionError(f"the scale {name} is {getattr(self, name)}, not a number up to {LARGEST_SCALE:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where lattices come from: the file, its format, the recognizer, and what was made of them on the way."""
+
+    file: str = ""
+    format: str = ""
+    times: str = "given"  # or "aligned": one second a word, along the best hypothesis
+    frame_length: float | None = None  # seconds, where the format counts time in frames
+    recognizer: str = ""  # its name, where one is known
+    tolerance: float | None = None  # seconds within which nodes were merged: these are networks, not lattices
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What reading did to each utterance, as one array each."""
+
+    place: Offsets  # line (text) or byte (binary) where the utterance starts in its file
+    trimmed_nodes: Ints  # on no path from start to end
+    trimmed_arcs: Ints
+    spread_words: Ints  # words of no length that took time from their neighbours
+
+    @classmethod
+    def none(cls, utterances: int) -> Facts:
+        """Nothing was done."""
+        zeros = np.zeros(utterances, np.int32)
+        return cls(np.zeros(utterances, np.int64), zeros, zeros, zeros)
+
+    def __getitem__(self, rows: slice | NDArray[Any]) -> Facts:
+        return Facts(self.place[rows], self.trimmed_nodes[rows], self.trimmed_arcs[rows], self.spread_words[rows])
+
+
+class Vocabulary:
+    """Strings by number, shared by all lattices of a batch, mostly of a reader. Number 0 is the empty one: no word.
+
+    It only grows, so a number once given keeps its meaning.
+    """
+
+    __slots__ = ("_ids", "_load", "_size", "_strings")
+
+    def __init__(self, strings: Iterable[str] = ()) -> None:
+        self._strings: list[str] = [""]
+        self._ids: dict[str, int] = {"": 0}
+        self._load: Callable[[], list[str]] | None = None
+        self._size = 1
+        for string in strings:
+            self.id(string)
+
+    @classmethod
+    def later(cls, size: int, load: Callable[[], list[str]]) -> Vocabulary:
+        """One whose `size` strings, the first of them empty, are made when somebody first asks for any."""
+        made = cls()
+        made._size, made._load = size, load
+        return made
+
+    @property
+    def strings(self) -> list[str]:
+        """All strings by number."""
+        if self._load:
+            self._strings, self._load = self._load(), None
+            numbers = range(len(self._strings) - 1, -1, -1)
+            self._ids = dict(zip(reversed(self._strings), numbers, strict=True))  # the first of equal ones counts
+        return self._strings
+
+    def id(self, string: str) -> int:
+        """The number of `string`, a new one if it was not seen before."""
+        strings = self.strings
+        number = self._ids.get(string)
+        if number is None:
+            number = self._ids[string] = len(strings)
+            strings.append(string)
+        return number
+
+    def find(self, string: str) -> int:
+        """The number of `string`, -1 if it is not there."""
+        return self._ids.get(string, -1) if self.strings else -1
+
+    def __getitem__(self, number: int) -> str:
+        return self.strings[number]
+
+    def __len__(self) -> int:
+        return self._size if self._load else len(self._strings)
+
+    def lookup(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """The strings of many numbers."""
+        strings = self.strings
+        return tuple(strings[number] for number in numbers)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lattice:
+    """One utterance: nodes with times, arcs with words and scores. Compare with `equals`."""
+
+    utt: str
+    time: Times  # [nodes] seconds, never falling; time[0] is the start, time[-1] the end
+    source: Ints  # [arcs] node numbers
+    target: Ints
+    word: Ints  # [arcs] normalised word, a number in `vocabulary`; 0 where no word is said
+    surface: Ints  # [arcs] the word as the recognizer wrote it, likewise
+    vocabulary: Vocabulary
+    acoustic: Floats | None = None  # log p(X|e)
+    transition: Floats | None = None  # log P(e|v): language and pronunciation model
+    posterior: Floats | None = None  # P(e|X), where the recognizer itself gave one
+    picked: Flags | None = None  # the arcs of the recognizer's own choice, where it is not the best path
+    extra: Mapping[str, Floats] = field(default_factory=dict)  # further evidence per arc, by name
+    notes: Mapping[str, str] = field(default_factory=dict)  # what else is known of the utterance: reference, speaker
+    scales: Scales = Scales()
+    origin: Origin = Origin()
+    facts: Facts = field(default_factory=lambda: Facts.none(1))
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.time)
+
+    @property
+    def arcs(self) -> int:
+        """How many arcs there are."""
+        return len(self.source)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from start to end."""
+        return float(self.time[-1] - self.time[0])
+
+    @property
+    def silence(self) -> Flags:
+        """Which arcs say no word."""
+        silent: Flags = self.word == 0
+        return silent
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The normalised word of every arc, "" where none is said."""
+        return self.vocabulary.lookup(self.word.tolist())
+
+    @cached_property
+    def surfaces(self) -> tuple[str, ...]:
+        """What the recognizer wrote on every arc."""
+        return self.vocabulary.lookup(self.surface.tolist())
+
+    def scores(self) -> NDArray[np.float64]:
+        """Each arc's score as its recognizer weighs it: scaled scores, or else the log of the posterior."""
+        from .weights import log_scores
+
+        return log_scores(self)
+
+    def one_best(self) -> tuple[int, ...]:
+        """The arcs of what the recognizer itself would print, in order."""
+        from .paths import one_best
+
+        return tuple(one_best(self.batch()).arcs.tolist())
+
+    @property
+    def text(self) -> str:
+        """What the recognizer itself would print, with its own spelling."""
+        from .text import join_surfaces
+
+        return join_surfaces(self.surfaces[arc] for arc in self.one_best() if self.word[arc])
+
+    def batch(self) -> Lattices:
+        """This lattice as a batch of one."""
+        return Lattices(
+            utts=(self.utt,),
+            node_offsets=np.array([0, self.nodes], np.int64),
+            arc_offsets=np.array([0, self.arcs], np.int64),
+            notes={name: (note,) for name, note in self.notes.items()},
+            **{name: getattr(self, name) for name in _SHARED_FIELDS},
+        )
+
+    def equals(self, other: Lattice, *, tolerance: float = 0.0) -> bool:
+        """Same graph, words and times, and the same scores up to `tolerance`; origin does not count."""
+        if (self.utt, self.nodes, self.arcs) != (other.utt, other.nodes, other.arcs):
+            return False
+        exact = ("source", "target")
+        return (
+            all(np.array_equal(getattr(self, name), getattr(other, name)) for name in exact)
+            and self.words == other.words
+            and self.surfaces == other.surfaces
+            and _close(self.time, other.time, tolerance)
+            and all(_close(getattr(self, n), getattr(other, n), tolerance) for n in (*ARC_SCORES, "picked"))
+            and self.extra.keys() == other.extra.keys()
+            and all(_close(self.extra[name], other.extra[name], tolerance) for name in self.extra)
+            and self.scales == other.scales
+            and dict(self.notes) == dict(other.notes)
+        )
+
+    def __repr__(self) -> str:
+        given = [name for name in ARC_SCORES if getattr(self, name) is not None]
+        return (
+            f"<Lattice {self.utt}: {self.nodes} nodes, {self.arcs} arcs, {self.duration:.2f} s, "
+            f"{' + '.join(given) or 'no scores'}\n  {self.text or '(no words)'}>"
+        )
+
+    def to_dot(self) -> str:
+        """The lattice as a Graphviz file."""
+        from .draw import to_dot
+
+        return to_dot(self)
+
+    def to_svg(self) -> str:
+        """The lattice as a picture, drawn over a time axis."""
+        from .draw import to_svg
+
+        return to_svg(self)
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+
+def _close(mine: NDArray[Any] | None, theirs: NDArray[Any] | None, tolerance: float) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    if mine.dtype == bool or tolerance == 0:
+        return np.array_equal(mine, theirs)
+    return bool(np.allclose(mine, theirs, rtol=tolerance, atol=tolerance))
+
+
+_SHARED_FIELDS = (
+    "time", "source", "target", "word", "surface", "vocabulary", "acoustic", "transition", "posterior", "picked",
+    "extra", "scales", "origin", "facts",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lattices(Sequence[Lattice]):
+    """Many utterances, their arrays end to end. `source` and `target` count from each utterance's first node."""
+
+    utts: tuple[str, ...]
+    node_offsets: Offsets  # [utterances + 1] utterance u has nodes node_offsets[u] to node_offsets[u + 1]
+    arc_offsets: Offsets
+    time: Times
+    source: Ints
+    target: Ints
+    word: Ints
+    surface: Ints
+    vocabulary: Vocabulary
+    acoustic: Floats | None = None
+    transition: Floats | None = None
+    posterior: Floats | None = None
+    picked: Flags | None = None
+    extra: Mapping[str, Floats] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # one string an utterance, by name
+    scales: Scales = Scales()
+    origin: Origin = Origin()
+    facts: Facts = field(default_factory=lambda: Facts.none(0))
+    files: tuple[str, ...] = ()  # [utterances] where they come from more than one file, else `origin` says it
+
+    def __post_init__(self) -> None:
+        for name in ("extra", "notes"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        for array in (*self.arrays().values(), self.node_offsets, self.arc_offsets, self.time):
+            array.flags.writeable = False
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that has one entry per arc and is there, by name."""
+        names = ("source", "target", "word", "surface", *ARC_SCORES, "picked")
+        found = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return found | dict(self.extra)
+
+    def __len__(self) -> int:
+        return len(self.utts)
+
+    @overload
+    def __getitem__(self, index: int | str) -> Lattice: ...
+    @overload
+    def __getitem__(self, index: slice) -> Lattices: ...
+
+    def __getitem__(self, index: int | str | slice) -> Lattice | Lattices:
+        if isinstance(index, slice):
+            return self._slice(*index.indices(len(self)))
+        number = self._number(index) if isinstance(index, str) else range(len(self))[index]
+        return self._view(number)
+
+    def _number(self, utt: str) -> int:
+        try:
+            return self.utts.index(utt)
+        except ValueError:
+            raise KeyError(f"no utterance {utt!r} among {len(self)}") from None
+
+    def _view(self, number: int) -> Lattice:
+        nodes = slice(self.node_offsets[number], self.node_offsets[number + 1])
+        arcs = slice(self.arc_offsets[number], self.arc_offsets[number + 1])
+        notes = {name: values[number] for name, values in self.notes.items()}
+        part = self._part(nodes, arcs, slice(number, number + 1))
+        if self.files:
+            part["origin"] = replace(self.origin, file=self.files[number])
+        return Lattice(utt=self.utts[number], notes=notes, **part)
+
+    def _slice(self, start: int, stop: int, step: int) -> Lattices:
+        if step != 1:
+            raise IndexError("a batch of lattices can only be sliced in steps of 1")
+        stop = max(start, stop)
+        node_offsets, arc_offsets = self.node_offsets[start : stop + 1], self.arc_offsets[start : stop + 1]
+        nodes, arcs = slice(node_offsets[0], node_offsets[-1]), slice(arc_offsets[0], arc_offsets[-1])
+        return Lattices(
+            utts=self.utts[start:stop],
+            node_offsets=node_offsets - node_offsets[0],
+            arc_offsets=arc_offsets - arc_offsets[0],
+            notes={name: values[start:stop] for name, values in self.notes.items()},
+            files=self.files[start:stop],
+            **self._part(nodes, arcs, slice(start, stop)),
+        )
+
+    def _part(self, nodes: slice, arcs: slice, rows: slice) -> dict[str, Any]:
+        part: dict[str, Any] = {name: getattr(self, name) for name in _SHARED_FIELDS}
+        part["time"] = self.time[nodes]
+        for name in ("source", "target", "word", "surface", *ARC_SCORES, "picked"):
+            part[name] = None if part[name] is None else part[name][arcs]
+        part["extra"] = {name: values[arcs] for name, values in self.extra.items()}
+        part["facts"] = self.facts[rows]
+        return part
+
+    def __iter__(self) -> Iterator[Lattice]:
+        return (self._view(number) for number in range(len(self)))
+
+    def __repr__(self) -> str:
+        listed = "".join(f"\n  {lattice!r}" for lattice in self[:3]) + ("\n  ..." if len(self) > 3 else "")
+        return f"<Lattices: {len(self)} utterances, {len(self.time)} nodes, {len(self.source)} arcs{listed}>"
+
+
+def concatenate(batches: Iterable[Lattices]) -> Lattices:
+    """One batch out of many. Scores that some of them lack are an error: absent is not zero."""
+    parts = [batch for batch in batches if len(batch)]
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _empty()
+    layouts = {(*sorted(part.arrays()), *sorted(part.notes)) for part in parts}
+    if len(layouts) > 1 or len({part.scales for part in parts}) > 1:
+        raise ValueError("these lattices have different scores or scales and cannot share arrays; keep them apart")
+    vocabulary = parts[0].vocabulary
+    arcs = {name: np.concatenate([part.arrays()[name] for part in parts]) for name in parts[0].arrays()}
+    for name in ("word", "surface"):
+        arcs[name] = np.concatenate([renumbered(getattr(part, name), part.vocabulary, vocabulary) for part in parts])
+    arcs_of: dict[str, Any] = {name: values for name, values in arcs.items() if name not in parts[0].extra}
+    facts = [part.facts for part in parts]
+    return replace(
+        parts[0],
+        utts=tuple(utt for part in parts for utt in part.utts),
+        files=_joined_files(parts),
+        node_offsets=_joined_offsets([part.node_offsets for part in parts]),
+        arc_offsets=_joined_offsets([part.arc_offsets for part in parts]),
+        time=np.concatenate([part.time for part in parts]),
+        extra={name: arcs[name] for name in parts[0].extra},
+        notes={name: tuple(note for part in parts for note in part.notes[name]) for name in parts[0].notes},
+        facts=Facts(*(np.concatenate([getattr(f, n) for f in facts]) for n in Facts.__slots__)),
+        **arcs_of,
+    )
+
+
+def _joined_files(parts: Sequence[Lattices]) -> tuple[str, ...]:
+    if len({part.origin.file for part in parts}) == 1 and not any(part.files for part in parts):
+        return ()
+    return tuple(file for part in parts for file in part.files or (part.origin.file,) * len(part))
+
+
+def _empty() -> Lattices:
+    offsets, ints = np.zeros(1, np.int64), np.zeros(0, np.int32)
+    return Lattices((), offsets, offsets.copy(), np.zeros(0), ints, ints, ints, ints, Vocabulary())
+
+
+def renumbered(numbers: Ints, old: Vocabulary, new: Vocabulary) -> Ints:
+    """The same strings, numbered by another vocabulary."""
+    if old is new or not len(numbers):
+        return numbers
+    table = np.full(len(old), -1, np.int32)
+    table[numbers] = 0
+    used = np.flatnonzero(table == 0).tolist()
+    table[used] = [new.id(string) for string in old.lookup(used)]
+    return table[numbers]
+
+
+def _joined_offsets(offsets: Sequence[Offsets]) -> Offsets:
+    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in offsets]))]).astype(np.int64)

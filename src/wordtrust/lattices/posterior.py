@@ -1,0 +1,258 @@
+"""How probable each arc of a lattice is (DESIGN, section 3), and what follows from it: pruning and score pushing.
+
+All of it runs over whole batches. Sums over paths are taken backwards in the log domain, so that scores may differ
+by any amount; from them comes the share that each arc has of its node, a plain probability, and multiplying shares
+forwards gives posteriors that keep their sum at every node to the last digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import OptionError
+from ..base.jit import compiled, inner
+from . import graph
+from .lattice import Flags, Floats, Ints, Lattices, Offsets, Scales
+from .paths import one_best
+from .weights import Reals, log_scores, only_posteriors
+
+Numbers = NDArray[np.uint32]  # no index is negative: kernels that know it need not look, and take a quarter less time
+
+LOG_SCORES = ("acoustic", "transition")
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Posteriors:
+    """What forward-backward gives for a batch."""
+
+    arc: Reals  # [arcs] P(e|X)
+    node: Reals  # [nodes] the mass of all paths through each node
+    log_total: Reals | None  # [utterances] log of the summed weight of all paths; None where posteriors were given
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """Lattices with pushed scores, and what every path of an utterance has lost by it."""
+
+    lattices: Lattices
+    totals: Mapping[str, Reals]  # by score, [utterances]: log of its sum over all paths
+
+
+class Flat(NamedTuple):
+    """A batch as one graph, its nodes numbered through: what kernels run over."""
+
+    first: Numbers  # [nodes + 1] node n is left by the arcs first[n] to first[n + 1]
+    source: Numbers  # [arcs]
+    target: Numbers
+    start: Offsets  # [utterances] first node of each
+
+    @classmethod
+    def of(cls, lattices: Lattices) -> Flat:
+        """The flat graph of a batch."""
+        first = np.zeros(len(lattices.time) + 1, np.uint32)
+        source, target = np.empty(len(lattices.source), np.uint32), np.empty(len(lattices.source), np.uint32)
+        ends = (lattices.source, lattices.target)
+        _flatten(lattices.node_offsets, lattices.arc_offsets, *ends, first, source, target)
+        return cls(first, source, target, lattices.node_offsets[:-1])
+
+
+def posteriors(lattices: Lattices, scales: Scales | None = None, *, flat: Flat | None = None) -> Posteriors:
+    """Arc posteriors with the given scales, or those of the lattices.
+
+    Posteriors that a recognizer gave without a language score beside them (1-best with confidences) are kept.
+    """
+    if only_posteriors(lattices):
+        return _given(lattices)
+    flat = flat or Flat.of(lattices)
+    share, after = shares(flat, log_scores(lattices, scales))
+    return Posteriors(share, arc_masses(flat, share), after[flat.start])
+
+
+def prune(
+    lattices: Lattices,
+    *,
+    beam: float | None = None,
+    posterior: float | None = None,
+    scales: Scales | None = None,
+) -> Lattices:
+    """Lattices without their least likely arcs.
+
+    `beam` keeps an arc if the best path through it is at most that much worse than the best of all, `posterior` if
+    its posterior is at least that large; with both, both must hold. The best path and what the recognizer itself
+    would print always stay.
+    """
+    for name, value in (("beam", beam), ("posterior", posterior)):
+        if value is not None and not value >= 0:
+            raise OptionError(f"the {name} to prune with is a number from 0 on, not {value}")
+    loss, rounding = _losses(lattices, scales)
+    keep = np.ones(len(loss), bool)
+    if beam is not None:
+        keep &= loss <= beam
+    if posterior is not None:
+        keep &= posteriors(lattices, scales).arc >= posterior
+    keep |= loss <= rounding
+    path = one_best(lattices)
+    keep[path.arcs + np.repeat(lattices.arc_offsets[:-1], np.diff(path.offsets))] = True
+    return select(lattices, keep)
+
+
+def push(lattices: Lattices) -> Pushed:
+    """Acoustic and transition scores, each made the log probability of an arc given its source node.
+
+    Recognizers move weights along paths (Kaldi to early arcs), so a raw score says little about its own arc. Here
+    each score alone is pushed in the log semiring: the probabilities of the arcs leaving a node sum to 1, and every
+    path of an utterance loses the same amount, which `totals` keeps. Pushing twice changes nothing.
+    """
+    flat = Flat.of(lattices)
+    scores: dict[str, Any] = {}
+    totals = {}
+    for name in LOG_SCORES:
+        if getattr(lattices, name) is not None:
+            raw = getattr(lattices, name).astype(np.float64)
+            _, after = shares(flat, raw)
+            scores[name] = as_floats(pushed(flat, raw, after))
+            totals[name] = after[flat.start]
+    return Pushed(replace(lattices, **scores), totals)
+
+
+def shares(flat: Flat, score: Reals) -> tuple[Reals, Reals]:
+    """Each arc's part of the weight of all ways on from its source; the log weight of all ways on from each node."""
+    share, after = np.empty(len(score)), np.zeros(len(flat.first) - 1)
+    _shares(flat.first, flat.target, score, share, after)
+    return share, after
+
+
+def pushed(flat: Flat, score: Reals, after: Reals) -> Reals:
+    """A score moved by the weight of all ways on (what `shares` gives): the log of each arc's share."""
+    moved: Reals = score + after[flat.target] - after[flat.source]
+    return moved
+
+
+def arc_masses(flat: Flat, share: Reals) -> Reals:
+    """Turn each arc's share of its source node into its share of all paths, in place; gives that of the nodes."""
+    node = np.zeros(len(flat.first) - 1)
+    node[flat.start] = 1.0
+    _arc_masses(flat.source, flat.target, share, node)
+    return node
+
+
+def select(lattices: Lattices, keep: Flags) -> Lattices:
+    """The lattices with the chosen arcs only, as far as these lie on whole paths; each must have one."""
+    chosen, before = np.flatnonzero(keep), np.concatenate([[0], np.cumsum(keep)])
+    status, about = np.zeros(len(lattices), np.int32), np.zeros(len(lattices), np.int64)
+    nodes, arcs = np.zeros(len(lattices), np.int64), np.zeros(len(lattices), np.int64)
+    time, order = np.empty(len(lattices.time)), np.empty(len(chosen), np.int64)
+    source, target = np.empty(len(chosen), np.int32), np.empty(len(chosen), np.int32)
+    # Copies, because numba would compile all of it anew for arrays that are read-only.
+    graph.canonical(
+        lattices.node_offsets.copy(), before[lattices.arc_offsets], np.zeros(len(lattices), np.int32),
+        (np.diff(lattices.node_offsets) - 1).astype(np.int32), lattices.time.copy(),
+        lattices.source[chosen], lattices.target[chosen],
+        status, about, nodes, arcs, time, order, source, target,
+    )  # fmt: skip
+    if status.any():
+        raise ValueError(f"no path is left through {lattices.utts[int(np.flatnonzero(status)[0])]}")
+    node_offsets, arc_offsets = (np.concatenate([[0], np.cumsum(each)]) for each in (nodes, arcs))
+    rows = chosen[order[: arc_offsets[-1]]]
+    kept: dict[str, Any] = {name: values[rows] for name, values in lattices.arrays().items()}
+    extra = {name: kept.pop(name) for name in lattices.extra}
+    kept |= {"source": source[: len(rows)], "target": target[: len(rows)], "time": time[: node_offsets[-1]]}
+    return replace(lattices, node_offsets=node_offsets, arc_offsets=arc_offsets, extra=extra, **kept)
+
+
+def as_floats(values: Reals) -> Floats:
+    """As scores are stored: half the size, and still finite."""
+    return np.clip(values, -_FLOAT32_MAX, _FLOAT32_MAX).astype(np.float32)
+
+
+def _given(lattices: Lattices) -> Posteriors:
+    """A recognizer's own posteriors; they need not be those of paths, so a node has the larger of its two sides."""
+    assert lattices.posterior is not None
+    arc = lattices.posterior.astype(np.float64)
+    first = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
+    sides = [np.bincount(first + end, arc, len(lattices.time)) for end in (lattices.source, lattices.target)]
+    return Posteriors(arc, np.maximum(*sides), None)
+
+
+def _losses(lattices: Lattices, scales: Scales | None) -> tuple[Reals, Reals]:
+    """How much worse than the best path the best one through each arc is, and how exact that figure is."""
+    flat, score = Flat.of(lattices), log_scores(lattices, scales)
+    through = np.empty(len(score))
+    before, after = np.full(len(lattices.time), -np.inf), np.full(len(lattices.time), -np.inf)
+    before[flat.start] = after[lattices.node_offsets[1:] - 1] = 0.0
+    _best_through(flat.source, flat.target, score, before, after, through)
+    top = np.repeat(after[flat.start], np.diff(lattices.arc_offsets))
+    return top - through, 1e-9 * (1 + np.abs(top))
+
+
+@compiled
+def _flatten(node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, first: Numbers,
+             flat_source: Numbers, flat_target: Numbers) -> None:  # fmt: skip
+    """Number the nodes of all utterances through, and find the first arc of each; `first` comes filled with 0."""
+    for u in range(len(node_offsets) - 1):
+        for arc in range(arc_offsets[u], arc_offsets[u + 1]):
+            flat_source[arc], flat_target[arc] = node_offsets[u] + source[arc], node_offsets[u] + target[arc]
+            first[node_offsets[u] + source[arc] + 1] += 1
+    for node in range(len(first) - 1):
+        first[node + 1] += first[node]
+
+
+@compiled
+def _shares(first: Numbers, target: Numbers, score: Reals, share: Reals, after: Reals) -> None:
+    """Backward pass: one log-sum-exp for each node, taken relative to its first arc unless that overflows."""
+    for node in range(len(first) - 2, -1, -1):
+        begin, end = first[node], first[node + 1]
+        if begin == end:
+            continue
+        top = score[begin] + after[target[begin]]
+        share[begin], total = 1.0, 1.0
+        for arc in range(begin + np.uint32(1), end):
+            share[arc] = np.exp(score[arc] + after[target[arc]] - top)
+            total += share[arc]
+        if total == np.inf:
+            top, total = _relative_to_largest(begin, end, target, score, after, share)
+        if total > 1.0:  # more than one arc, as for one node in four of real lattices
+            part = 1.0 / total
+            for arc in range(begin, end):
+                share[arc] *= part
+            top += np.log(total)
+        after[node] = top
+
+
+@inner
+def _relative_to_largest(begin: int, end: int, target: Numbers, score: Reals, after: Reals,
+                         share: Reals) -> tuple[float, float]:  # fmt: skip
+    """The weights of a node's arcs relative to the largest; gives its logarithm and their sum."""
+    top, total = -np.inf, 0.0
+    for arc in range(begin, end):
+        top = max(top, score[arc] + after[target[arc]])
+    for arc in range(begin, end):
+        share[arc] = np.exp(score[arc] + after[target[arc]] - top)
+        total += share[arc]
+    return top, total
+
+
+@compiled
+def _arc_masses(source: Numbers, target: Numbers, share: Reals, mass: Reals) -> None:
+    """Forward pass; `mass` has 1 at every start."""
+    for arc in range(len(share)):
+        share[arc] *= mass[source[arc]]
+        mass[target[arc]] += share[arc]
+
+
+@compiled
+def _best_through(source: Numbers, target: Numbers, score: Reals, before: Reals, after: Reals,
+                  through: Reals) -> None:  # fmt: skip
+    """The score of the best path through each arc; `before` has 0 at every start, `after` at every end."""
+    for arc in range(len(score)):
+        before[target[arc]] = max(before[target[arc]], before[source[arc]] + score[arc])
+    for arc in range(len(score) - 1, -1, -1):
+        onwards = score[arc] + after[target[arc]]
+        after[source[arc]] = max(after[source[arc]], onwards)
+        through[arc] = before[source[arc]] + onwards

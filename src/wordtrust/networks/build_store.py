@@ -1,0 +1,145 @@
+"""From lattices to labelled networks: the job of `wordtrust build`.
+
+A built network is a lattice like any other, so it lives in the same store; what is known of it besides stands in
+named columns: labels on the arcs, the reference, the speaker and other decoders' outputs on the utterance.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..base.version import __version__
+from ..formats.ahead import workers
+from ..formats.references import Reference
+from ..lattices.lattice import Lattices
+from ..lattices.paths import Paths, best_paths
+from ..lattices.posterior import prune
+from ..lattices.weights import log_scores
+from ..networks.tuned_scales import TunedScales
+from .consensus import consensus
+from .hwcn import TOLERANCE, build
+from .labels import Spoken, label
+
+# On arcs: 1 right, 0 wrong, -1 silence. By both rules, and by the one that was asked for.
+LABEL, ORACLE_LABEL, ONE_BEST_LABEL = "label", "label_oracle", "label_one_best"
+REFERENCE, SPEAKER = "reference", "speaker"  # on utterances: normalised words; who spoke, or the utterance
+SHARD_BYTES = 1 << 24  # of arrays, about a thousand utterances: what an interrupt may cost
+TUNED_ONE_BEST, TUNED_MBR = "tuned_one_best", "tuned_mbr"  # words of decoding with tuned scales
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How networks are built."""
+
+    tolerance: float = TOLERANCE
+    push: bool = True
+    tuned: TunedScales | None = None
+    references: Mapping[str, Reference] | None = None
+    labels: str = "oracle"  # the rule of the column `label`; those of both rules are there as well
+    beam: float | None = None  # prune lattices first: arcs on no path within this of the best
+
+    def about(self) -> dict[str, object]:
+        """What figures about these networks should be told with."""
+        return {"tolerance": self.tolerance, "push": self.push, "labels": self.labels, "beam": self.beam}
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltStore:
+    """How much is in a store of networks."""
+
+    utterances: int
+    nodes: int
+    arcs: int
+
+
+def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
+    """The networks of a batch, labelled where references are given."""
+    if lattices.origin.tolerance is not None:
+        raise InputError(
+            "these are networks already", file=lattices.origin.file, remedy="Build from the lattices they came from"
+        )
+    scales = options.tuned.posterior if options.tuned else None
+    if options.beam is not None:
+        lattices = prune(lattices, beam=options.beam, scales=scales)
+    networks = build(lattices, tolerance=options.tolerance, scales=scales, push=options.push).lattices
+    notes, extra = dict(networks.notes), dict(networks.extra)
+    if options.tuned:
+        notes[TUNED_ONE_BEST] = _said(lattices, best_paths(lattices, log_scores(lattices, options.tuned.one_best)))
+        notes[TUNED_MBR] = _consensus_words(lattices, options.tuned)
+    if options.references is not None:
+        known = [options.references[utt] for utt in lattices.utts]
+        notes[REFERENCE] = tuple(" ".join(each.words) for each in known)
+        notes[SPEAKER] = tuple(each.speaker_or_utt for each in known)
+        spoken = Spoken.of([each.words for each in known], networks)
+        extra[ORACLE_LABEL] = label(networks, spoken, "oracle").astype(np.float32)
+        extra[ONE_BEST_LABEL] = label(networks, spoken, "one-best").astype(np.float32)
+        extra[LABEL] = extra[ORACLE_LABEL if options.labels == "oracle" else ONE_BEST_LABEL]
+    return replace(networks, notes=notes, extra=extra)
+
+
+def _said(lattices: Lattices, paths: Paths) -> tuple[str, ...]:
+    """The normalised words of paths, as text."""
+    first = np.repeat(lattices.arc_offsets[:-1], np.diff(paths.offsets))
+    words = lattices.vocabulary.lookup(lattices.word[first + paths.arcs].tolist())
+    bounds = zip(paths.offsets[:-1].tolist(), paths.offsets[1:].tolist(), strict=True)
+    return tuple(" ".join(word for word in words[start:stop] if word) for start, stop in bounds)
+
+
+def _consensus_words(lattices: Lattices, tuned: TunedScales) -> tuple[str, ...]:
+    found = consensus(lattices, tuned.mbr)
+    words = found.vocabulary.lookup(found.word[found.best].tolist())
+    bounds = zip(found.best_offsets[:-1].tolist(), found.best_offsets[1:].tolist(), strict=True)
+    return tuple(" ".join(words[start:stop]) for start, stop in bounds)
+
+
+def build_store(
+    batches: Iterable[Lattices], out: Path, options: BuildOptions, *, jobs: int | None = None, key: Iterable[str] = ()
+) -> BuiltStore:
+    """Build networks into a store, `jobs` batches at a time; gives what is in it.
+
+    With a `key` that names the input and all that is in it, an interrupted or killed build goes on after its last
+    finished shard when it is called with the same options and key.
+    """
+    from ..formats.store.write import StoreWriter
+
+    key = list(key)
+    said = sorted((utt, each.words) for utt, each in (options.references or {}).items())
+    named = (__version__, options.about(), options.tuned, said, key)
+    resume = sha256(repr(named).encode()).hexdigest()[:16] if key else None
+    with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.about()) as store:
+        utterances, nodes, arcs = store.resumed, store.resumed_nodes, store.resumed_arcs
+        for networks in _parallel(_after(batches, store.resumed), options, jobs or os.cpu_count() or 1):
+            store.add(networks)
+            utterances, nodes, arcs = (
+                utterances + len(networks), nodes + len(networks.time), arcs + len(networks.source)
+            )  # fmt: skip
+    return BuiltStore(utterances, nodes, arcs)
+
+
+def _after(batches: Iterable[Lattices], utterances: int) -> Iterator[Lattices]:
+    """What comes after the first utterances."""
+    for batch in batches:
+        if utterances < len(batch):
+            yield batch[utterances:]
+        utterances = max(0, utterances - len(batch))
+
+
+def _parallel(batches: Iterable[Lattices], options: BuildOptions, jobs: int) -> Iterator[Lattices]:
+    """Networks in the order of their lattices. Kernels run without the interpreter lock, so threads are enough."""
+    waiting: deque[Future[Lattices]] = deque()
+    with workers(jobs) as pool:
+        for batch in batches:
+            waiting.append(pool.submit(build_networks, batch, options))
+            if len(waiting) > jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

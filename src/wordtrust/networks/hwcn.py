@@ -1,0 +1,300 @@
+"""The heterogeneous word confusion network (DESIGN, section 4): a lattice whose nodes of similar time are one node,
+and whose arcs with the same ends and the same word are one arc. Every segmentation into words survives.
+
+Nodes are taken in the order of the lattice (time, then depth) and cut into runs from left to right: a new run begins
+where the next node lies more than the tolerance after the first of the run, or where a word leads to it from inside
+the run. Each run becomes one node. Hence
+
+- the times in a merged node span at most the tolerance, and no word is ever swallowed, however short;
+- arcs lead from a run to a later one: the network has no cycle and keeps the order of time;
+- start and end stay apart; arcs without a word inside a run are absorbed, other ones stay;
+- which nodes and arcs there are depends on the graph and its times alone: not on scores or scales, and not on the
+  order of arcs or the numbers of nodes in a file.
+
+A merged node's time is the mean of its nodes' times, by the mass of the paths through them; start and end keep
+theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from ..base.errors import OptionError
+from ..lattices.lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin, Scales
+from ..lattices.paths import one_best
+from ..lattices.posterior import Flat, arc_masses, as_floats, posteriors, pushed, shares
+from ..lattices.weights import Reals
+from . import hwcn_kernels as kernels
+
+TOLERANCE = 0.1  # seconds
+SHARE = "share"  # evidence of N-best lists: the share of all hypotheses that an arc's is, spelling aside
+_ROUNDING = 1e-6  # seconds: 0.4 - 0.3 is a little more than 0.1
+_TINY = 1e-280  # smaller probabilities are summed as logarithms
+
+
+class Members(NamedTuple):
+    """Which arcs of the lattices each arc of the networks was merged from; all count through the batch."""
+
+    offsets: Offsets  # [network arcs + 1] network arc e was merged from
+    arcs: Offsets  # arcs[offsets[e]:offsets[e + 1]], in their order
+
+    @classmethod
+    def of(cls, arc: Ints, count: int) -> Members:
+        """Of `count` network arcs, out of the network arc of every lattice arc."""
+        offsets, arcs = np.zeros(count + 1, np.int64), np.empty(np.count_nonzero(arc != kernels.ABSORBED), np.int64)
+        kernels.list_members(arc, offsets, arcs)
+        return cls(offsets, arcs)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Network:
+    """One utterance of `Networks`. All numbers count within the utterance."""
+
+    lattice: Lattice  # the merged graph
+    node: Ints  # [lattice nodes] the network node each was merged into
+    arc: Ints  # [lattice arcs] the network arc each was merged into, -1 where it was absorbed by a node
+    members: tuple[tuple[int, ...], ...]  # [network arcs] the lattice arcs that each was merged from
+
+    def __repr__(self) -> str:
+        merged = sum(map(len, self.members))
+        return f"<Network of {merged} lattice arcs: {repr(self.lattice).removeprefix('<Lattice ')}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Networks(Sequence[Network]):
+    """Networks of many utterances, and how they came about.
+
+    `lattices` has the merged graphs: posteriors are always there, `picked` is the recognizer's own 1-best, and
+    `scales` are those that the posteriors were made with. Nodes count within their utterance, arcs through the batch.
+    """
+
+    lattices: Lattices
+    tolerance: float
+    node_offsets: Offsets  # [utterances + 1] of the original lattices
+    arc_offsets: Offsets
+    node: Ints  # [lattice nodes] the network node each was merged into
+    arc: Ints  # [lattice arcs] the network arc each was merged into, -1 where it was absorbed by a node
+
+    @cached_property
+    def members(self) -> Members:
+        """The lattice arcs that each network arc was merged from."""
+        return Members.of(self.arc, len(self.lattices.source))
+
+    def __len__(self) -> int:
+        return len(self.lattices)
+
+    @overload
+    def __getitem__(self, index: int) -> Network: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Network]: ...
+
+    def __getitem__(self, index: int | slice) -> Network | list[Network]:
+        numbers = range(len(self))[index]
+        return self._view(numbers) if isinstance(numbers, int) else [self._view(number) for number in numbers]
+
+    def _view(self, number: int) -> Network:
+        first, after = self.lattices.arc_offsets[number : number + 2].tolist()
+        first_arc, after_arc = self.arc_offsets[number : number + 2].tolist()
+        arc = self.arc[first_arc:after_arc]
+        cuts = self.members.offsets[first : after + 1].tolist()
+        members = (self.members.arcs[cuts[0] : cuts[-1]] - first_arc).tolist()
+        return Network(
+            self.lattices[number],
+            self.node[self.node_offsets[number] : self.node_offsets[number + 1]],
+            np.where(arc == kernels.ABSORBED, arc, arc - np.int32(first)),
+            tuple(tuple(members[begin - cuts[0] : end - cuts[0]]) for begin, end in pairwise(cuts)),
+        )
+
+
+def build(
+    lattices: Lattices | Lattice, *, tolerance: float = TOLERANCE, scales: Scales | None = None, push: bool = True
+) -> Networks:
+    """The networks of a batch of lattices.
+
+    `tolerance` is in seconds; posteriors are made with `scales`, or those of the lattices. With `push`, scores are
+    made local first (see `posterior.push`) where lattices have transition scores. Acoustic scores alone (N-best
+    lists) are each word's own already and stay as they are.
+    """
+    if not 0 <= tolerance < np.inf:
+        raise OptionError(f"the tolerance is in seconds, from 0 on, not {tolerance}")
+    batch = lattices.batch() if isinstance(lattices, Lattice) else lattices
+    layout = _Layout.of(batch, tolerance)
+    return Networks(
+        lattices=_merged(batch, layout, scales or batch.scales, push, replace(batch.origin, tolerance=tolerance)),
+        tolerance=tolerance,
+        node_offsets=batch.node_offsets,
+        arc_offsets=batch.arc_offsets,
+        node=layout.node,
+        arc=layout.group,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Which nodes and arcs of a batch become which, before any score is merged. Arcs count through the batch."""
+
+    flat: Flat  # the lattices as one graph
+    node: Ints  # [lattice nodes] network node within the utterance
+    group: Ints  # [lattice arcs] network arc, -1 where absorbed
+    node_offsets: Offsets  # [utterances + 1] of the network
+    arc_offsets: Offsets
+    source: Ints  # [network arcs]
+    target: Ints
+    word: Ints
+    surface: Ints  # of the first member
+    size: Ints  # number of members
+    mixed: Flags  # whether members have different surfaces
+
+    @classmethod
+    def of(cls, batch: Lattices, tolerance: float) -> _Layout:
+        flat = Flat.of(batch)
+        node, node_counts = np.empty(len(batch.time), np.int32), np.empty(len(batch), np.int64)
+        kernels.merge_nodes(
+            batch.node_offsets, flat.source, flat.target, batch.time, batch.word, tolerance + _ROUNDING,
+            node, node_counts,
+        )  # fmt: skip
+        counts, mixed = np.empty(len(batch), np.int64), np.zeros(len(batch.source), bool)
+        group, source, target, word, surface, size = (np.empty(len(batch.source), np.int32) for _ in range(6))
+        groups = kernels.group_arcs(
+            batch.arc_offsets, flat.source, flat.target, batch.word, batch.surface, node,
+            source, target, word, surface, size, mixed, group, counts,
+        )  # fmt: skip
+        # Copies, so that nothing as large as the lattices stays behind the networks.
+        source, target, word, surface, size = (each[:groups].copy() for each in (source, target, word, surface, size))
+        ends = _offsets(node_counts), _offsets(counts)
+        return cls(flat, node, group, *ends, source, target, word, surface, size, mixed[:groups])
+
+    def sums(self, values: Reals) -> Reals:
+        """The sum over the members of each network arc."""
+        total = np.zeros(len(self.source))
+        kernels.sums(self.group, values, total)
+        return total
+
+    def log_sums(self, logs: Reals) -> Reals:
+        """The same for logarithms."""
+        total = np.empty(len(self.source))
+        kernels.log_sums(self.group, logs, total)
+        return total
+
+    def through(self, nodes: Ints) -> Offsets:
+        """Network nodes of all arcs, counted through the batch."""
+        return np.repeat(self.node_offsets[:-1], np.diff(self.arc_offsets)) + nodes
+
+
+def _merged(batch: Lattices, layout: _Layout, scales: Scales, push: bool, origin: Origin) -> Lattices:
+    """The graph of the networks with all its scores."""
+    posterior, time = posteriors(batch, scales, flat=layout.flat), np.empty(layout.node_offsets[-1])
+    kernels.merge_times(batch.node_offsets, batch.time, posterior.node, layout.node, time)
+    return replace(
+        batch,
+        node_offsets=layout.node_offsets,
+        arc_offsets=layout.arc_offsets,
+        time=time,
+        source=layout.source,
+        target=layout.target,
+        word=layout.word,
+        surface=_merge_surfaces(batch, layout, posterior.arc),
+        acoustic=_merge_acoustic(batch, layout, push),
+        transition=_merge_transition(batch, layout, push),
+        posterior=np.minimum(layout.sums(posterior.arc), 1.0).astype(np.float32),  # P(e|X) = sum of P(e_i|X)
+        picked=_picked(batch, layout),
+        extra=_merge_extra(batch, layout, posterior.arc),
+        scales=scales,
+        origin=origin,
+    )
+
+
+def _merge_surfaces(batch: Lattices, layout: _Layout, posterior: Reals) -> Ints:
+    """The surface with the largest posterior among all members; ties go to the one that comes first."""
+    if not layout.mixed.any():
+        return layout.surface
+    arcs, known = np.empty(len(batch.source), np.int64), len(batch.vocabulary)
+    arcs = arcs[: kernels.list_marked(layout.group, layout.mixed, arcs)]
+    pairs, first, pair = np.unique(
+        layout.group[arcs].astype(np.int64) * known + batch.surface[arcs], return_index=True, return_inverse=True
+    )
+    owner, weight = pairs // known, np.bincount(pair, posterior[arcs])
+    order = np.lexsort((first, -weight, owner))
+    best = order[np.diff(owner[order], prepend=-1) > 0]
+    surface = layout.surface.copy()
+    surface[owner[best]] = pairs[best] % known
+    return surface
+
+
+def _merge_extra(batch: Lattices, layout: _Layout, posterior: Reals) -> dict[str, Floats]:
+    """Further evidence is that of the most probable member; the share of hypotheses is that of all of them."""
+    if not batch.extra:
+        return {}
+    leader = np.full(len(layout.source), -1, np.int64)
+    kernels.find_leaders(layout.group, posterior, leader)
+    merged = {name: values[leader] for name, values in batch.extra.items()}
+    if SHARE in merged:
+        merged[SHARE] = np.minimum(layout.sums(batch.extra[SHARE].astype(np.float64)), 1.0).astype(np.float32)
+    return merged
+
+
+def _merge_acoustic(batch: Lattices, layout: _Layout, push: bool) -> Floats | None:
+    """p(X|e) = mean of p(X|e_i)."""
+    if batch.acoustic is None:
+        return None
+    logs = batch.acoustic.astype(np.float64)
+    if not (push and batch.transition is not None):
+        return as_floats(layout.log_sums(logs) - np.log(layout.size))
+    share, after = shares(layout.flat, logs)
+    total = layout.sums(share)
+    merged = np.log(np.maximum(total, _TINY) / layout.size)
+    if total.min(initial=1.0) < _TINY:
+        exact = layout.log_sums(pushed(layout.flat, logs, after)) - np.log(layout.size)
+        merged = np.where(total < _TINY, exact, merged)
+    return as_floats(merged)
+
+
+def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | None:
+    """P(e|v) = sum of P(e_i|v_i) P(v_i), over the prior mass of v.
+
+    That mass is what enters v from outside: the sum of P(v_i), less what absorbed arcs lead from one v_i to another.
+    Pushed scores are normalised; then it is also what leaves v, so that the P(e|v) sum to 1.
+    """
+    if batch.transition is None:
+        return None
+    logs = batch.transition.astype(np.float64)
+    if not push:
+        return as_floats(_exact_transition(layout, logs))
+    reach, after = shares(layout.flat, logs)
+    arc_masses(layout.flat, reach)  # from P(e_i|v_i) to P(e_i|v_i) P(v_i)
+    total, source = layout.sums(reach), layout.through(layout.source)
+    merged = np.log(np.maximum(total, _TINY) / np.maximum(np.bincount(source, total), _TINY)[source])
+    if total.min(initial=1.0) < _TINY:
+        exact = _exact_transition(layout, pushed(layout.flat, logs, after))
+        merged = np.where(total < _TINY, exact, merged)
+    return as_floats(merged)
+
+
+def _exact_transition(layout: _Layout, logs: Reals) -> Reals:
+    """The same wholly in the log domain, for scores of any size."""
+    prior, reach = np.full(len(layout.node), -np.inf), np.empty(len(logs))
+    prior[layout.flat.start] = 0.0
+    kernels.log_priors(layout.flat.first, layout.flat.target, logs, prior, reach)
+    total, mass = layout.log_sums(reach), np.full(layout.node_offsets[-1], -np.inf)
+    mass[layout.node_offsets[:-1]] = 0.0
+    kernels.entering(layout.through(layout.target), total, mass)
+    return total - mass[layout.through(layout.source)]
+
+
+def _picked(batch: Lattices, layout: _Layout) -> Flags:
+    """The arcs of what the recognizer itself would print."""
+    path = one_best(batch)
+    groups = layout.group[path.arcs + np.repeat(batch.arc_offsets[:-1], np.diff(path.offsets))]
+    picked = np.zeros(len(layout.source), bool)
+    picked[groups[groups != kernels.ABSORBED]] = True
+    return picked
+
+
+def _offsets(counts: Offsets) -> Offsets:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

@@ -1,0 +1,196 @@
+"""The compiled loops of `hwcn`. Each runs over a whole batch in time proportional to nodes plus arcs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.jit import compiled, inner
+from ..lattices.lattice import Flags, Ints, Offsets, Times
+from ..lattices.posterior import Numbers
+from ..lattices.weights import Reals
+
+ABSORBED = -1
+_MIX_1, _MIX_2 = 1_000_003, 0x9E3779B97F4A7C1  # odd numbers that spread the keys of a hash table
+_FREE = np.uint32(0xFFFFFFFF)  # a place in it that is not taken
+
+
+@compiled
+def merge_nodes(node_offsets: Offsets, source: Numbers, target: Numbers, time: Times, word: Ints, tolerance: float,
+                merged: Ints, counts: Offsets) -> None:  # fmt: skip
+    """Cut the nodes of each lattice, in their order by time and depth, into runs; `merged` is each node's run.
+
+    Nodes of the same time and depth stay together: which of them comes first is an accident of the file.
+    """
+    depth, word_from = np.zeros(len(time), np.int32), np.full(len(time), -1, np.int64)
+    for arc in range(len(source)):
+        depth[target[arc]] = max(depth[target[arc]], depth[source[arc]] + 1)
+        if word[arc]:
+            word_from[target[arc]] = source[arc]  # the latest: arcs are sorted by source
+    for u in range(len(counts)):
+        begin = node = node_offsets[u]
+        run, last = 0, node_offsets[u + 1] - 1
+        while node <= last:
+            latest, after = word_from[node], node + 1
+            while after < last and time[after] == time[node] and depth[after] == depth[node]:
+                latest = max(latest, word_from[after])
+                after += 1
+            only_run = run == 0 and node == last  # start and end must not become one node
+            if time[node] - time[begin] > tolerance or latest >= begin or only_run:
+                run += 1
+                begin = node
+            merged[node:after] = run
+            node = after
+        counts[u] = run + 1
+
+
+@compiled
+def merge_times(node_offsets: Offsets, time: Times, mass: Reals, merged: Ints, new_time: Times) -> None:
+    """The mean of the times in each run, by the mass of its nodes; start and end keep theirs.
+
+    Every node has a little more than its mass, for runs where none has any.
+    """
+    written = 0
+    for u in range(len(node_offsets) - 1):
+        node, last, run = node_offsets[u], node_offsets[u + 1] - 1, written
+        while node <= last:
+            begin, weight, moment = node, 0.0, 0.0
+            while node <= last and merged[node] == merged[begin]:
+                weight += mass[node] + 1e-300
+                moment += (mass[node] + 1e-300) * time[node]
+                node += 1
+            new_time[written] = min(max(moment / weight, time[begin]), time[node - 1])
+            written += 1
+        new_time[run], new_time[written - 1] = time[node_offsets[u]], time[last]
+
+
+@compiled
+def group_arcs(arc_offsets: Offsets, source: Numbers, target: Numbers, word: Ints, surface: Ints, merged: Ints,
+               new_source: Ints, new_target: Ints, new_word: Ints, new_surface: Ints, size: Ints, mixed: Flags,
+               group: Ints, counts: Offsets) -> int:  # fmt: skip
+    """Group arcs with the same merged ends and the same word; groups are numbered as their first members come.
+
+    `group` is each arc's group, counted through the batch (`ABSORBED` for arcs inside a merged node). Groups get
+    their ends, word, the surface of their first member, and their `size`; `mixed` (filled with 0) tells which have
+    other surfaces too. `counts` is the number of groups of each utterance. Gives the number of all.
+    """
+    groups = np.uint32(0)
+    for u in range(len(counts)):
+        before, room = groups, 4
+        while room < 2 * (arc_offsets[u + 1] - arc_offsets[u]):
+            room *= 2
+        table, mask = np.full(room, _FREE, np.uint32), np.uint64(room - 1)  # a hash table
+        for arc in range(arc_offsets[u], arc_offsets[u + 1]):
+            begin, end, said = merged[source[arc]], merged[target[arc]], word[arc]
+            if begin == end:
+                group[arc] = ABSORBED
+                continue
+            slot = np.uint64(((begin * _MIX_1 + end) * _MIX_1 + said) * _MIX_2 >> 32) & mask
+            number = table[slot]
+            while number != _FREE and (
+                new_word[number] != said or new_target[number] != end or new_source[number] != begin
+            ):
+                slot = (slot + np.uint64(1)) & mask
+                number = table[slot]
+            if number == _FREE:
+                number = groups
+                table[slot] = number
+                new_source[number], new_target[number], new_word[number] = begin, end, said
+                new_surface[number], size[number] = surface[arc], 0
+                groups += np.uint32(1)
+            group[arc] = number
+            size[number] += 1
+            if surface[arc] != new_surface[number]:
+                mixed[number] = True
+        counts[u] = groups - before
+    return int(groups)
+
+
+@compiled
+def list_members(group: Ints, offsets: Offsets, members: Offsets) -> None:
+    """The arcs of each group, in their order: group g has members[offsets[g]:offsets[g + 1]]."""
+    for each in group:
+        if each != ABSORBED:
+            offsets[each + 1] += 1
+    for each in range(len(offsets) - 1):
+        offsets[each + 1] += offsets[each]
+    place = offsets[:-1].copy()
+    for arc in range(len(group)):
+        if group[arc] != ABSORBED:
+            members[place[group[arc]]] = arc
+            place[group[arc]] += 1
+
+
+@compiled
+def find_leaders(group: Ints, posterior: Reals, leader: Offsets) -> None:
+    """The most probable member of each group; ties go to the earlier. `leader` comes filled with -1."""
+    for arc in range(len(group)):
+        number = group[arc]
+        if number != ABSORBED and (leader[number] < 0 or posterior[arc] > posterior[leader[number]]):
+            leader[number] = arc
+
+
+@compiled
+def sums(group: Ints, values: Reals, total: Reals) -> None:
+    """The sum of the values of each group's members, added to `total`."""
+    for arc in range(len(group)):
+        if group[arc] != ABSORBED:
+            total[np.uint32(group[arc])] += values[arc]
+
+
+@compiled
+def list_marked(group: Ints, marked: Flags, arcs: Offsets) -> int:
+    """The arcs of the groups that are marked, in their order; gives their number."""
+    found = 0
+    for arc in range(len(group)):
+        if group[arc] != ABSORBED and marked[np.uint32(group[arc])]:
+            arcs[found] = arc
+            found += 1
+    return found
+
+
+@compiled
+def log_sums(group: Ints, values: Reals, total: Reals) -> None:
+    """Log-sum-exp of the values of each group's members."""
+    top, part = np.full(len(total), -np.inf), np.zeros(len(total))
+    for arc in range(len(group)):
+        if group[arc] != ABSORBED:
+            top[group[arc]] = max(top[group[arc]], values[arc])
+    for arc in range(len(group)):
+        if group[arc] != ABSORBED:
+            part[group[arc]] += np.exp(values[arc] - top[group[arc]])
+    for number in range(len(total)):
+        total[number] = top[number] + np.log(part[number])
+
+
+@inner
+def _add_term(top: Reals, total: Reals, place: int, term: float) -> None:
+    """Add exp(term) to a sum that is kept as exp(top) * total, with `top` its largest term."""
+    if term > top[place]:
+        total[place] = total[place] * np.exp(top[place] - term) + 1.0
+        top[place] = term
+    else:
+        total[place] += np.exp(term - top[place])
+
+
+@compiled
+def log_priors(first: Numbers, target: Numbers, transition: Reals, prior: Reals, reach: Reals) -> None:
+    """Forward pass over transition scores alone: log P(v) of every node, and log P(v_i) P(e_i|v_i) of every arc.
+
+    `prior` has 0 at every start, and minus infinity elsewhere.
+    """
+    total = np.exp(prior)
+    for node in range(len(prior)):
+        prior[node] += np.log(total[node])
+        for arc in range(first[node], first[node + 1]):
+            reach[arc] = prior[node] + transition[arc]
+            _add_term(prior, total, target[arc], reach[arc])
+
+
+@compiled
+def entering(target: Offsets, reach: Reals, mass: Reals) -> None:
+    """The log of the prior mass that enters each node of the networks, on top of what `mass` has."""
+    total = np.exp(mass)
+    for arc in range(len(target)):
+        _add_term(mass, total, target[arc], reach[arc])
+    for node in range(len(mass)):
+        mass[node] += np.log(total[node])

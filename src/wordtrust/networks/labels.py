@@ -1,0 +1,251 @@
+"""Which words of a network (or lattice) are right, given what was said (DESIGN, section 4).
+
+Two rules. `one-best`, the paper's: each word of the recognizer's 1-best is aligned with the reference; every arc with
+the same two ends as that word is right if it says the aligned reference word, unless nothing of the 1-best matches:
+then nothing is right. `oracle`: on the path with the fewest
+errors, the words that match the reference are right. All other words are wrong, and silence has no label.
+
+A reference may hold words the recognizer cannot know: they are never right and cost a deletion or substitution. An
+empty reference makes every word wrong; an empty hypothesis has nothing to label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import OptionError
+from ..base.jit import compiled, inner
+from ..lattices.lattice import Flags, Ints, Lattices, Offsets
+from ..lattices.paths import Paths, one_best, turn
+from ..lattices.text import UNKNOWN
+from .align import Alignments, align_numbers
+
+Labels = NDArray[np.int8]
+Worth = NDArray[np.float64]
+Worth32 = NDArray[np.float32]
+
+RULES = ("oracle", "one-best")
+RIGHT, WRONG, NONE = 1, 0, -1
+MAX_CELLS = 1 << 23  # (node, reference word) pairs kept for one utterance; beyond it a band in time is searched
+BAND = 10.0  # seconds on either side
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spoken:
+    """References as word numbers of a batch's vocabulary, -2 for words that are not in it, end to end."""
+
+    words: Ints
+    offsets: Offsets
+
+    @classmethod
+    def of(cls, references: Sequence[Sequence[str]], lattices: Lattices) -> Spoken:
+        """Number the reference words of each utterance of a batch."""
+        if len(references) != len(lattices):
+            raise ValueError(f"{len(references)} references for {len(lattices)} utterances")
+        find = lattices.vocabulary.find
+        numbers = [find(word) if word != UNKNOWN else -1 for words in references for word in words]
+        counts = np.cumsum([0, *map(len, references)])
+        known = np.array(numbers, np.int32)
+        return cls(np.where(known > 0, known, np.int32(-2)), counts.astype(np.int64))
+
+    def part(self, number: int) -> Spoken:
+        """That of one utterance."""
+        words = self.words[self.offsets[number] : self.offsets[number + 1]]
+        return Spoken(words, np.array([0, len(words)], np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Paths with their words aligned to the reference."""
+
+    paths: Paths
+    word_arcs: Ints  # [words of all paths] the arc of each, counted within the utterance
+    alignments: Alignments
+
+    @property
+    def errors(self) -> int:
+        """Substitutions, deletions and insertions of all of them."""
+        return int(self.alignments.counts[:, 1:].sum())
+
+
+def score_paths(lattices: Lattices, paths: Paths, spoken: Spoken) -> Scored:
+    """Align the words of paths through a batch with its references."""
+    owner = np.repeat(np.arange(len(lattices)), np.diff(paths.offsets))
+    words = lattices.word[lattices.arc_offsets[owner] + paths.arcs]
+    keep = words > 0
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner[keep], minlength=len(lattices)))]).astype(np.int64)
+    unknown = lattices.vocabulary.find(UNKNOWN)
+    alignments = align_numbers(spoken.words, spoken.offsets, words[keep], offsets, unknown=unknown)
+    return Scored(paths, paths.arcs[keep], alignments)
+
+
+def label(lattices: Lattices, spoken: Spoken, rule: str = "oracle") -> Labels:
+    """1 for right words, 0 for wrong ones, -1 for silence, for every arc of a batch of networks."""
+    if rule not in RULES:
+        raise OptionError(f"the label rule is one of {', '.join(RULES)}, not {rule!r}")
+    labels = np.where(lattices.word > 0, WRONG, NONE).astype(np.int8)
+    if rule == "oracle":
+        best = score_paths(lattices, oracle_paths(lattices, spoken), spoken)
+        first = np.repeat(lattices.arc_offsets[:-1], np.diff(best.alignments.offsets))
+        labels[(first + best.word_arcs)[best.alignments.correct]] = RIGHT
+    else:
+        own = score_paths(lattices, one_best(lattices), spoken)
+        _label_rivals(
+            lattices.arc_offsets, lattices.source, lattices.target, lattices.word, own.alignments.offsets,
+            own.word_arcs, own.alignments.reference, own.alignments.correct, spoken.words, spoken.offsets, labels,
+        )  # fmt: skip
+    return labels
+
+
+@compiled
+def _label_rivals(
+    arc_offsets: Offsets, source: Ints, target: Ints, word: Ints, offsets: Offsets, path: Ints,
+    aligned: Ints, correct: Flags, spoken: Ints, spoken_offsets: Offsets, labels: Labels,
+) -> None:  # fmt: skip
+    """The arcs beside each 1-best word (and it itself) that say the reference word it is aligned with."""
+    for u in range(len(offsets) - 1):
+        first, last = arc_offsets[u], arc_offsets[u + 1]
+        matches = 0
+        for place in range(offsets[u], offsets[u + 1]):
+            matches += correct[place]
+        for place in range(offsets[u], offsets[u + 1]):
+            if matches == 0 or aligned[place] < 0:
+                continue
+            said, own = spoken[spoken_offsets[u] + aligned[place]], first + path[place]
+            rival = own
+            while rival > first and source[rival - 1] == source[own]:  # arcs are sorted by source
+                rival -= 1
+            while rival < last and source[rival] == source[own]:
+                if target[rival] == target[own] and word[rival] == said:
+                    labels[rival] = RIGHT
+                rival += 1
+
+
+def oracle_paths(lattices: Lattices, spoken: Spoken) -> Paths:
+    """The path with the fewest errors through each lattice; ties to the larger sum of posteriors of right words.
+
+    Exact, but for utterances of thousands of words: there a node is only compared with what the 1-best has been
+    aligned with within ten seconds of it.
+    """
+    worth = lattices.posterior
+    if worth is None:
+        worth = np.ones(len(lattices.word), np.float32)
+        worth.flags.writeable = False  # as posteriors are, or the kernel would be compiled twice
+    path, offsets = np.empty(max(1, len(lattices.time)), np.int32), np.zeros(len(lattices) + 1, np.int64)
+    low, high = _windows(lattices, spoken)
+    _oracles(
+        lattices.node_offsets, lattices.arc_offsets, lattices.source, lattices.target, lattices.word, worth,
+        spoken.words, spoken.offsets, lattices.vocabulary.find(UNKNOWN), low, high, path, offsets,
+    )  # fmt: skip
+    return Paths(offsets, path[: offsets[-1]])
+
+
+def _windows(lattices: Lattices, spoken: Spoken) -> tuple[Ints, Ints]:
+    """For each node, the first and last number of reference words that may have been said before it."""
+    nodes, said = np.diff(lattices.node_offsets), np.diff(spoken.offsets)
+    low, high = np.zeros(len(lattices.time), np.int32), np.repeat(said, nodes).astype(np.int32)
+    for number in np.flatnonzero(nodes * (said + 1) > MAX_CELLS).tolist():
+        part = slice(lattices.node_offsets[number], lattices.node_offsets[number + 1])
+        low[part], high[part] = _band(lattices[number : number + 1], spoken.part(number), int(said[number]))
+    return low, high
+
+
+def _band(lattices: Lattices, spoken: Spoken, said: int) -> tuple[Ints, Ints]:
+    """A band around where the right words of the 1-best lie in time."""
+    own = score_paths(lattices, one_best(lattices), spoken)
+    right = own.alignments.correct
+    when = lattices.time[lattices.target[own.word_arcs[right]]]
+    position = own.alignments.reference[right]
+    before = np.concatenate([[0], position + 1])[np.searchsorted(when, lattices.time - BAND, "right")]
+    after = np.concatenate([position, [said]])[np.searchsorted(when, lattices.time + BAND, "left")]
+    # Never more than fits: around the line through these words, or straight from start to end where there are none.
+    whole = lattices.time[[0, -1]]
+    centre = np.interp(lattices.time, [whole[0], *when, whole[1]], [0, *(position + 1), said])
+    half = max(1, MAX_CELLS // (2 * len(lattices.time)))
+    low = np.clip(np.maximum(before, centre - half), 0, said).astype(np.int32)
+    high = np.clip(np.minimum(np.maximum(after, before), centre + half), low, said).astype(np.int32)
+    low[0], high[-1] = 0, said
+    return low, high
+
+
+@inner
+def _offer(cost: Ints, gain: Worth, back: Ints, place: int, errors: int, worth: float, step: int) -> None:
+    """Take a way to a cell if it has fewer errors than the one known, or as many and is worth more."""
+    if errors < cost[place] or (errors == cost[place] and worth > gain[place]):
+        cost[place], gain[place], back[place] = errors, worth, step
+
+
+_MANY = np.int32(1 << 30)
+_DELETION = -1  # in `back`; else 2 * arc, plus 1 if the arc's word stands for a reference word
+
+
+@inner
+def _fill(source: Ints, target: Ints, word: Ints, worth: Worth32, said: Ints, unknown: int,
+          low: Ints, high: Ints, row: Offsets, cost: Ints, gain: Worth, back: Ints) -> None:  # fmt: skip
+    """Fewest errors from the start to each (node, number of reference words said before it) in the windows."""
+    settled = -1
+    for arc in range(len(source) + 1):
+        node = source[arc] if arc < len(source) else len(low) - 1
+        if node != settled:  # arcs are sorted by source: all ways into it are known, but for deletions
+            for j in range(low[node] + 1, high[node] + 1):
+                place = row[node] + j - low[node]
+                _offer(cost, gain, back, place, cost[place - 1] + 1, gain[place - 1], _DELETION)
+            settled = node
+        if arc == len(source):
+            break
+        t = target[arc]
+        for j in range(low[node], high[node] + 1):
+            place = row[node] + j - low[node]
+            if cost[place] >= _MANY:
+                continue
+            here, errors, value = row[t] + j - low[t], cost[place], gain[place]
+            if low[t] <= j <= high[t]:
+                _offer(cost, gain, back, here, errors + (1 if word[arc] > 0 else 0), value, 2 * arc)
+            if word[arc] > 0 and j < len(said) and low[t] <= j + 1 <= high[t]:
+                same = word[arc] == said[j] and word[arc] != unknown
+                more = worth[arc] if same else 0.0
+                _offer(cost, gain, back, here + 1, errors + (0 if same else 1), value + more, 2 * arc + 1)
+
+
+@compiled
+def _oracles(
+    node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, word: Ints, worth: Worth32,
+    spoken: Ints, spoken_offsets: Offsets, unknown: int, low: Ints, high: Ints, path: Ints, offsets: Offsets,
+) -> None:  # fmt: skip
+    for u in range(len(offsets) - 1):
+        n0, n1, a0, a1 = node_offsets[u], node_offsets[u + 1], arc_offsets[u], arc_offsets[u + 1]
+        said = spoken[spoken_offsets[u] : spoken_offsets[u + 1]]
+        lows, highs = low[n0:n1], high[n0:n1]
+        row = np.zeros(n1 - n0 + 1, np.int64)
+        for node in range(n1 - n0):
+            row[node + 1] = row[node] + highs[node] - lows[node] + 1
+        cost, gain = np.full(row[-1], _MANY, np.int32), np.zeros(row[-1])
+        back = np.full(row[-1], _DELETION, np.int32)
+        cost[0] = 0
+        _fill(
+            source[a0:a1], target[a0:a1], word[a0:a1], worth[a0:a1], said, unknown, lows, highs, row, cost, gain, back
+        )
+        out, length, node, j = path[offsets[u] :], 0, n1 - n0 - 1, len(said)
+        while node > 0:
+            j = max(j, lows[node])
+            step = back[row[node] + j - lows[node]]
+            if step == _DELETION and j > lows[node]:
+                j -= 1
+            elif step == _DELETION:  # a band too narrow for any path: any arc that comes here
+                arc = a1 - a0 - 1
+                while target[a0 + arc] != node:
+                    arc -= 1
+                out[length] = arc
+                length += 1
+                node = source[a0 + arc]
+                j = min(max(j, lows[node]), highs[node])
+            else:
+                out[length] = step // 2
+                length += 1
+                node, j = source[a0 + step // 2], j - step % 2
+        turn(out, 0, length)
+        offsets[u + 1] = offsets[u] + length

@@ -1,0 +1,50 @@
+"""SCALES.json: the scales that `wordtrust tune` chose, one set for each purpose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..base.files import atomic_text
+from ..lattices.lattice import Scales
+
+
+@dataclass(frozen=True, slots=True)
+class TunedScales:
+    """Scales for each purpose, and what they reached on the data they were chosen on."""
+
+    one_best: Scales
+    posterior: Scales
+    mbr: Scales
+    dev: Mapping[str, float]  # WER "as_given", "one_best", "mbr"; NCE "nce_as_given", "nce"; "utterances"
+
+    def save(self, path: Path) -> None:
+        """Write SCALES.json, whole or not at all."""
+        found = {name: asdict(getattr(self, name)) for name in ("one_best", "posterior", "mbr")}
+        with atomic_text(path) as file:
+            file.write(json.dumps(found | {"dev": dict(self.dev)}, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> TunedScales:
+        """Read SCALES.json."""
+        remedy = "Make it with: wordtrust tune LATTICES --ref REF.tsv --out SCALES.json"
+        try:
+            found = json.loads(path.read_text("utf-8"))
+            scales = {name: Scales(**_numbers(found[name])) for name in ("one_best", "posterior", "mbr")}
+            return cls(**scales, dev=_numbers(found.get("dev", {})))
+        except OSError as error:
+            raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"not a file of scales: {error}", file=str(path), remedy=remedy) from None
+
+
+def _numbers(found: Mapping[str, float]) -> dict[str, float]:
+    numbers = {str(name): float(value) for name, value in found.items()}
+    if not all(np.isfinite(value) for value in numbers.values()):
+        raise ValueError("a number is not finite")
+    return numbers

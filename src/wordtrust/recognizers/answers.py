@@ -1,0 +1,71 @@
+"""What a recognizer heard, as a line of JSON and as lattices.
+
+Lines travel between processes and are kept in journals. They become lattices through the readers of files, so what
+anybody's recognizer gives is checked as well as any file.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..formats import jsonl
+from ..formats.base import Reader, ReadOptions
+from ..formats.inputs import Stream
+from ..formats.nbest import records as nbest
+from ..lattices.assemble import Problems
+from ..lattices.lattice import Lattice, Lattices, concatenate
+from .base import Identity, Record
+
+
+def to_line(heard: Record | Lattice) -> str:
+    """A record or a lattice as JSON on one line, without its end."""
+    if isinstance(heard, Lattice):
+        return jsonl.lattice_line(heard).rstrip("\n")
+    if not isinstance(heard, Mapping):
+        raise InputError(f"it gave {type(heard).__name__}, not an N-best record or a Lattice", remedy=_REMEDY)
+    try:
+        return json.dumps(dict(heard), ensure_ascii=False, allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"its record cannot be written as JSON: {error}", remedy=_REMEDY) from None
+
+
+_REMEDY = "See `wordtrust.recognizers.base` for what a recognizer returns"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def to_lattices(lines: Sequence[str], utts: Sequence[str], identity: Identity, file: str = "") -> Iterator[Lattices]:
+    """The lattices of lines, one each, by the names of their utterances; a bad one is an `InputError`."""
+    done = 0
+    for read, group in groupby(lines, key=_reader):
+        text = "\n".join(group)
+        source = Stream(io.BytesIO(text.encode("utf-8", "replace")), identity.name, Path(identity.name))
+        for batch in read(source, ReadOptions(pick=identity.pick), Problems()):
+            names, done = tuple(utts[done : done + len(batch)]), done + len(batch)
+            yield replace(batch, utts=names, origin=replace(batch.origin, file=file, recognizer=identity.name))
+
+
+def _reader(line: str) -> Reader:
+    return jsonl.read if line.startswith('{"wordtrust"') else nbest.read
+
+
+def to_lattice(line: str, utt: str, identity: Identity, file: str = "") -> Lattices:
+    """The one lattice of a line."""
+    try:
+        return concatenate(to_lattices([line], [utt], identity, file))
+    except InputError as error:
+        found = f"{identity.name} gave what cannot be used: {error.found}"
+        raise InputError(found, file=file, utt=utt, remedy=error.remedy) from None

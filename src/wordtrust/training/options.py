@@ -1,0 +1,72 @@
+"""How to train: one list of options for the command line and for machines that have no command line of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..base.errors import OptionError
+from ..confidence.config import CELLS, HEADS, MERGES
+
+STOPS = ("nce", "eer")
+
+
+def _option(default: Any, text: str, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"help": text, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """Sizes of the network and how it is trained."""
+
+    head: str = _option(
+        "normalised",
+        "normalised: rivals share one probability; independent: the paper's, a sigmoid for each word.",
+        tuple(HEADS),
+    )
+    cell: str = _option("lstm", "Kind of cell.", CELLS)
+    merge: str = _option("mean", "How states of arcs that meet become one.", MERGES)
+    state: int = _option(128, "Size of a state.")
+    hidden: int = _option(40, "Size of the hidden layer.")
+    dimension: int = _option(25, "Size of learned word vectors.")
+    buckets: int = _option(8192, "Buckets of character n-grams for learned word vectors.")
+    embedding: str = _option("auto", "Word vectors: hashed n-grams, or none [a file's, if one is given].",
+                             ("auto", "hashed", "table", "none"))  # fmt: skip
+    skip: bool = _option(True, "The posterior goes straight to the output as well.")
+    epochs: int = _option(60, "At most so many times over the data.")
+    patience: int = _option(8, "Stop after so many epochs without a better one on dev.")
+    stop: str = _option("nce", "Which measure on dev decides.", STOPS)
+    rate: float = _option(2e-3, "Learning rate; halved after a third of the patience without a better epoch.")
+    decay: float = _option(1e-4, "Weight decay.")
+    drop: float = _option(0.1, "Share of inputs and states left out at random in training.")
+    word_drop: float = _option(0.5, "Share of words whose learned vectors are left out at random in training.")
+    embedding_rate: float = _option(0.1, "Learning rate of learned word vectors, as a share of the others'.")
+    path_weight: float = _option(
+        2.0, "Normalised: weight of the likelihood of the best path beside that of each word."
+    )
+    average: float = _option(0.995, "Weights are averaged over about 1 / (1 - this) batches [0: not at all].")
+    start: str = _option("", "Begin with the weights of this model: same sizes and word vectors.")
+    identity_drop: float = _option(0.1, "With --together: share of batches that do not tell their recognizer.")
+    taught: float = _option(0.5, "Weight of what other models think, where the data have it.")
+    batch_arcs: int = _option(0, "Arcs in a batch [0: 80 to 160 batches an epoch].")
+    clip: float = _option(1.0, "Largest norm of a gradient.")
+    folds: int = _option(0, "Leave out one of so many folds of speakers [0: none], to calibrate on it.")
+    fold: int = _option(0, "Which one.")
+    seed: int = _option(0, "The same seed gives the same model.")
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("epochs", 1, 100_000), ("patience", 1, 100_000), ("rate", 1e-9, 10.0), ("decay", 0.0, 10.0),
+            ("drop", 0.0, 0.95), ("word_drop", 0.0, 0.95), ("embedding_rate", 0.0, 10.0), ("path_weight", 0.0, 1e6),
+            ("average", 0.0, 0.99999), ("identity_drop", 0.0, 1.0), ("taught", 0.0, 1.0), ("batch_arcs", 0, 10**9),
+            ("clip", 1e-9, 1e9), ("folds", 0, 1000), ("fold", 0, 999), ("seed", 0, 2**31 - 1),
+        ):  # fmt: skip
+            if not least <= getattr(self, name) <= most:
+                raise OptionError(f"{name} lies between {least:g} and {most:g}, not {getattr(self, name)}")
+        for name, known in (("stop", STOPS), ("embedding", ("auto", "hashed", "table", "none"))):
+            if getattr(self, name) not in known:
+                raise OptionError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+
+
+# For several recognizers together: what was best on dev for nine of them (docs/results.md).
+TOGETHER = TrainOptions(average=0.998, epochs=30, patience=6)

@@ -1,0 +1,1 @@
+"""Audio to transcripts: recordings, corpora, manifests."""

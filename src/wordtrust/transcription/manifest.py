@@ -1,0 +1,187 @@
+"""Manifests: which utterances there are, and where their audio is.
+
+- a table with tabs and a header: `audio` (a path), and where they are known `utt`, `start`, `end` (seconds),
+  `channel` (from 1), `split`; references (`text`, `speaker`) may stand in the same table;
+- JSON lines: the same names, or NeMo's `audio_filepath`, `offset` and `duration`;
+- Kaldi's wav.scp: a name and a path on each line. Commands (`... |`) are never run;
+- a folder or audio files: each file is an utterance.
+
+Paths are relative to the manifest's folder. A table without the column `audio` finds UTT.wav, UTT.mp3, ... there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..base import json_checks as check
+from ..base.errors import InputError, OptionError
+from ..formats.inputs import Stream, streams
+from ..lattices.assemble import Problems
+
+AUDIO = ("audio", "audio_filepath", "path", "file", "wav")  # names of the column
+ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".oga", ".aiff", ".aif", ".au", ".m4a", ".wv", ".caf", ".w64")
+_REMEDY = "A manifest is a table with tabs and the column `audio`, JSON lines, wav.scp, or a folder of audio files"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An utterance to be recognised."""
+
+    utt: str
+    path: Path
+    place: str  # in the manifest
+    start: float | None = None  # seconds
+    end: float | None = None
+    channel: int | None = None  # counted from 1
+    split: str | None = None
+
+    @property
+    def key(self) -> list[Any]:
+        """What must not have changed if work on it is to be taken up again."""
+        try:
+            stat = self.path.stat()
+        except OSError:  # it is told when it is read
+            return [self.utt, str(self.path)]
+        return [self.utt, str(self.path), stat.st_size, stat.st_mtime_ns, self.start, self.end, self.channel]
+
+
+def read_manifest(given: str | Path, audio: Path | None = None, problems: Problems | None = None) -> list[Item]:
+    """The utterances of a manifest, a folder or an audio file; `audio` is where paths begin, if not beside it.
+
+    Bad rows are errors, or go to `problems` when that says to skip them.
+    """
+    path, problems = Path(given), problems or Problems()
+    if path.is_dir() or path.suffix.lower() in ENDINGS:
+        items = list(_files(path, problems))
+    else:
+        items = [item for stream in streams([path]) for item in _items(stream, audio or path.parent, problems)]
+    if not items:
+        raise InputError("there are no utterances in it", file=str(given), remedy=_REMEDY)
+    _refuse_doubles(items, str(given))
+    return items
+
+
+def _files(path: Path, problems: Problems) -> Iterator[Item]:
+    if not path.is_dir():
+        yield Item(path.stem, path, "")
+        return
+    for file in _audio_in(path, problems):
+        if file.is_file():
+            yield Item(file.relative_to(path).with_suffix("").as_posix().replace("/", "-"), file, "")
+
+
+def _audio_in(folder: Path, problems: Problems) -> list[Path]:
+    """All audio files below a folder; folders that cannot be read are told."""
+
+    def tell(error: OSError) -> None:
+        problems.report(InputError(f"the folder cannot be read: {error.strerror}", file=str(error.filename)))
+
+    names = (Path(place) / name for place, _, files in os.walk(folder, onerror=tell) for name in files)
+    return sorted(path for path in names if path.suffix.lower() in ENDINGS)
+
+
+def _items(stream: Stream, folder: Path, problems: Problems) -> Iterator[Item]:
+    header: list[str] | None = None
+    index: dict[str, Path] = {}
+    for number, raw in stream.lines():
+        line = raw.decode("utf-8", "replace").removeprefix("\ufeff").strip("\r\n")
+        if number == 1 and _is_header(line):
+            header = [name.strip().lower() for name in line.split("\t")]
+        elif line.strip():
+            place = f"line {number}"
+            try:
+                row = _row(header, line)
+                yield _item(row, _path(row, folder, index, problems), place)
+            except InputError as error:
+                problems.report(error.at(file=stream.name, place=place))
+
+
+def _is_header(line: str) -> bool:
+    names = {name.strip().lower() for name in line.split("\t")}
+    return bool(names & {*AUDIO, "utt"}) and not line.lstrip().startswith("{")
+
+
+def _row(header: list[str] | None, line: str) -> Mapping[str, Any]:
+    """A line as names and values."""
+    if header is not None:
+        return _table_row(header, line)
+    return check.record(check.parse(line)) if line.lstrip().startswith("{") else _scp_row(line)
+
+
+def _path(row: Mapping[str, Any], folder: Path, index: dict[str, Path], problems: Problems) -> Path:
+    """Where the audio is: what the row says, or the file that is called like the utterance."""
+    column = next((name for name in AUDIO if row.get(name)), None)
+    if column is not None:
+        return folder / check.string(row, column)
+    if not index:
+        index.update(_index(folder, problems))
+    return _found(index, check.string(row, "utt"), folder)
+
+
+def _table_row(header: list[str], line: str) -> dict[str, Any]:
+    values = [value.strip() for value in line.split("\t")]
+    if len(values) != len(header):
+        found = f"{len(values)} fields where the header has {len(header)}"
+        raise InputError(found, remedy="Separate fields by one tab")
+    row: dict[str, Any] = {name: value for name, value in zip(header, values, strict=True) if value}
+    for name in ("start", "end", "offset", "duration", "channel"):
+        if name in row:
+            row[name] = check.number_in(row[name], f"the column {name}")
+    return row
+
+
+def _scp_row(line: str) -> dict[str, Any]:
+    fields = line.split(maxsplit=1)
+    if len(fields) < 2 or fields[1].rstrip().endswith("|") or "\0" in line:
+        found = "one field" if len(fields) < 2 else "a command"
+        commas = " (commas? Use tabs)" if "," in line else ""
+        raise InputError(f"{found} where a name and a path should be{commas}", remedy=_REMEDY)
+    return {"utt": fields[0], "audio": fields[1].strip()}
+
+
+def _item(row: Mapping[str, Any], path: Path, place: str) -> Item:
+    start, end, offset, length = (check.number_or_none(row, name) for name in ("start", "end", "offset", "duration"))
+    if offset is not None:  # without it, the duration is that of the whole file
+        start, end = offset, offset + length if length is not None else end
+    channel = check.number_or_none(row, "channel")
+    _check_times(start, end, channel)
+    part = "" if start is None else f"-{start:.2f}"  # parts of one file have names of their own
+    name = next((str(row[key]) for key in ("utt", "id") if row.get(key) not in (None, "")), f"{path.stem}{part}")
+    split = row.get("split")
+    return Item(name, path, place, start, end, None if channel is None else int(channel), split and str(split))
+
+
+def _check_times(start: float | None, end: float | None, channel: float | None) -> None:
+    first, last = start or 0.0, math.inf if end is None else end
+    if first < 0 or last <= first:
+        raise InputError(f"it starts at {first:g} s and ends at {last:g} s", remedy="Give seconds, start before end")
+    if channel is not None and (channel < 1 or channel != int(channel)):
+        raise InputError(f"the channel is {channel:g}", remedy="Channels are counted from 1")
+
+
+def _index(folder: Path, problems: Problems) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise OptionError(f"{folder}: there is no such folder of audio")
+    return {file.stem: file for file in _audio_in(folder, problems)}
+
+
+def _found(index: Mapping[str, Path], utt: str, folder: Path) -> Path:
+    if utt not in index:
+        remedy = "Name the files in the column `audio`, or their folder with --audio"
+        raise InputError(f"there is no audio file {utt}.* in {folder}", utt=utt, remedy=remedy)
+    return index[utt]
+
+
+def _refuse_doubles(items: Iterable[Item], name: str) -> None:
+    seen: dict[str, str] = {}
+    for item in items:
+        if item.utt in seen:
+            remedy = "Give each its own name in the column `utt`"
+            raise InputError(f"two utterances have this name, also {seen[item.utt]}", file=name, utt=item.utt,
+                             place=item.place, remedy=remedy)  # fmt: skip
+        seen[item.utt] = item.place or str(item.path)

@@ -1,0 +1,203 @@
+"""The output for people: words with times, confidence and alternatives.
+
+    transcript = scorer(lattice)
+    transcript.text, transcript.words[0].confidence, transcript.to_dict()
+
+A `Transcript` shows itself in a notebook, coloured by confidence; `wordtrust.transcripts.files` writes many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import OptionError
+from ..lattices.lattice import Lattices, Offsets
+from ..lattices.paths import Paths
+from ..lattices.text import JOINER, join_surfaces
+from ..networks.word_confidence import Reals, word_confidence
+from .alternatives import find_rivals
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+ALTERNATIVES = 5
+_ROUNDING = 1e-6  # a float32 confidence may be that much over 1
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another word that may have been said instead."""
+
+    word: str  # as the recognizer wrote it
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of the output."""
+
+    word: str  # as the recognizer wrote it; "" where the word before says it: 42 for forty and two
+    norm: str  # normalised
+    start: float  # seconds
+    end: float
+    confidence: float
+    alternatives: tuple[Alternative, ...] = ()  # the surest first
+    joins_next: bool = False  # no space between it and the next word: `Middle-` and `earth.`
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Transcript:
+    """The words of one utterance."""
+
+    utt: str
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        """What was said, with the recognizer's own spelling."""
+        return join_surfaces(word.word + JOINER if word.joins_next else word.word for word in self.words)
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean confidence of the words; None if there are none."""
+        return sum(word.confidence for word in self.words) / len(self.words) if self.words else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A line of the .jsonl output. Times are rounded to milliseconds, confidences to six decimals."""
+        confidence = self.confidence
+        return {
+            "utt": self.utt,
+            "text": self.text,
+            "confidence": None if confidence is None else round(confidence, 6),
+            "words": [_word_dict(word) for word in self.words],
+        }
+
+    def to_ctm(self, channel: str = "1") -> str:
+        """NIST CTM: a line `utt channel start duration word confidence` for each word.
+
+        White space in names and words becomes `_`, a control character U+FFFD. What CTM gives a meaning of its own
+        (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment.
+        """
+        from .views import to_ctm
+
+        return to_ctm(self, channel)
+
+    def to_rich(self) -> Text:
+        """For the terminal: words under 0.9 in brackets, those under 0.5 with a question mark in front."""
+        from .views import to_rich
+
+        return to_rich(self)
+
+    def _repr_html_(self) -> str:
+        from .views import to_html
+
+        return to_html(self)
+
+    def __repr__(self) -> str:
+        from .views import summary
+
+        return f"<Transcript {summary(self)}\n  {self.to_rich().plain or '(no words)'}>"
+
+
+Add = Callable[[Sequence[Transcript]], None]  # what a writer of transcripts is given them through
+
+
+def _word_dict(word: Word) -> dict[str, Any]:
+    return {
+        "word": word.word,
+        "norm": word.norm,
+        "start": round(word.start, 3),
+        "end": round(word.end, 3),
+        "confidence": round(word.confidence, 6),
+        "alternatives": [
+            {"word": other.word, "confidence": round(other.confidence, 6)} for other in word.alternatives
+        ],
+    }  # fmt: skip
+
+
+def transcripts(
+    networks: Lattices,
+    confidence: NDArray[np.floating],
+    paths: Paths,
+    *,
+    alternatives: int = ALTERNATIVES,
+    show: Callable[[Reals], Reals] | None = None,
+) -> list[Transcript]:
+    """The words of each path, with the confidence that is shown for them and up to `alternatives` other words.
+
+    `confidence` has one number from 0 to 1 for every arc that says a word. What counts as an alternative, and how
+    sure it is: see `wordtrust.transcripts.alternatives`. Silence is left out, of the words and of the alternatives.
+    `show` (a calibrator) turns confidences into those that are shown.
+    """
+    sure = _checked(networks, confidence, alternatives)
+    shown = word_confidence(networks, sure, paths)
+    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    said = networks.word[arcs] > 0
+    offsets = np.concatenate([[0], np.cumsum(said)])[paths.offsets]
+    words = _words(networks, sure, offsets, arcs[said], shown[said], alternatives, show)
+    return [
+        Transcript(utt, words[first:last])
+        for utt, (first, last) in zip(networks.utts, pairwise(offsets.tolist()), strict=True)
+    ]
+
+
+def _checked(networks: Lattices, confidence: NDArray[np.floating], alternatives: int) -> Reals:
+    if alternatives < 0:
+        raise OptionError(f"the number of alternatives is {alternatives}, not 0 or more")
+    if confidence.shape != networks.word.shape:
+        raise ValueError(f"{networks.word.shape[0]} arcs, but confidences of the shape {confidence.shape}")
+    sure = np.where(networks.word > 0, confidence, 0.0)
+    if not ((sure >= 0) & (sure <= 1 + _ROUNDING)).all():
+        raise OptionError("a confidence is not a number from 0 to 1; logits have to be turned into probabilities")
+    return sure
+
+
+def _words(
+    networks: Lattices, confidence: Reals, offsets: Offsets, arcs: Offsets, shown: Reals, most: int,
+    show: Callable[[Reals], Reals] | None,
+) -> tuple[Word, ...]:  # fmt: skip
+    """The words of all paths end to end."""
+    node = np.repeat(networks.node_offsets[:-1], np.diff(networks.arc_offsets))
+    start, end = networks.time[node + networks.source], networks.time[node + networks.target]
+    rivals = find_rivals(networks, start, end, confidence, offsets, arcs, most)
+    spellings, _, norms = _spellings(networks, rivals.arcs)
+    seen = [spelling or norm for spelling, norm in zip(spellings, norms, strict=True)]
+    sure, order = rivals.confidence, np.arange(len(seen))
+    if show is not None:
+        shown = show(shown)
+        sure, order = _beside(show(sure), shown, rivals.offsets)
+    others = tuple(map(Alternative, [seen[place] for place in order.tolist()], sure.tolist()))
+    alternatives = [others[first:last] for first, last in pairwise(rivals.offsets.tolist())]
+    spellings, joins, norms = _spellings(networks, arcs)
+    times = start[arcs].tolist(), end[arcs].tolist()
+    return tuple(map(Word, spellings, norms, *times, shown.tolist(), alternatives, joins))
+
+
+def _beside(others: Reals, words: Reals, offsets: Offsets) -> tuple[Reals, Offsets]:
+    """Alternatives of each word, the surest first: with it at most 1 together, which calibrating each forgets."""
+    word = np.repeat(np.arange(len(words)), np.diff(offsets))
+    total = np.bincount(word, others, minlength=len(words))
+    room = np.minimum(1.0, np.maximum(0.0, 1.0 - words) / np.maximum(total, 1e-12))
+    sure = others * room[word]
+    order = np.lexsort((-sure, word))
+    return sure[order], order
+
+
+def _spellings(networks: Lattices, arcs: Offsets) -> tuple[list[str], list[bool], tuple[str, ...]]:
+    """What people read on each arc, whether it joins the next one, and the normalised word."""
+    surface, strings = networks.surface[arcs].tolist(), networks.vocabulary.strings
+    known = {number: spelling(strings[number]) for number in set(surface)}
+    norms = networks.vocabulary.lookup(networks.word[arcs].tolist())
+    return [known[number][0] for number in surface], [known[number][1] for number in surface], norms
+
+
+def spelling(surface: str) -> tuple[str, bool]:
+    """What people read of a surface form, and whether it joins the next one. White space is one space at most."""
+    joins = surface.endswith(JOINER) and not surface[-2:-1].isspace()
+    return " ".join(surface.replace(JOINER, "").split()), joins

@@ -1,0 +1,103 @@
+"""Decoders that print on stderr are kept quiet, and stderr comes back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import Barrier, Thread
+
+import numpy as np
+import pytest
+import soundfile
+
+from wordtrust.audio.files import AudioFile
+from wordtrust.audio.quiet import is_mpeg, quiet
+from wordtrust.base.errors import InputError
+
+posix = pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """An MP3 with noise in its middle."""
+    path, rng = tmp_path / "hurt.mp3", np.random.default_rng(3)
+    soundfile.write(path, rng.uniform(-0.5, 0.5, 16_000 * 10), 16_000)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 9_000] = rng.integers(0, 200, 9_000, np.uint8).tobytes()  # no frame begins
+    path.write_bytes(data)
+    return path
+
+
+def test_a_damaged_mp3_prints_nothing(damaged: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with soundfile.SoundFile(damaged) as handle, pytest.raises(soundfile.LibsndfileError):
+        handle.read()  # it would print this
+    assert "MPEG-Header" in capfd.readouterr().err
+    audio = AudioFile.open(damaged)
+    assert sum(map(len, audio.blocks())) > 16_000
+    assert audio.problems
+    assert len(audio.part(8.0, 9.0)) <= 16_000
+    os.write(2, b"here again")
+    assert capfd.readouterr().err == "here again"
+
+
+def test_what_holds_no_frames(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "noise.mp3"
+    path.write_bytes(np.random.default_rng(0).integers(0, 200, 100_000, np.uint8).tobytes())
+    with pytest.raises(InputError, match=r"no audio that can be read \(no MP3 frames were found in it\)"):
+        AudioFile.open(path)
+    assert capfd.readouterr().err == ""
+
+
+def test_only_what_needs_it_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    for is_needed in (False, True):
+        with quiet(is_needed):
+            os.write(2, b"x")
+    assert capfd.readouterr().err == "x"
+
+
+def test_stderr_comes_back_after_errors_and_from_several_threads(capfd: pytest.CaptureFixture[str]) -> None:
+    both = Barrier(2)
+
+    def inside() -> None:
+        with quiet(True):
+            both.wait()  # the other one is in there too
+            os.write(2, b"unheard")
+
+    threads = [Thread(target=inside) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    with pytest.raises(ValueError, match="wrong"), quiet(True):
+        raise ValueError("wrong")
+    os.write(2, b"heard")
+    assert capfd.readouterr().err == "heard"
+
+
+@posix
+@pytest.mark.parametrize("closed", ["2>&-", ""])
+def test_where_there_is_no_stderr(damaged: Path, closed: str) -> None:
+    """Closed from the beginning, or by the program: the audio file may be number 2 then."""
+    program = (
+        "import os, sys; from wordtrust.audio.files import AudioFile\n"
+        f"if {not closed}: os.close(2)\n"
+        "print(sum(map(len, AudioFile.open(sys.argv[1]).blocks())))"
+    )
+    command = ["sh", "-c", f'"$0" -c "$1" "$2" {closed}', sys.executable, program, str(damaged)]
+    found = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    assert int(found.stdout) == sum(map(len, AudioFile.open(damaged).blocks()))
+
+
+def test_mpeg_by_name_or_content(tmp_path: Path) -> None:
+    def named(name: str, data: bytes) -> str:
+        (tmp_path / name).write_bytes(data)
+        return str(tmp_path / name)
+
+    assert is_mpeg(named("a.MP3", b""))
+    assert is_mpeg(named("a.wav", b"ID3\x04"))
+    assert is_mpeg(named("b.wav", b"\xff\xfb\x90"))
+    assert not is_mpeg(named("c.wav", b"RIFF"))
+    assert not is_mpeg(named("d.wav", b"\xff"))
+    assert not is_mpeg(str(tmp_path / "none.wav"))

@@ -1,0 +1,154 @@
+"""The command line as a user meets it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.shared import SAMPLES
+from wordtrust import read, write
+from wordtrust.cli.walkthrough import PICTURE
+
+SAMPLE = Path(__file__).parents[2] / "src" / "wordtrust" / "sample" / "lattices"
+
+
+def wordtrust(*words: str | Path, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command and check its exit code."""
+    command = [sys.executable, "-m", "wordtrust", *map(str, words)]
+    wide = {**os.environ, "COLUMNS": "140"}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=cwd, env=wide)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_info_counts() -> None:
+    found = json.loads(wordtrust("info", SAMPLE, "--json").stdout)
+    lattices = read(f"{SAMPLE}/*.slf.gz")
+    assert found["utterances"] == 39
+    slf = [counts for file, counts in found["files"].items() if file.endswith(".slf.gz")]
+    assert sum(counts["arcs"] for counts in slf) == len(lattices.source)
+    assert sum(counts["nodes"] for counts in slf) == len(lattices.time)
+    assert sum(counts["words"] for counts in slf) == sum(len(lattice.text.split()) for lattice in lattices)
+    assert sum(counts["duration"] for counts in slf) == pytest.approx(sum(x.duration for x in lattices), abs=0.05)
+
+
+def test_info_for_people() -> None:
+    shown = wordtrust("info", SAMPLE / f"{PICTURE}.slf.gz", SAMPLE / f"{PICTURE}.lat").stdout
+    assert "htk" in shown
+    assert "sphinx" in shown
+    assert "acoustic scores: all utterances" in shown
+    assert "posterior scores: 1 of 2 utterances" in shown
+
+
+@pytest.mark.parametrize("out", ["x.store", "x.slf", "x.ark", "x.ark.gz", "x.ctm", "x.jsonl", "x.dot"])
+def test_convert_writes_what_the_ending_says(out: str, tmp_path: Path) -> None:
+    done = wordtrust("convert", f"{SAMPLE}/*.slf.gz", tmp_path / out)
+    assert "36 utterances" in done.stdout
+    if not out.endswith(".dot"):
+        again = json.loads(wordtrust("info", tmp_path / out, "--json").stdout)
+        words = json.loads(wordtrust("info", f"{SAMPLE}/*.slf.gz", "--json").stdout)["words"]
+        assert again["utterances"] == 36
+        assert again["words"] == words or ".ark" in out  # Kaldi text has no posteriors, which PocketSphinx goes by
+
+
+def test_convert_one_utterance_to_a_picture(tmp_path: Path) -> None:
+    wordtrust("convert", SAMPLE, tmp_path / "x.svg", code=1)
+    wordtrust("convert", f"{SAMPLE}/*.slf.gz", tmp_path / "x.svg", "--utt", PICTURE)
+    assert (tmp_path / "x.svg").read_text().startswith("<svg")
+    missing = wordtrust("convert", SAMPLE, tmp_path / "y.svg", "--utt", "nobody", code=1)
+    assert "no utterance nobody in the input" in missing.stderr
+    assert not (tmp_path / "y.svg").exists()
+
+
+def test_bad_input_fails_or_is_skipped(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.slf"
+    bad.write_text("VERSION=1.0\nN=2 L=1\nI=0 t=0\nI=1 t=1\nJ=0 S=0 E=7 W=a a=-1\n")
+    good = SAMPLES / "htk"
+    failed = wordtrust("convert", bad, good, tmp_path / "out.jsonl", code=1)
+    assert "bad.slf" in failed.stderr
+    assert not (tmp_path / "out.jsonl").exists()
+    done = wordtrust("convert", bad, good, tmp_path / "out.jsonl", "--skip-bad")
+    assert "skipped:" in done.stderr
+    assert "left out 1 bad" in done.stderr
+    assert (tmp_path / "out.jsonl").exists()
+
+
+def test_no_input_and_bad_options_are_explained(tmp_path: Path) -> None:
+    assert "no such file" in wordtrust("info", tmp_path / "nothing", code=1).stderr
+    assert "frame length" in wordtrust("info", SAMPLE, "--frame-length", "0", code=1).stderr
+    assert "cannot read the format" in wordtrust("info", SAMPLE, "--format", "nope", code=1).stderr
+    assert "Usage" in wordtrust("info", code=2).stderr
+
+
+@pytest.mark.parametrize("verb", ["info", "convert", "tune", "build", "evaluate", "demo", "formats"])
+def test_help_has_an_explanation(verb: str) -> None:
+    assert len(wordtrust(verb, "--help").stdout) > 100
+    assert verb in wordtrust("--help").stdout
+
+
+def test_formats_are_listed() -> None:
+    shown = wordtrust("formats").stdout
+    assert all(name in shown for name in ("kaldi-text", "htk", "whisper", "store", "assemblyai"))
+
+
+def test_tune_build_evaluate(tmp_path: Path) -> None:
+    """On lattices with a language score, made from the sample's acoustics: each verb and its JSON."""
+    lattices = read(f"{SAMPLE}/*.slf.gz")
+    with_language = replace(lattices, transition=lattices.posterior, posterior=None)
+    write(with_language, tmp_path / "in.store")
+    ref, scales, out = SAMPLE.parent / "ref.tsv", tmp_path / "scales.json", tmp_path / "out.networks"
+    tuned = json.loads(wordtrust("tune", tmp_path / "in.store", "--ref", ref, "--out", scales, "--json").stdout)
+    assert tuned["dev"]["one_best"] <= tuned["dev"]["as_given"]
+    assert set(tuned) == {"one_best", "posterior", "mbr", "dev"}
+    done = wordtrust("build", tmp_path / "in.store", "--ref", ref, "--scales", scales, "--out", out)
+    assert "36 utterances" in done.stdout
+    found = json.loads(wordtrust("evaluate", out, "--json").stdout)
+    assert (found["utterances"], found["words"]) == (36, 279)
+    assert set(found["wer"]) == {"one_best", "tuned_one_best", "tuned_mbr", "best_confidence", "oracle"}
+    assert found["wer"]["tuned_one_best"] == pytest.approx(tuned["dev"]["one_best"])
+    for population in ("arcs", "arcs_paper", "one_best", "output"):
+        assert set(found[population]["posterior"]) == {"eer", "nce", "auc", "ece"}
+    counts = json.loads(wordtrust("info", tmp_path / "in.store", "--ref", ref, "--json").stdout)
+    assert counts["one_best_wer"] == pytest.approx(found["wer"]["one_best"])
+    assert counts["oracle_wer"] >= found["wer"]["oracle"]
+    assert json.loads((out / "store.json").read_text())["network"]["tolerance"] == 0.1
+    missing = wordtrust("tune", tmp_path / "in.store", "--ref", ref, "--out", tmp_path / "no" / "x.json", code=1)
+    assert "there is no folder" in missing.stderr
+
+
+def test_what_is_undefined_is_left_out(tmp_path: Path) -> None:
+    """Only right words: nothing to tell apart, so there is no EER; an empty reference has no error rate."""
+    (tmp_path / "words.ctm").write_text("u1 1 0.0 0.5 hello 0.9\nu2 1 0.0 0.5 hello 0.8\n")
+    (tmp_path / "ref.tsv").write_text("utt\ttext\nu1\thello\nu2\thello\n")
+    (tmp_path / "empty.tsv").write_text("utt\ttext\nu1\t\nu2\t\n")
+    for ref, rates in (("ref.tsv", 3), ("empty.tsv", 0)):
+        wordtrust("build", tmp_path / "words.ctm", "--ref", tmp_path / ref, "--out", tmp_path / "s")
+        found = json.loads(wordtrust("evaluate", tmp_path / "s", "--json").stdout)
+        assert len(found["wer"]) == rates
+        assert "eer" not in found["one_best"]["posterior"]
+        wordtrust("evaluate", tmp_path / "s")
+
+
+def test_labels_do_not_change_what_is_measured(tmp_path: Path) -> None:
+    found = []
+    for labels in ("oracle", "one-best"):
+        out = tmp_path / labels
+        wordtrust("build", f"{SAMPLE}/*.slf.gz", "--ref", SAMPLE.parent / "ref.tsv", "--labels", labels, "--out", out)
+        found.append(json.loads(wordtrust("evaluate", out, "--json").stdout))
+    assert found[0] == found[1]
+    assert found[0]["arcs"] != found[0]["arcs_paper"]
+
+
+def test_an_utterance_without_reference_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "ref.tsv").write_text("utt\ttext\nflite-slt-05\tplease turn off the light\n")
+    words = ("info", f"{SAMPLE}/flite-slt-0*.slf.gz", "--ref", tmp_path / "ref.tsv", "--json")
+    assert "there is no reference for this utterance" in wordtrust(*words, code=1).stderr
+    found = json.loads(wordtrust(*words, "--skip-bad").stdout)
+    assert (found["utterances"], found["one_best_wer"]) == (1, 0.2)

@@ -1,0 +1,121 @@
+"""Fitting the joint model: gradients against differences, accuracies by hand, and what trust is."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from tests.helpers.joint_data import chain, corpus, shared
+from wordtrust import OptionError
+from wordtrust.combination.joint import FitOptions, Systems
+from wordtrust.combination.joint.examples import Example, spoken_in
+from wordtrust.combination.joint.fit import slopes
+from wordtrust.combination.joint.risk import accuracies, expected_accuracy
+from wordtrust.combination.joint.trust import Trust, fit_trust, trust_slopes
+from wordtrust.combination.joint.union import Union
+from wordtrust.combination.joint.weigh import Layers, Weigher, columns_of, marginals
+from wordtrust.lattices.posterior import Flat, arc_masses, shares
+from wordtrust.networks.build_store import REFERENCE
+
+
+def heard(reference: str, *recognizers: list[tuple[str, float, float]]) -> Union:
+    """Recognizers that say one thing each of one utterance."""
+    made = shared(*(chain(words, 1.5) for words in recognizers))
+    return Systems.of([replace(each, notes={REFERENCE: (reference,)}) for each in made]).union(range(len(made)))
+
+
+def example(seed: int = 0) -> Example:
+    recognizers, _ = corpus(2, 4, (0.3, 0.3), seed=seed)
+    return Example.of(Systems.of(recognizers), (0, 1))
+
+
+def test_accuracies_by_hand() -> None:
+    right = [("i", 0.0, 0.4), ("will", 0.4, 0.8), ("sit", 0.8, 1.2)]
+    wrong = [("i", 0.0, 0.4), ("well", 0.4, 0.8), ("sit", 0.8, 1.2), ("down", 1.2, 1.5)]
+    union = heard("i will sit", right, wrong)
+    found = dict(zip(union.lattices[0].words, accuracies(union, spoken_in(union.lattices)).tolist(), strict=True))
+    assert found["i"] == found["will"] == found["sit"] == pytest.approx(1.0)
+    assert found["well"] == pytest.approx(0.0)  # a substitution is no worse than a deletion
+    assert found["down"] == pytest.approx(-1.0)  # an insertion
+
+
+def every_path(flat: Flat, node: int, end: int) -> list[list[int]]:
+    if node == end:
+        return [[]]
+    arcs = range(int(flat.first[node]), int(flat.first[node + 1]))
+    return [[arc, *rest] for arc in arcs for rest in every_path(flat, int(flat.target[arc]), end)]
+
+
+def test_expected_accuracy_is_that_of_all_paths() -> None:
+    union = heard("i will sit", [("i", 0.0, 0.4), ("will", 0.4, 0.8)], [("i", 0.0, 0.4), ("well", 0.4, 0.9)],
+                  [("hi", 0.0, 0.3), ("sit", 0.9, 1.2)])  # fmt: skip
+    flat, accuracy = Flat.of(union.lattices), accuracies(union, spoken_in(union.lattices))
+    potential = np.random.default_rng(0).normal(size=len(accuracy))
+
+    def expected(potential: np.ndarray) -> float:
+        paths = every_path(flat, 0, len(flat.first) - 2)
+        weights = np.exp([potential[path].sum() for path in paths])
+        return float(weights @ [accuracy[path].sum() for path in paths] / weights.sum())
+
+    share, _ = shares(flat, potential)
+    mass = share.copy()
+    found, slope = expected_accuracy(flat, share, mass, arc_masses(flat, mass), accuracy)
+    assert found == pytest.approx(expected(potential))
+    for arc in range(len(potential)):
+        moved = potential + 1e-5 * (np.arange(len(potential)) == arc)
+        assert (expected(moved) - expected(potential)) / 1e-5 == pytest.approx(slope[arc], abs=1e-4)
+
+
+@pytest.mark.parametrize("risk", [0.0, 0.5, 1.0])
+def test_gradients_against_differences(risk: float) -> None:
+    one, model = example(), Weigher.new(2, 3, 0)
+    for layers in (model.word, model.silence):
+        for each in fields(layers):
+            setattr(layers, each.name, getattr(layers, each.name).astype(np.float64))
+    loss, gradients = slopes(model, one, risk)
+    for layers, gradient in zip((model.word, model.silence), gradients, strict=True):
+        for each in fields(layers):
+            weights, slope = getattr(layers, each.name).ravel(), getattr(gradient, each.name).ravel()
+            for place in range(0, len(weights), 7):
+                weights[place] += 1e-4
+                above = slopes(model, one, risk)[0]
+                weights[place] -= 1e-4
+                assert (above - loss) / 1e-4 == pytest.approx(slope[place], abs=2e-3)
+
+
+def test_gradients_of_trust_against_differences() -> None:
+    one, weigher = example(), Weigher.new(2, 3, 0)
+    trust = Trust(weigher, Layers.new(columns_of(2), 3, np.random.default_rng(1)))
+    parts = (weigher.word, weigher.silence, trust.right)
+    for layers in parts:
+        for each in fields(layers):
+            setattr(layers, each.name, getattr(layers, each.name).astype(np.float64))
+    loss, gradients = trust_slopes(trust, one)
+    for layers, gradient in zip(parts, gradients, strict=True):
+        for each in fields(layers):
+            weights, slope = getattr(layers, each.name).ravel(), getattr(gradient, each.name).ravel()
+            for place in range(0, len(weights), 7):
+                weights[place] += 1e-4
+                above = trust_slopes(trust, one)[0]
+                weights[place] -= 1e-4
+                assert (above - loss) / 1e-4 == pytest.approx(slope[place], abs=2e-3)
+
+
+def test_trust_learns_how_often_words_are_right() -> None:
+    recognizers, _ = corpus(4, 60, (0.4, 0.4))
+    one = Example.of(Systems.of(recognizers), (0, 1))
+    trust = fit_trust([(one,)] * 8, 2, FitOptions(hidden=4, trust_epochs=20))
+    found, words = trust.confidence(one.flat, one.x, one.silent, (0, 1)), ~one.silent
+    assert found[words].mean() == pytest.approx(one.right[words].mean(), abs=0.03)
+    assert found[words & one.right].mean() > found[words & ~one.right].mean() + 0.3
+    marginal = marginals(one.flat, trust.weigher.potentials(one.x, one.silent, (0, 1)))
+    assert (found[words] <= marginal[words]).all()
+    assert found[one.silent].tolist() == marginal[one.silent].tolist()
+
+
+@pytest.mark.parametrize("wrong", [{"hidden": 0}, {"folds": 1}, {"risk": 1.5}])
+def test_options_that_cannot_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(OptionError, match="a joint model is fitted"):
+        FitOptions(**wrong)  # type: ignore[arg-type]

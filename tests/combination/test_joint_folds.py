@@ -1,0 +1,145 @@
+"""What keeps joint models honest and small: folds are never measured by what saw them, and batches change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from tests.helpers.joint_data import corpus
+from wordtrust.combination.joint import FitOptions, JointModel, Systems, fit_joint, joint_errors, measure
+from wordtrust.combination.joint import model as decoding
+from wordtrust.combination.joint.fit_model import THRESHOLDS
+from wordtrust.combination.joint.measure import Folds, path_errors
+from wordtrust.combination.joint.trust import Trust
+from wordtrust.combination.joint.weigh import Weigher
+from wordtrust.confidence.calibration.folds import fold_numbers
+from wordtrust.networks.build_store import REFERENCE, SPEAKER
+
+QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, trust_epochs=4)
+Fit = tuple[JointModel, Systems, list[str]]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fit:
+    recognizers, names = corpus(8, 20, (0.3, 0.15, 0.25))
+    systems = Systems.of(recognizers)
+    return fit_joint(systems, names, options=QUICK), systems, names
+
+
+def folds_of(systems: Systems) -> list[list[int]]:
+    """The utterances of each fold of speakers."""
+    speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
+    fold = fold_numbers(len(speakers), speakers, QUICK.folds)
+    return [np.flatnonzero(fold == number).tolist() for number in range(QUICK.folds)]
+
+
+def errors_by(model: JointModel, systems: Systems, names: list[str], turn: int) -> dict[tuple[int, ...], int]:
+    """Word errors of every subset, each fold decoded by one weigher alone: its own, or one further on."""
+    total = dict.fromkeys(model.settings, 0)
+    for number, rows in enumerate(folds_of(systems)):
+        weigher, part = model.weighers[(number + turn) % len(model.weighers)], systems.take(rows)
+        alone = JointModel(model.names, (weigher,), threshold=model.threshold)
+        for members in total:
+            joined = [model.names[member] for member in members]
+            found = alone.decode(part.order([names.index(name) for name in joined]), joined)
+            total[members] += int(path_errors(found.lattices, found.paths).sum())
+    return total
+
+
+def test_every_fold_is_measured_by_the_weights_that_never_saw_it(fitted: Fit) -> None:
+    model, systems, names = fitted
+    told = {members: each.errors for members, each in model.settings.items()}
+    assert len(told) == 4
+    assert told == errors_by(model, systems, names, 0)
+    assert all(told != errors_by(model, systems, names, turn) for turn in range(1, len(model.weighers)))
+
+
+def test_the_threshold_is_that_of_the_fewest_errors_out_of_fold(fitted: Fit) -> None:
+    """Of the best member's errors, as a mean over subsets."""
+    model, systems, names = fitted
+    tried = [errors_by(replace(model, threshold=each), systems, names, 0) for each in THRESHOLDS]
+    best = np.array([each.best_member for each in model.settings.values()])
+    relative = [np.mean(np.array(list(each.values())) / best) for each in tried]
+    assert model.threshold == THRESHOLDS[int(np.argmin(relative))]
+    assert len(set(relative)) > 1
+
+
+def same(one: Weigher, other: Weigher) -> bool:
+    pairs = ((one.word, other.word), (one.silence, other.silence))
+    return all(np.array_equal(getattr(a, each.name), getattr(b, each.name)) for a, b in pairs for each in fields(a))
+
+
+def same_trust(one: Trust, other: Trust) -> bool:
+    return same(one.weigher, other.weigher) and np.array_equal(one.right.skip, other.right.skip)
+
+
+def test_the_weights_of_a_fold_do_not_depend_on_what_its_speakers_said(fitted: Fit) -> None:
+    model, systems, names = fitted
+    for number in (0, 2):
+        rows = folds_of(systems)[number]
+        said = list(systems.hypotheses[0].notes[REFERENCE])
+        for row, other in zip(rows, [*rows[1:], rows[0]], strict=True):
+            said[row] = systems.hypotheses[0].notes[REFERENCE][other]
+        lying = [replace(each, notes={**each.notes, REFERENCE: tuple(said)}) for each in systems.hypotheses]
+        again = fit_joint(Systems.of(lying), names, options=QUICK)
+        assert again.names == model.names
+        kept = [place == number for place in range(QUICK.folds)]
+        assert list(map(same, again.weighers, model.weighers)) == kept
+        assert list(map(same_trust, again.trusts, model.trusts)) == kept
+
+
+def test_decoding_in_batches_is_decoding_at_once(fitted: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, systems, names = fitted
+    whole = model.decode(systems, names)
+    monkeypatch.setattr(decoding, "BATCH", 7)
+    assert len(list(model.decode_parts(systems, names))) == 23  # 160 utterances
+    found = model.decode(systems, names)
+    assert found.lattices.utts == whole.lattices.utts
+    assert dict(found.lattices.notes) == dict(whole.lattices.notes)
+    for name in ("node_offsets", "arc_offsets", "time", "source", "target", "word", "posterior", "picked"):
+        assert np.array_equal(getattr(found.lattices, name), getattr(whole.lattices, name)), name
+    assert found.paths.offsets.tolist() == whole.paths.offsets.tolist()
+    assert found.paths.arcs.tolist() == whole.paths.arcs.tolist()
+    assert found.confidence == pytest.approx(whole.confidence, abs=1e-6)
+    assert np.array_equal(found.on_printed, whole.on_printed)
+    assert found.names == whole.names
+    for name in names:
+        assert found.printed(name).arcs.tolist() == whole.printed(name).arcs.tolist()
+
+
+def test_errors_in_batches_are_those_at_once(fitted: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, systems, names = fitted
+    subsets, folds = [(0, 1), (2, 0), (0, 1, 2)], Folds.of([systems.take(rows) for rows in folds_of(systems)])
+    counted, measured = joint_errors(model, systems, names, subsets), folds.errors(model, (0, 2), [0.2, 0.4])
+    monkeypatch.setattr(decoding, "BATCH", 7)
+    monkeypatch.setattr(measure, "BATCH", 7)
+    assert np.array_equal(joint_errors(model, systems, names, subsets), counted)
+    assert np.array_equal(folds.errors(model, (0, 2), [0.2, 0.4]), measured)
+
+
+def test_no_more_than_a_batch_is_joined_at_a_time(fitted: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, systems, names = fitted
+    joined: list[int] = []
+    union = Systems.union
+
+    def watched(self: Systems, *given: object, **more: object) -> object:
+        joined.append(len(self))
+        return union(self, *given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Systems, "union", watched)
+    monkeypatch.setattr(decoding, "BATCH", 50)
+    monkeypatch.setattr(measure, "BATCH", 50)
+    model.decode(systems, names)
+    joint_errors(model, systems, names, [(0, 1)])
+    assert joined == [50, 50, 50, 10] * 2
+    Folds.of([systems] * QUICK.folds).errors(model, (0, 1), [0.2])
+    assert joined[8:] == [50, 50, 50, 10] * QUICK.folds
+
+
+def test_no_utterances_are_decoded_to_none(fitted: Fit) -> None:
+    model, systems, names = fitted
+    nothing = Systems.of([each[:0] for each in systems.hypotheses])
+    assert len(model.decode(nothing, names).lattices) == 0
+    assert joint_errors(model, nothing, names, [(0, 1)]).shape == (1, 0)

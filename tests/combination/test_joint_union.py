@@ -1,0 +1,234 @@
+"""The union of recognizers: nothing is lost, every output is a path, and the same words meet."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.helpers.joint_data import chain, shared
+from tests.helpers.shared import SHARED, needs_shared
+from tests.helpers.strategies import lattices
+from wordtrust import OptionError, build, stream
+from wordtrust.combination.joint.evidence import KINDS, evidence
+from wordtrust.combination.joint.hypotheses import CONFIDENCE, hypotheses
+from wordtrust.combination.joint.union import Systems, Union
+from wordtrust.formats.references import read_references
+from wordtrust.lattices.lattice import Lattice, Lattices, Vocabulary
+from wordtrust.lattices.paths import best_confidence, best_paths, one_best
+from wordtrust.networks.labels import Spoken, oracle_paths, score_paths
+
+WORDS = ("i", "will", "sit", "there", "<sil>")
+
+
+def said(network: Lattices, score: np.ndarray) -> list[str]:
+    paths = best_paths(network, score)
+    return [word for word in network.vocabulary.lookup(network.word[paths.arcs].tolist()) if word]
+
+
+def output(network: Lattices) -> list[str]:
+    arcs = one_best(network).arcs
+    return [word for word in network.vocabulary.lookup(network.word[arcs].tolist()) if word]
+
+
+def joined(*recognizers: Lattices) -> Union:
+    return Systems.of(shared(*recognizers)).union(range(len(recognizers)))
+
+
+networks = lattices(words=WORDS, score_sets=(("posterior",),), utt="u").map(lambda each: build(each).lattices)
+
+
+@given(st.lists(networks, min_size=1, max_size=4))
+def test_every_output_is_a_path_and_no_word_is_lost(recognizers: list[Lattices]) -> None:
+    prepared = shared(*recognizers)
+    union = Systems.of(prepared).union(range(len(prepared)))
+    merged = union.lattices
+    assert (merged.source < merged.target).all()  # in topological order, so without a cycle
+    assert (np.diff(merged.time) >= 0).all()
+    for number, each in enumerate(prepared):
+        own = np.where(union.own[:, number], 1.0, -1e6)
+        assert said(merged, own) == output(each)
+        words = set(each.word[each.extra[CONFIDENCE] > 0].tolist()) - {0}
+        assert words <= set(merged.word[union.confidence[:, number] > 0].tolist())
+    everything = sum(len(set(each.word.tolist()) - {0}) for each in prepared)
+    assert len(set(merged.word.tolist()) - {0}) <= everything
+
+
+@given(st.lists(networks, min_size=1, max_size=3))
+def test_what_recognizers_print_is_a_path_too(recognizers: list[Lattices]) -> None:
+    vocabulary, prepared = Vocabulary(), []
+    for each in recognizers:
+        assert each.posterior is not None
+        best = best_confidence(each, each.posterior, "gain", threshold=0.9)
+        prepared.append(hypotheses(each, each.posterior, best, vocabulary))
+    union = Systems.of(prepared).union(range(len(prepared)))
+    for number, each in enumerate(recognizers):
+        assert said(union.lattices, np.where(union.printed[:, number], 1.0, -1e6)) == output(each)
+
+
+@given(networks)
+def test_a_recognizer_joined_with_itself_is_itself(network: Lattices) -> None:
+    alone, twice = joined(network), joined(network, network)
+    assert twice.lattices[0].equals(alone.lattices[0], tolerance=1e-5)
+    assert twice.confidence[:, 0] == pytest.approx(alone.confidence[:, 0], abs=1e-6)
+    assert twice.confidence[:, 1] == pytest.approx(alone.confidence[:, 0], abs=1e-6)
+
+
+def test_the_same_words_meet_though_clocks_differ() -> None:
+    one = chain([("i", 0.0, 0.2), ("will", 0.2, 0.6), ("sit", 0.6, 1.0)], 1.0, 0.9)
+    other = chain([("i", 0.0, 0.5), ("will", 0.5, 0.9), ("sip", 0.9, 1.4)], 1.4, 0.7)
+    union = joined(one, other)
+    by_word = dict(zip(union.lattices[0].words, union.confidence.tolist(), strict=True))
+    assert by_word["i"] == pytest.approx([0.9, 0.7])
+    assert by_word["will"] == pytest.approx([0.9, 0.7])
+    assert by_word["sit"] == pytest.approx([0.9, 0.0])
+    assert by_word["sip"] == pytest.approx([0.0, 0.7])
+    assert len(union.lattices.word) == 4
+
+
+def test_where_one_has_a_word_more_nothing_is_a_candidate() -> None:
+    one = chain([("i", 0.0, 0.4), ("will", 0.4, 0.8), ("sit", 0.8, 1.2)], 1.2)
+    other = chain([("i", 0.0, 0.6), ("sit", 0.6, 1.2)], 1.2)
+    union = joined(one, other)
+    silence = union.lattices.word == 0
+    assert silence.sum() == 1
+    assert union.confidence[silence][0].tolist() == pytest.approx([0.0, 0.9])
+    nothing = np.where(union.lattices.word == union.lattices.vocabulary.find("will"), 0.0, 1.0)
+    assert said(union.lattices, nothing) == ["i", "sit"]
+
+
+def test_evidence_by_hand() -> None:
+    one = chain([("i", 0.0, 0.4), ("will", 0.4, 0.8)], 0.8, 0.9)
+    other = chain([("i", 0.0, 0.4), ("well", 0.4, 0.8)], 0.8, 0.6)
+    union = joined(one, other)
+    table = {
+        word: dict(zip(KINDS, rows.T.tolist(), strict=True))
+        for word, rows in zip(union.lattices[0].words, evidence(union), strict=True)
+    }
+    assert table["i"]["word"] == pytest.approx([0.9, 0.6])
+    assert table["i"]["rival"] == [0.0, 0.0]
+    assert table["will"]["word"] == pytest.approx([0.9, 0.0])
+    assert table["will"]["rival"] == pytest.approx([0.0, 0.6])
+    assert table["will"]["words"] == pytest.approx([0.9, 0.6])
+    assert table["will"]["own"] == [1.0, 0.0]
+    assert table["well"]["posterior"] == pytest.approx([0.0, 0.6])
+    assert table["well"]["alike"] == pytest.approx([0.75 * 0.9, 0.6])  # three of four letters
+    assert table["well"]["own_alike"] == pytest.approx([0.75, 1.0])
+    assert table["i"]["alike"] == pytest.approx([0.9, 0.6])
+    assert table["i"]["sure"] == pytest.approx([(0.9 + 0.9 + 0.25) / 2.5, (0.6 + 0.6 + 0.25) / 2.5])
+    assert table["i"]["agreed"] == pytest.approx([(0.6 + 0.25) / 2.5, (0.9 + 0.25) / 2.5])
+
+
+@cache
+def distance(one: str, other: str) -> int:
+    """Edit distance as it is defined."""
+    if not one or not other:
+        return len(one) + len(other)
+    changed = distance(one[1:], other[1:]) + (one[0] != other[0])
+    return min(changed, distance(one[1:], other) + 1, distance(one, other[1:]) + 1)
+
+
+@given(st.text("abcd", max_size=6), st.text("abcd", max_size=6))
+def test_alike_words(one: str, other: str) -> None:
+    recognizers = [chain([(f"x{word}", 0.0, 0.5)], 0.5, 0.5) for word in (one, other)]
+    union = joined(*recognizers)
+    found = evidence(union)[:, :, KINDS.index("own_alike")]
+    place = union.lattices[0].words.index(f"x{one}")
+    assert found[place, 1] == pytest.approx(1 - distance(one, other) / max(len(one) + 1, len(other) + 1))
+
+
+def test_long_words_are_compared_by_their_beginnings() -> None:
+    one, other = (chain([("a" * 24 + "b" * count, 0.0, 0.5)], 0.5) for count in (1, 5000))
+    assert evidence(joined(one, other))[:, :, KINDS.index("own_alike")].tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def plain_evidence(lattice: Lattice, union: Union, arc: int, system: int) -> list[float]:
+    """The definition, arc by arc."""
+    time = lattice.time.copy()
+    for node in range(1, len(time)):
+        time[node] = max(time[node], time[node - 1] + 0.01)
+    start, end = time[lattice.source], time[lattice.target]
+    middle = (start[arc] + end[arc]) / 2
+    word = rival = words = silence = own = posterior = 0.0
+    for other in range(lattice.arcs):
+        common = min(end[arc], end[other]) - max(start[arc], start[other])
+        sure = float(union.confidence[other, system])
+        same = (
+            lattice.word[other] == lattice.word[arc]
+            and common > 0
+            and 2 * common >= min(end[arc] - start[arc], end[other] - start[other])
+        )
+        if same:
+            word, own = word + sure, own + bool(union.own[other, system])
+            posterior += float(union.posterior[other, system])
+        if start[other] <= middle < end[other]:
+            if lattice.word[other] == 0:
+                silence += sure
+            else:
+                words += sure
+                rival = rival if same else max(rival, sure)
+    exact = float(union.confidence[arc, system])
+    return [min(1.0, value) for value in (word, rival, words, silence, own, posterior, exact)]
+
+
+@given(st.lists(networks, min_size=2, max_size=3))
+def test_evidence_is_what_its_definition_says(recognizers: list[Lattices]) -> None:
+    union = joined(*recognizers)
+    found, lattice = evidence(union), union.lattices[0]
+    for arc in range(lattice.arcs):
+        for system in range(len(recognizers)):
+            plain = plain_evidence(lattice, union, arc, system)
+            assert found[arc, system, : len(plain)].tolist() == pytest.approx(plain, abs=1e-5)
+
+
+@given(networks, st.floats(0.0, 1.0))
+def test_what_is_believed_stays_on_whole_paths(network: Lattices, least: float) -> None:
+    assert network.posterior is not None
+    own = best_confidence(network, network.posterior)
+    kept = hypotheses(network, network.posterior, own, Vocabulary(), least=least)
+    before = network.vocabulary.lookup(network.word[network.posterior > least].tolist())
+    after = kept.vocabulary.lookup(kept.word[kept.extra[CONFIDENCE] > least].tolist())
+    assert sorted(before) == sorted(after)
+    assert output(kept) == [word for word in network.vocabulary.lookup(network.word[own.arcs].tolist()) if word]
+
+
+@needs_shared
+def test_real_recognizers_together_know_more() -> None:
+    references = read_references(SHARED / "refs.tsv")
+    made, vocabulary = [], Vocabulary()
+    for name in ("whisper-small", "moonshine-base"):
+        network = build(next(stream(SHARED / name / "dev.jsonl.gz"))[:60]).lattices
+        assert network.posterior is not None
+        made.append(hypotheses(network, network.posterior, one_best(network), vocabulary))
+    union = Systems.of(made).union((0, 1))
+    said = [references[utt].words for utt in union.lattices.utts]
+    alone = [oracle_errors(each, said) for each in made]
+    assert oracle_errors(union.lattices, said) < min(alone)
+    for number, each in enumerate(made):
+        own = best_paths(union.lattices, np.where(union.own[:, number], 1.0, -1e6))
+        before = score_paths(each, one_best(each), Spoken.of(said, each))
+        assert score_paths(union.lattices, own, Spoken.of(said, union.lattices)).errors == before.errors
+    words = union.own[union.lattices.word > 0]
+    assert words.all(axis=1).sum() > 0.85 * words[:, 0].sum()  # most words of both outputs meet in one arc
+
+
+def oracle_errors(network: Lattices, said: list[tuple[str, ...]]) -> int:
+    spoken = Spoken.of(said, network)
+    return score_paths(network, oracle_paths(network, spoken), spoken).errors
+
+
+def test_recognizers_must_have_the_same_utterances_and_words() -> None:
+    one, other = chain([("i", 0.0, 1.0)], 1.0), chain([("i", 0.0, 1.0)], 1.0, utt="other")
+    with pytest.raises(OptionError, match="same utterances"):
+        Systems.of(shared(one, other))
+    with pytest.raises(OptionError, match="numbered alike"):
+        Systems.of([*shared(one), *shared(one)])
+
+
+def test_confidences_must_be_numbers() -> None:
+    one = chain([("i", 0.0, 1.0)], 1.0)
+    with pytest.raises(OptionError, match="one finite confidence"):
+        hypotheses(one, np.array([np.nan]), one_best(one), Vocabulary())

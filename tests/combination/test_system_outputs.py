@@ -1,0 +1,193 @@
+"""Output words of recognizers as arrays, and several recognizers side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wordtrust as wt
+from tests.helpers.said import outputs, references, together
+from tests.helpers.strategies import lattices
+from wordtrust.base.errors import InputError, OptionError
+from wordtrust.combination.system_output import Outputs, Together, join, references_of
+from wordtrust.lattices.lattice import Lattice, Vocabulary, concatenate
+from wordtrust.lattices.paths import best_confidence
+from wordtrust.networks.align import align
+from wordtrust.networks.word_confidence import word_confidence
+
+
+class Half:
+    """A calibrator that halves."""
+
+    def predict(self, scores: object, /) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.asarray(scores, np.float64) / 2
+
+
+@given(st.lists(lattices(score_sets=(("acoustic",),)), min_size=1, max_size=3))
+def test_words_of_scored_networks(many: list[Lattice]) -> None:
+    batch = concatenate(replace(one, utt=f"u{number}").batch() for number, one in enumerate(many))
+    networks = wt.build(batch).lattices
+    assert networks.posterior is not None
+    paths = best_confidence(networks, networks.posterior)
+    shown = word_confidence(networks, networks.posterior, paths)
+    found = Outputs.of(networks, networks.posterior, paths)
+    for number, network in enumerate(networks):
+        rows = range(paths.offsets[number], paths.offsets[number + 1])
+        spoken = [row for row in rows if network.words[paths.arcs[row]]]
+        part = slice(found.offsets[number], found.offsets[number + 1])
+        assert found.words(number) == tuple(network.words[paths.arcs[row]] for row in spoken)
+        assert found.start[part].tolist() == [network.time[network.source[paths.arcs[row]]] for row in spoken]
+        assert found.end[part].tolist() == [network.time[network.target[paths.arcs[row]]] for row in spoken]
+        assert found.confidence is not None
+        assert found.confidence[part].tolist() == [shown[row] for row in spoken]
+
+
+def _ctm(folder: Path, *lines: str) -> Outputs:
+    path = folder / "a.ctm"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return join(Outputs.given(batch) for batch in wt.stream(path))
+
+
+def test_a_ctm_gives_its_confidences(tmp_path: Path) -> None:
+    found = _ctm(tmp_path, "u1 1 0.0 0.5 Hello 0.9", "u1 1 2.0 0.25 World 0.25", "u2 1 0.5 0.5 bye 1.0")
+    assert found.utts == ("u1", "u2")
+    assert [found.words(0), found.words(1)] == [("hello", "world"), ("bye",)]
+    assert found.confidence is not None
+    assert found.confidence == pytest.approx([0.9, 0.25, 1.0])
+    assert found.start.tolist() == [0.0, 2.0, 0.5]
+    assert found.end.tolist() == [0.5, 2.25, 1.0]
+    assert found.means(found.confidence) == pytest.approx([0.575, 1.0])
+
+
+def test_a_ctm_without_confidences_has_none(tmp_path: Path) -> None:
+    found = _ctm(tmp_path, "u1 1 0.0 0.5 Hello")
+    assert found.confidence is None
+    with pytest.raises(OptionError, match="no confidences that could be calibrated"):
+        found.with_calibrated(Half())
+
+
+def test_confidences_of_some_utterances_only_are_an_error() -> None:
+    parts = [outputs(["a"], 0.5), outputs(["", "b"], None, utts=["v", "w"])]
+    with pytest.raises(InputError, match=r"utterance w: the words have no confidence.*Leave such utterances out"):
+        join(parts)
+
+
+def test_an_utterance_without_words_lacks_no_confidence() -> None:
+    found = join([outputs(["a"], 0.5), outputs([""], None, utts=["v"])])
+    assert found.confidence is not None
+    assert found.confidence.tolist() == [0.5]
+
+
+def test_calibrated_stand_beside_raw() -> None:
+    found = outputs(["a b", "c"], [0.5, 0.25, 1.0]).with_calibrated(Half())
+    assert found.calibrated is not None
+    assert found.confidence is not None
+    assert found.calibrated.tolist() == [0.25, 0.125, 0.5]
+    assert found.confidence.tolist() == [0.5, 0.25, 1.0]
+
+
+def test_means_and_sums_by_utterance() -> None:
+    found = outputs(["a b", "", "c"])
+    values = np.array([0.5, 0.25, 1.0])
+    assert found.sums(values).tolist() == [0.75, 0, 1]
+    assert found.means(values).tolist() == [0.375, 0, 1]
+
+
+def test_join_keeps_words_and_order() -> None:
+    found = join([outputs(["a b", ""], [0.1, 0.2]), outputs(["b c"], [0.3, 0.4], utts=["v"])])
+    assert found.utts == ("u0", "u1", "v")
+    assert [found.words(number) for number in range(3)] == [("a", "b"), (), ("b", "c")]
+    assert found.word[1] == found.word[2]
+    assert found.confidence is not None
+    assert found.confidence.tolist() == [0.1, 0.2, 0.3, 0.4]
+    assert len(join([])) == 0
+
+
+def test_join_refuses_an_utterance_twice() -> None:
+    with pytest.raises(InputError, match="utterance u0: the utterance is there twice"):
+        join([outputs(["a"]), outputs(["b"])])
+
+
+def test_take_by_name() -> None:
+    vocabulary = Vocabulary(["z", "c"])
+    found = outputs(["a b", "c", ""], [0.1, 0.2, 0.3]).take(["u1", "none", "u0"], vocabulary)
+    assert [found.words(number) for number in range(3)] == [("c",), (), ("a", "b")]
+    assert found.word.tolist() == [2, 3, 4]
+    assert found.confidence is not None
+    assert found.confidence.tolist() == [0.3, 0.1, 0.2]
+    assert found.start.tolist() == [0, 0, 1]
+
+
+SYSTEMS = {"A": outputs(["a b", "c"]), "B": outputs(["c d", "a x"], utts=["u1", "u0"])}
+
+
+def test_side_by_side() -> None:
+    both = Together.of(SYSTEMS, references(["a b", "c d e"], ["x", "y"]))
+    assert both.utts == ("u0", "u1")
+    assert [each.words(1) for each in both.outputs] == [("c",), ("c", "d")]
+    assert both.outputs[0].vocabulary is both.outputs[1].vocabulary
+    assert both.errors.tolist() == [[0, 2], [1, 1]]
+    assert both.speakers == ("x", "y")
+    assert both.by_errors() == ("A", "B")
+    assert both.subset(["B", "A"]).errors.tolist() == [[1, 1], [0, 2]]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "<unk>"]), max_size=4).map(" ".join), min_size=2, max_size=2))
+def test_errors_are_those_of_the_aligner(texts: list[str]) -> None:
+    said, heard = texts
+    found = align(said.split(), heard.split())
+    expected = found.substitutions + found.deletions + found.insertions
+    assert together({"A": [heard]}, [said]).errors.tolist() == [[expected]]
+
+
+LACKING = {"A": outputs(["a", "b"]), "B": outputs(["a"], utts=["u1"])}
+
+
+def test_an_utterance_that_one_lacks_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"B lacks 1 of 2 utterances \(u0\).*Leave them out"):
+        Together.of(LACKING, references(["a", "b"]))
+
+
+def test_an_utterance_that_one_lacks_can_be_left_out_or_empty() -> None:
+    left = Together.of(LACKING, references(["a", "b"]), missing="leave out")
+    assert (left.utts, left.errors.tolist(), left.left_out) == (("u1",), [[0], [1]], {"A": 0, "B": 1})
+    empty = Together.of(LACKING, references(["a", "b"]), missing="empty")
+    assert (empty.utts, empty.errors.tolist()) == (("u0", "u1"), [[0, 0], [1, 1]])
+
+
+def test_nothing_shared() -> None:
+    apart = {"A": outputs(["a"]), "B": outputs(["a"], utts=["v"])}
+    with pytest.raises(InputError, match="no utterance is shared by all recognizers"):
+        Together.of(apart, references(["a"]), missing="leave out")
+
+
+def test_a_missing_reference_is_an_error() -> None:
+    with pytest.raises(InputError, match="utterance u1: 1 of 2 utterances have no reference"):
+        Together.of(SYSTEMS, references(["a"]))
+
+
+def test_unknown_names_and_no_names() -> None:
+    with pytest.raises(OptionError, match="there is no recognizer 'C', but: A, B"):
+        Together.of(SYSTEMS, references(["a", "b"])).subset(["C"])
+    with pytest.raises(OptionError, match="there is no recognizer"):
+        Together.of({}, {})
+
+
+def test_an_utterance_twice_in_one_recognizer() -> None:
+    with pytest.raises(InputError, match="twice"):
+        Together.of({"A": outputs(["a", "b"], utts=["u0", "u0"])}, references(["a"]))
+
+
+def test_references_stand_in_networks() -> None:
+    batch = next(iter(wt.stream(Path(__file__).parents[1] / "samples" / "ctm")))
+    with pytest.raises(InputError, match=r"no references.*wordtrust build"):
+        references_of(batch)
+    said = tuple("a b" for _ in batch.utts)
+    found = references_of(replace(batch, notes={"reference": said, "speaker": batch.utts}))
+    assert [each.words for each in found.values()] == [("a", "b")] * len(batch)
+    assert tuple(found) == batch.utts

@@ -1,0 +1,172 @@
+"""A model moved to another recognizer: its statistics are those of the networks at hand, and nothing else changes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wordtrust as wt
+from tests.helpers.made_models import COLUMNS, made_model, sample_networks, write_model, write_networks
+from wordtrust.base.errors import InputError
+from wordtrust.cli import main
+from wordtrust.confidence import adapt as module
+from wordtrust.confidence.adapt import ENOUGH, Moments, adapt, adapted_ahead, on_another_scale
+from wordtrust.confidence.features import Arcs, Statistics, matrix
+from wordtrust.confidence.model_file import load_model
+from wordtrust.confidence.word_table import WordTable
+from wordtrust.lattices.lattice import Lattices, concatenate
+
+
+@pytest.fixture(scope="module")
+def networks() -> Lattices:
+    return sample_networks("mine")
+
+
+def many(networks: Lattices) -> Lattices:
+    """Enough utterances for statistics of their own."""
+    return concatenate([networks] * (1 + ENOUGH // len(networks)))
+
+
+def louder(networks: Lattices, factor: float) -> Lattices:
+    """The same with acoustic scores on another scale."""
+    found = many(networks)
+    assert found.acoustic is not None
+    return replace(found, acoustic=found.acoustic * np.float32(factor))
+
+
+def plain_statistics(networks: Lattices) -> Statistics:
+    """The oracle: what training would take from these arcs, all in memory."""
+    words = networks.vocabulary.lookup(networks.word.tolist())
+    phones = WordTable().phones_of(words, np.full(len(words), -1, np.int32))
+    arcs = Arcs(networks, phones.astype(float), np.zeros(len(words)))
+    return Statistics.of(matrix(arcs, COLUMNS), COLUMNS, arcs.silence)
+
+
+def test_with_enough_utterances_a_generic_model_takes_their_statistics(networks: Lattices) -> None:
+    model = made_model(networks, generic=True, recognizer=None)
+    found = adapt(model, [many(networks)[:40], many(networks)[40:]])
+    expected = plain_statistics(many(networks))
+    np.testing.assert_allclose(found.statistics.mean, expected.mean, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.statistics.spread, expected.spread, rtol=1e-4, atol=1e-5)
+    assert found.recognizer == "mine"
+    assert found.about["adapted"] == {"utterances": 108, "from": None, "columns": list(COLUMNS)}
+    assert found.weights is model.weights
+
+
+def test_few_utterances_are_blended_with_what_the_model_knows(networks: Lattices) -> None:
+    moments = Moments.of(("frames",))
+    moments.arcs[:], moments.sums[:], moments.squares[:], moments.utterances = 4, 40, 420, ENOUGH // 4
+    shipped = Statistics(("frames",), np.array([2], "f4"), np.array([3], "f4"))
+    found = moments.blended(shipped)  # mean 10, variance 5 here; a quarter of the weight
+    assert found.mean.tolist() == [4.0]
+    expected = 0.25 * (5 + 6**2) + 0.75 * (9 + 2**2)  # of the mixture
+    assert found.spread[0] == pytest.approx(np.sqrt(expected), rel=1e-6)
+
+
+def test_what_never_changes_and_flags_are_left_as_they_are() -> None:
+    moments = Moments.of(("one_best", "tokens", "rank"))
+    moments.arcs[:], moments.sums[:], moments.squares[:] = (9, 9, 0), (5, 18, 0), (5, 36, 0)
+    moments.utterances = ENOUGH
+    found = moments.blended(Statistics(moments.columns, np.array([0, 1, 7], "f4"), np.array([1, 2, 3], "f4")))
+    assert found.mean.tolist() == [0, 2, 7]  # no arc had a rank
+    assert found.spread.tolist() == [1, 1, 3]
+
+
+def test_another_model_takes_only_columns_on_another_scale(networks: Lattices) -> None:
+    here = plain_statistics(many(networks))
+    model = replace(made_model(networks), statistics=here)
+    assert adapt(model, [many(networks)]).about["adapted"]["columns"] == []
+    scaled = louder(networks, 10)
+    found = adapt(model, [scaled])
+    assert found.about["adapted"]["columns"] == ["acoustic"]
+    place = COLUMNS.index("acoustic")
+    assert found.statistics.mean[place] == pytest.approx(10 * here.mean[place], rel=1e-4)
+    same = [number for number in range(len(COLUMNS)) if number != place]
+    assert found.statistics.mean[same].tolist() == here.mean[same].tolist()
+
+
+def test_scales_are_compared_by_mean_and_spread() -> None:
+    one = Statistics(("a", "b", "c", "d"), np.zeros(4, "f4"), np.ones(4, "f4"))
+    other = Statistics(one.columns, np.array([1.9, 2.1, 0, 0], "f4"), np.array([1, 1, 2.5, 0.4], "f4"))
+    assert on_another_scale(one, other).tolist() == [False, True, True, True]
+
+
+def test_adapting_undoes_another_scale(networks: Lattices) -> None:
+    """Confidences after adapting do not depend on the scale of a score."""
+    model = made_model(networks, generic=True, recognizer=None)
+    scores = []
+    for factor in (1.0, 50.0):
+        scaled = louder(networks, factor)
+        scores.append(wt.WordScorer(adapt(model, [scaled])).confidence(scaled))
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-4)
+
+
+def test_columns_that_are_not_there_are_left_out_by_generic_models_only(networks: Lattices) -> None:
+    without = replace(networks, acoustic=None)
+    with pytest.raises(InputError, match="no 'acoustic' on the arcs"):
+        wt.WordScorer(made_model(networks)).confidence(without)
+    with pytest.raises(InputError, match="no 'acoustic' on the arcs"):
+        adapt(made_model(networks), [without])
+    generic = made_model(networks, generic=True)
+    found = wt.WordScorer(generic).confidence(without)
+    place = COLUMNS.index("acoustic")
+    weights = {name: weight.copy() for name, weight in generic.weights.items()}
+    for way in ("forwards", "backwards"):
+        weights[f"{way}.input.weight"][:, place] = 0  # a column that is always 0 after normalisation
+    expected = wt.WordScorer(replace(generic, weights=weights)).confidence(networks)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    before = generic.statistics
+    after = adapt(generic, [many(without)]).statistics
+    assert after.mean[place] == before.mean[place]
+
+
+def test_a_generic_model_adapts_itself_to_a_call_with_enough_utterances(networks: Lattices) -> None:
+    scorer = wt.WordScorer(made_model(networks, generic=True, recognizer=None))
+    assert scorer.wants_adapting
+    own = scorer.adapted([many(networks)])
+    assert not own.wants_adapting
+    found, expected = scorer(many(networks)), own(many(networks))
+    assert [each.to_dict() for each in found] == [each.to_dict() for each in expected]
+    assert [each.to_dict() for each in found] != [each.to_dict() for each in scorer(networks)] * 3
+    assert not wt.WordScorer(made_model(networks)).wants_adapting
+
+
+def test_the_first_utterances_are_read_ahead_and_none_is_lost(
+    networks: Lattices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST", 50)
+    scorer = wt.WordScorer(made_model(networks, generic=True, recognizer=None))
+    found, batches = adapted_ahead(scorer, iter([networks] * 4))
+    assert found.model.about["adapted"]["utterances"] == 72
+    assert [len(batch) for batch in batches] == [36] * 4
+    same, batches = adapted_ahead(wt.WordScorer(made_model(networks)), [networks])
+    assert not same.model.is_generic
+    assert len(list(batches)) == 1
+    assert adapted_ahead(scorer, [])[0] is scorer
+
+
+def test_nothing_and_other_networks_are_refused(networks: Lattices) -> None:
+    with pytest.raises(InputError, match="no utterances to adapt"):
+        adapt(made_model(networks), [])
+    with pytest.raises(InputError, match=r"tolerance of 0\.1 s, the model was trained on 0\.2 s"):
+        adapt(made_model(networks, tolerance=0.2), [networks])
+
+
+def test_the_command(
+    networks: Lattices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_model(tmp_path / "model", sample_networks("theirs"), generic=True)
+    store = write_networks(tmp_path / "store", networks)
+    out = tmp_path / "mine"
+    monkeypatch.setattr(sys, "argv", ["wordtrust", "adapt", str(model), str(store), "--out", str(out)])
+    main()
+    told = capsys.readouterr()
+    assert "adapted to 36 utterances of mine" in told.out
+    assert "with 100 utterances or more" in told.err
+    found = load_model(out)
+    assert found.recognizer == "mine"
+    assert found.about["adapted"]["from"] == "theirs"

@@ -1,0 +1,238 @@
+"""Calibrating models and words that come with confidences, and the commands that do it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import wordtrust as wt
+from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_model, write_networks
+from wordtrust.base.errors import InputError, OptionError, WordtrustError
+from wordtrust.cli import cli
+from wordtrust.confidence.model_calibration import (
+    PARTS,
+    Calibration,
+    Folds,
+    fit_calibration,
+    held_out,
+    load_calibrator,
+)
+from wordtrust.confidence.word_scorer import Choice, WordScorer
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.lattices.paths import best_confidence
+
+
+@pytest.fixture(scope="module")
+def networks() -> Lattices:
+    return sample_networks("sphinx")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, networks: Lattices) -> Path:
+    """A model and a store."""
+    write_model(tmp_path / "model", networks)
+    write_networks(tmp_path / "store", networks)
+    return tmp_path
+
+
+def run(*words: object) -> Result:
+    done = CliRunner().invoke(cli, [str(word) for word in words])
+    if done.exception and not isinstance(done.exception, (SystemExit, WordtrustError)):
+        raise done.exception
+    return done
+
+
+def refused(*words: object) -> str:
+    done = run(*words)
+    assert done.exception is not None
+    return str(done.exception)
+
+
+def test_every_part_is_fitted_on_its_own_scores(networks: Lattices) -> None:
+    found = held_out([networks], Folds(WordScorer(made_model(networks))), best_confidence)
+    curve = fit_calibration(found, "platt")
+    for part, (population, kind) in {
+        "arcs": ("arcs", "confidence"),
+        "words": ("output", "confidence"),
+        "posterior_arcs": ("arcs", "posterior"),
+        "posterior_words": ("one_best", "posterior"),
+    }.items():
+        scores = found.scores[population, kind]
+        alone = wt.calibrate.Platt().fit(np.clip(scores.score, 0, 1), scores.correct)
+        np.testing.assert_allclose(curve.of(part, scores.score), alone.predict(np.clip(scores.score, 0, 1)))
+        # A logistic fit with an intercept has the right mean, up to Platt's smoothed targets.
+        assert curve.of(part, scores.score).mean() == pytest.approx(scores.correct.mean(), abs=0.01)
+
+
+def test_calibration_survives_json(networks: Lattices) -> None:
+    found = held_out([networks], Folds(WordScorer(made_model(networks))), best_confidence)
+    curve = fit_calibration(found)
+    again = Calibration.from_dict(json.loads(json.dumps(curve.to_dict())))
+    scores = np.linspace(0, 1, 50)
+    for part in PARTS:
+        np.testing.assert_array_equal(again.of(part, scores), curve.of(part, scores))
+
+
+@pytest.mark.parametrize("bad", [None, [], {}, {"arcs": {}}, {part: {} for part in PARTS}])
+def test_what_is_no_calibration_is_refused(bad: object) -> None:
+    with pytest.raises(InputError):
+        Calibration.from_dict(bad)
+
+
+def test_everybody_is_scored_by_a_model_that_never_saw_them(networks: Lattices) -> None:
+    main = WordScorer(made_model(networks))
+    folds = [WordScorer(made_model(networks, seed=k + 1, training={"folds": 3, "fold": k})) for k in range(3)]
+    found = Folds(main, folds).confidence(networks)
+    for number, speaker in enumerate(networks.notes["speaker"]):
+        expected = folds[crc32(speaker.encode()) % 3].confidence(networks[number : number + 1])
+        rows = slice(networks.arc_offsets[number], networks.arc_offsets[number + 1])
+        np.testing.assert_allclose(found[rows], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("there", [[0], [0, 1], [0, 0, 1], [0, 1, 2, 2]])
+def test_a_fold_without_a_model_would_leak_and_is_refused(networks: Lattices, there: list[int]) -> None:
+    folds = [WordScorer(made_model(networks, training={"folds": 3, "fold": k})) for k in there]
+    with pytest.raises(OptionError, match="each fold"):
+        Folds(WordScorer(made_model(networks)), folds)
+
+
+def test_references_without_output_are_told(tmp_path: Path) -> None:
+    (tmp_path / "w.ctm").write_text("u1 1 0.0 0.5 hello 0.9\nu2 1 0.0 0.5 there 0.4\n", "utf-8")
+    (tmp_path / "ref.tsv").write_text("utt\ttext\nu1\thello\nu2\tthere\nu3\tten words that nobody heard\n", "utf-8")
+    done = run("evaluate", "--scores", tmp_path / "w.ctm", "--ref", tmp_path / "ref.tsv", "--json")
+    assert "1 of 3 references have no output" in done.stderr
+
+
+def test_a_model_trained_on_everybody_is_no_fold(networks: Lattices) -> None:
+    scorer = WordScorer(made_model(networks, training={"folds": 0, "fold": 0}))
+    with pytest.raises(InputError, match="all speakers"):
+        Folds(scorer, [scorer])
+
+
+def test_calibrate_keeps_curve_and_choice_in_the_model(folder: Path, networks: Lattices) -> None:
+    before = wt.load(folder / "model")(networks)
+    done = run("calibrate", folder / "model", folder / "store")
+    assert "calibrated on 36 utterances" in done.output
+    about = json.loads((folder / "model" / "model.json").read_text("utf-8"))
+    assert set(about["calibration"]) == set(PARTS)
+    errors = about["choice_errors"]
+    name = about["choice"]["criterion"]
+    chosen = f"gain {about['choice']['threshold']:g}" if name == "gain" else name
+    assert errors[chosen] == min(errors.values())
+    scorer = wt.load(folder / "model")
+    assert scorer.calibration is not None
+    after = scorer(networks)
+    assert [t.utt for t in before] == [t.utt for t in after]
+    raw = {word.confidence for t in before for word in t.words}
+    shown = {word.confidence for t in after for word in t.words}
+    assert raw != shown
+
+
+def test_evaluate_tells_all_four_scores_of_a_calibrated_model(folder: Path) -> None:
+    run("calibrate", folder / "model", folder / "store")
+    found = json.loads(run("evaluate", folder / "model", folder / "store", "--json").stdout)
+    for population in ("arcs", "arcs_paper", "one_best", "output"):
+        assert set(found[population]) == {"posterior", "calibrated_posterior", "confidence", "calibrated"}
+    assert found["arcs"]["calibrated"]["nce"] > found["arcs"]["confidence"]["nce"]
+
+
+def test_measuring_on_speakers_that_were_calibrated_on_is_told(folder: Path, networks: Lattices) -> None:
+    assert "calibrated on" not in run("evaluate", folder / "model", folder / "store").stderr
+    run("calibrate", folder / "model", folder / "store")
+    for verb in ("evaluate", "threshold"):
+        assert "calibrated on 18 of these speakers" in run(verb, folder / "model", folder / "store").stderr
+    others = replace(networks, notes={**networks.notes, "speaker": tuple(networks.utts)})
+    write_networks(folder / "others", others)
+    assert "calibrated on" not in run("evaluate", folder / "model", folder / "others").stderr
+
+
+def test_compare_prints_every_calibrator(folder: Path) -> None:
+    found = json.loads(run("calibrate", folder / "model", folder / "store", "--compare", "--json").stdout)
+    assert set(wt.calibrate.names()) <= set(found["calibrators"])
+    about = json.loads((folder / "model" / "model.json").read_text("utf-8"))
+    assert "calibration" not in about  # comparing changes nothing
+
+
+def ctm(path: Path) -> Path:
+    """The sample's words with posteriors, as a recognizer without lattices would give them."""
+    wt.write(wt.read(str(SAMPLE / "lattices" / "*.slf.gz")), path)
+    return path
+
+
+def test_words_with_confidences_need_no_model(tmp_path: Path) -> None:
+    words, ref = ctm(tmp_path / "w.ctm"), SAMPLE / "ref.tsv"
+    done = run("calibrate", "--scores", words, "--ref", ref, "--out", tmp_path / "c.json", "--calibrator", "platt")
+    assert "fitted on" in done.output
+    run("score", tmp_path / "c.json", words, "--out", tmp_path / "new.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "new.jsonl").read_text("utf-8").splitlines()]
+    old = {lattice.utt: lattice for lattice in wt.read(words)}
+    curve = load_calibrator(tmp_path / "c.json")
+    for line in lines:
+        lattice = old[line["utt"]]
+        assert lattice.posterior is not None
+        arcs = [arc for arc in lattice.one_best() if lattice.word[arc]]
+        expected = curve.predict(np.asarray(lattice.posterior[arcs], np.float64))
+        assert [word["confidence"] for word in line["words"]] == pytest.approx(expected, abs=1e-5)
+    found = json.loads(run("evaluate", "--scores", words, "--ref", ref, "--json").stdout)
+    assert found["words"] > 200
+    assert set(found["one_best"]) == {"confidence"}
+
+
+def test_threshold_tells_what_holds_here_and_for_new_speakers(folder: Path) -> None:
+    found = json.loads(run("threshold", folder / "model", folder / "store", "--precision", "0.8", "--json").stdout)
+    assert found["on_these_words"]["precision"] >= 0.8
+    assert found["on_new_speakers"]["wanted"] == 0.8
+    caught = [found["errors_caught"][share] for share in ("0.05", "0.1", "0.2", "0.3")]
+    assert caught == sorted(caught)
+    text = run("threshold", folder / "model", folder / "store", "--precision", "0.8").output
+    assert "On these" in text
+    assert "new speakers" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["calibrate"], "MODEL and a STORE"),
+        (["calibrate", "{model}"], "STORE to calibrate"),
+        (["calibrate", "--scores", "{ctm}", "--compare"], "--ref"),
+        (["calibrate", "--scores", "{ctm}", "--ref", "{ref}"], "--out"),
+        (["calibrate", "{model}", "{store}", "--calibrator", "magic"], "magic"),
+        (["threshold"], "STORE of networks"),
+        (["evaluate", "{store}", "--figures", "f"], "--report"),
+        (["evaluate", "{model}"], "is a model"),
+        (["score", "{ref}", "{ctm}", "--out", "-"], "calibrator"),
+    ],
+)
+def test_what_is_missing_is_told(folder: Path, words: list[str], told: str) -> None:
+    places = {"model": folder / "model", "store": folder / "store", "ref": SAMPLE / "ref.tsv",
+              "ctm": ctm(folder / "w.ctm")}  # fmt: skip
+    assert told in refused(*(word.format(**places) for word in words))
+
+
+def test_a_report_is_written(folder: Path) -> None:
+    pytest.importorskip("jinja2", reason="needs the extra `report`")
+    run("calibrate", folder / "model", folder / "store")
+    run("evaluate", folder / "model", folder / "store", "--report", folder / "r.html")
+    page = (folder / "r.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "calibrated" in page
+
+
+def test_words_with_confidences_get_a_report_with_utterances(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="needs the extra `report`")
+    words = ctm(tmp_path / "w.ctm")
+    run("evaluate", "--scores", words, "--ref", SAMPLE / "ref.tsv", "--report", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "flite-" in page  # utterances by name
+    assert "Utterances" in page
+
+
+def test_a_choice_out_of_range_is_refused() -> None:
+    with pytest.raises(OptionError, match="threshold"):
+        Choice("gain", 2.0)

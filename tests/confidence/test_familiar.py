@@ -1,0 +1,207 @@
+"""Utterances unlike those that a model knows: found without references, and no longer trusted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wordtrust as wt
+from tests.helpers.made_models import made_model, sample_networks, write_networks
+from tests.helpers.shared import SHARED, needs_shared
+from wordtrust.base.errors import InputError
+from wordtrust.cli import main
+from wordtrust.confidence import out_of_domain as familiar
+from wordtrust.confidence.adapt import Moments, adapt
+from wordtrust.confidence.config import Config
+from wordtrust.confidence.features import Statistics
+from wordtrust.confidence.model_calibration import Folds, calibrated_judge, fit_calibration, held_out
+from wordtrust.confidence.model_file import Model, load_model, save_model
+from wordtrust.confidence.out_of_domain import (
+    LEAST,
+    USUAL,
+    Familiarity,
+    _covariances,
+    columns_of,
+    learned,
+)
+from wordtrust.confidence.word_table import WordTable, heard
+from wordtrust.lattices.lattice import Lattices, concatenate
+from wordtrust.lattices.paths import one_best
+
+
+@pytest.fixture(scope="module")
+def networks() -> Lattices:
+    """Ten times the sample, with scores that differ from time to time."""
+    sample, rng = sample_networks("made up"), np.random.default_rng(0)
+    assert sample.acoustic is not None
+    copies = [replace(sample, acoustic=(sample.acoustic * rng.uniform(0.9, 1.1)).astype("f4")) for _ in range(10)]
+    return concatenate(copies)
+
+
+def model_of(networks: Lattices) -> Model:
+    """A made-up model whose features are normalised as they should be."""
+    usual = adapt(made_model(networks, generic=True), [networks]).statistics
+    return replace(made_model(networks), statistics=usual)
+
+
+def calibrated(networks: Lattices) -> Model:
+    scorer = wt.WordScorer(model_of(networks))
+    curve = fit_calibration(held_out([networks], Folds(scorer), scorer.choice.paths), "platt")
+    known = Familiarity.of(scorer.model, [networks]).to_dict()
+    return replace(scorer.model, about={**scorer.model.about, "calibration": curve.to_dict(), "familiar": known})
+
+
+def strange(networks: Lattices) -> Lattices:
+    """The same words, as nobody ever scored them."""
+    assert networks.acoustic is not None
+    return replace(networks, acoustic=networks.acoustic * np.float32(3))
+
+
+def test_known_utterances_are_usual_and_others_are_not(networks: Lattices) -> None:
+    model = model_of(networks)
+    found = Familiarity.of(model, [networks[:100], networks[100:]])
+    assert found.shares(model, networks).mean() == pytest.approx(0.5, abs=0.01)
+    assert found.trust(model, networks) == 1.0
+    assert found.shares(model, strange(networks)).mean() < 0.05
+    assert found.trust(model, strange(networks)) < 0.05 / USUAL
+
+
+def test_few_utterances_prove_nothing(networks: Lattices) -> None:
+    model = model_of(networks)
+    found = Familiarity.of(model, [networks])
+    assert found.trust(model, strange(networks)[: LEAST - 1]) == 1.0
+    assert found.trust(model, strange(networks)[:LEAST]) < 1.0
+
+
+def test_means_are_those_of_the_words_of_the_one_best(networks: Lattices) -> None:
+    model = made_model(networks)  # statistics of 0 and 1: features as they are
+    means, words = familiar._means(model, networks[:5], known=False)
+    place = columns_of(model).index("acoustic")
+    for number, lattice in enumerate(networks[:5]):
+        arcs = [arc for arc in one_best(lattice.batch()).arcs.tolist() if lattice.word[arc]]
+        assert words[number] == len(arcs)
+        assert lattice.acoustic is not None
+        expected = np.clip(lattice.acoustic[arcs], -8, 8).mean()
+        assert means[number, place] == pytest.approx(expected, rel=1e-5)
+
+
+def test_covariances_between_and_within_are_told_apart() -> None:
+    rng = np.random.default_rng(1)
+    words = rng.integers(1, 30, 20_000).astype(float)
+    between, within = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[6.0, -1.0], [-1.0, 3.0]])
+    off = rng.multivariate_normal([0, 0], between, len(words))
+    off += rng.multivariate_normal([0, 0], within, len(words)) / np.sqrt(words)[:, None]
+    found = _covariances(off, words)
+    np.testing.assert_allclose(found[0], between, atol=0.15)
+    np.testing.assert_allclose(found[1], within, atol=0.5)
+
+
+def test_confidences_are_lowered_by_the_same_factor_everywhere(networks: Lattices) -> None:
+    model = calibrated(networks)
+    plain = wt.WordScorer(replace(model, about={**model.about, "familiar": None}))
+    scorer, other = wt.WordScorer(model), strange(networks)
+    trust = scorer.trust(other)
+    assert 0 < trust < 0.2
+    shown = [word.confidence for each in scorer(other, alternatives=0) for word in each.words]
+    before = [word.confidence for each in plain(other, alternatives=0) for word in each.words]
+    np.testing.assert_allclose(shown, trust * np.array(before), atol=1e-6)
+    judged, as_before = (calibrated_judge(each, other)["calibrated"] for each in (scorer, plain))
+    scores = np.linspace(0, 1, np.count_nonzero(other.word))
+    for name in ("of_arcs", "of_words"):
+        np.testing.assert_allclose(getattr(judged, name)(scores), trust * getattr(as_before, name)(scores))
+    same = [[word.confidence for each in one(networks) for word in each.words] for one in (scorer, plain)]
+    assert same[0] == same[1]
+
+
+def test_it_is_kept_in_the_model(networks: Lattices, tmp_path: Path) -> None:
+    model = calibrated(networks)
+    save_model(model, tmp_path / "model")
+    found = wt.load(tmp_path / "model")
+    assert found.trust(strange(networks)) == pytest.approx(wt.WordScorer(model).trust(strange(networks)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"columns": ["phones"]}, {"mean": [1.0]}, {"mean": "x"}, {"between": [[0.0]]}, {"distances": None},
+        {"within": [[1e999]]},
+    ],
+)  # fmt: skip
+def test_damage_is_refused(networks: Lattices, changes: dict[str, Any]) -> None:
+    model = made_model(networks)
+    whole = Familiarity.of(model, [networks]).to_dict()
+    assert Familiarity.from_dict(model, json.loads(json.dumps(whole))).columns == columns_of(model)
+    with pytest.raises(InputError, match="usual"):
+        Familiarity.from_dict(model, whole | changes)
+    flat = {"between": np.zeros_like(whole["between"]).tolist()}
+    with pytest.raises(InputError, match="does not fit"):
+        Familiarity.from_dict(model, whole | flat)
+
+
+def test_too_little_to_learn_from(networks: Lattices) -> None:
+    model = made_model(networks)
+    assert learned(model, [networks], 499) is None
+    assert learned(model, [networks], 500) is not None
+    with pytest.raises(InputError, match="no utterances"):
+        Familiarity.of(model, [])
+    with pytest.raises(InputError, match="too few"):
+        Familiarity.of(model, [networks[:1]])
+
+
+def test_the_commands(
+    networks: Lattices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_model(calibrated(networks), tmp_path / "model")
+    for name, each in (("known", networks[:36]), ("strange", strange(networks)[:36])):
+        write_networks(tmp_path / name, each)
+        score = ["score", str(tmp_path / "model"), str(tmp_path / name), "--out", str(tmp_path / f"{name}.ctm")]
+        monkeypatch.setattr(sys, "argv", ["wordtrust", *score])
+        main()
+        assert ("unlike all that the model knows" in capsys.readouterr().err) is (name == "strange")
+    calibrate = ["calibrate", str(tmp_path / "model"), str(tmp_path / "strange"), "--calibrator", "platt"]
+    monkeypatch.setattr(sys, "argv", ["wordtrust", *calibrate])
+    main()
+    assert load_model(tmp_path / "model").about["familiar"] is None  # 36 utterances are too few to learn from
+
+
+@needs_shared
+def test_a_recognizer_outside_its_domain_is_found() -> None:
+    """The acoustic model of kaldi-small-2020 with a language model of another domain: 92% of its words are wrong."""
+    folders = [SHARED / "kaldi-small-2020", SHARED / "out-of-domain" / "kaldi-domain-lm"]
+    inside, outside = (first(folder / "dev.ark.gz", 500) for folder in folders)
+    columns = ("transition", "acoustic", "posterior", "frames", "frequency", "depth")
+    mass = heard([inside[:400]])
+    size = len(columns)
+    model = replace(
+        made_model(inside, generic=True),
+        config=Config(columns=columns),
+        statistics=Statistics(columns, np.zeros(size, "f4"), np.ones(size, "f4")),
+        table=WordTable(tuple(mass), None, np.array(list(mass.values()), "f4")),
+    )
+    model = replace(model, statistics=statistics_of(model, inside[:400]))
+    found = Familiarity.of(model, [inside[:400]])
+    assert found.shares(model, inside[400:]).mean() > 0.4
+    assert found.trust(model, inside[400:]) == 1.0
+    assert found.trust(model, outside) < 0.5
+
+
+def statistics_of(model: Model, networks: Lattices) -> Statistics:
+    moments = Moments.of(model.config.columns)
+    moments.add(networks, model.table, lenient=False)
+    return moments.blended(model.statistics)
+
+
+def first(path: Path, count: int) -> Lattices:
+    """Networks of the first utterances of a file."""
+    batches: list[Lattices] = []
+    for batch in wt.stream(path):
+        batches.append(wt.build(batch[: count - sum(map(len, batches))]).lattices)
+        if sum(map(len, batches)) >= count:
+            break
+    return concatenate(batches)

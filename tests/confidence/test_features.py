@@ -1,0 +1,285 @@
+"""What the model sees of every arc: each column against a plain computation, and what normalisation does to it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wordtrust.base.errors import InputError, OptionError
+from wordtrust.confidence import features
+from wordtrust.confidence.features import (
+    EVIDENCE,
+    FULL,
+    LIMIT,
+    OF_WORDS,
+    PAPER,
+    Arcs,
+    Statistics,
+    columns_of,
+    given,
+    matrix,
+)
+from wordtrust.lattices.lattice import Facts, Floats, Lattices, Vocabulary, concatenate
+
+COMPUTED = (
+    "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate"
+)  # fmt: skip
+PHONES = {"": 0.0, "a": 1.0, "see": 2.0, "seat": 3.0}
+MASS = {"": 99.0, "a": 0.0, "see": 6.5, "seat": 2.0}
+
+
+def network(
+    time: list[float], arcs: list[tuple[int, int]], words: list[str], utt: str = "u", seed: int = 0
+) -> Lattices:
+    """A network with every score and evidence there is."""
+    rng = np.random.default_rng(seed)
+    vocabulary = Vocabulary()
+    numbers = np.array([vocabulary.id(word) for word in words], np.int32)
+
+    def some(low: float, high: float) -> Floats:
+        return rng.uniform(low, high, len(arcs)).astype(np.float32)
+
+    return Lattices(
+        utts=(utt,),
+        node_offsets=np.array([0, len(time)]),
+        arc_offsets=np.array([0, len(arcs)]),
+        time=np.array(time),
+        source=np.array([source for source, _ in arcs], np.int32),
+        target=np.array([target for _, target in arcs], np.int32),
+        word=numbers,
+        surface=numbers,
+        vocabulary=vocabulary,
+        acoustic=some(-90, -1),
+        transition=some(-9, 0),
+        posterior=some(0, 1),
+        picked=rng.random(len(arcs)) < 0.5,
+        extra={name: some(-3, 5) for name in EVIDENCE},
+        facts=Facts.none(1),
+    )
+
+
+def small() -> Lattices:
+    """`a see` (0 to 0.2 to 1 s), `seat` all along, and silence beside `see`."""
+    made = network([0.0, 0.2, 1.0], [(0, 1), (0, 2), (1, 2), (1, 2)], ["a", "seat", "see", ""])
+    given_posterior = np.array([0.75, 0.25, 0.6, 0.15], np.float32)
+    return replace(made, posterior=given_posterior, acoustic=np.array([-10, -200, -40, 0], np.float32))
+
+
+def random_batch(seed: int) -> Lattices:
+    rng = np.random.default_rng(seed)
+    parts = []
+    for number in range(6):
+        nodes = int(rng.integers(2, 7))
+        chain = [(node, node + 1) for node in range(nodes - 1)]
+        more = [(int(s), int(rng.integers(s + 1, nodes))) for s in rng.integers(0, nodes - 1, 9)]
+        arcs = sorted(chain + more)
+        frames = np.cumsum([0, *rng.integers(0, 30, nodes - 1)])
+        words = rng.choice(list(PHONES), len(arcs)).tolist()
+        parts.append(network((frames / 100).tolist(), arcs, words, f"u{number}", seed + number))
+    return concatenate(parts)
+
+
+def arcs_of(networks: Lattices) -> Arcs:
+    words = networks.vocabulary.lookup(networks.word.tolist())
+    return Arcs(networks, np.array([PHONES[word] for word in words]), np.array([MASS[word] for word in words]))
+
+
+def column(networks: Lattices, name: str) -> list[float]:
+    return [float(value) for value in matrix(arcs_of(networks), (name,))[:, 0]]
+
+
+def test_the_columns_of_a_small_network_by_hand() -> None:
+    networks = small()
+    hand = {
+        "silence": [0, 0, 0, 1],
+        "phones": [1, 3, 2, 0],
+        "posterior": [0.75, 0.25, 0.6, 0.15],
+        "frames": [20, 100, 80, 80],
+        "acoustic": [-10, -200, -40, 0],
+        "posterior_logit": [math.log(3), -math.log(3), math.log(1.5), math.log(0.15 / 0.85)],
+        "local_posterior": [math.log(0.75), math.log(0.25), math.log(0.8), math.log(0.2)],
+        "frequency": [0, math.log(3), math.log(7.5), 0],
+        "depth": [math.log(2), math.log(3), math.log(3), math.log(3)],
+        "acoustic_rate": [-0.5, -2, -0.5, 0],
+        "phone_rate": [0.05, 0.03, 0.025, 0],
+    }
+    for name, values in hand.items():
+        assert column(networks, name) == pytest.approx(values, abs=1e-5), name
+    assert networks.picked is not None
+    assert networks.transition is not None
+    assert column(networks, "one_best") == networks.picked.astype(float).tolist()
+    assert column(networks, "transition") == networks.transition.tolist()
+    assert set(hand) | {"one_best", "transition"} | set(EVIDENCE) == set(FULL)
+
+
+def test_evidence_is_taken_as_it_is_and_left_out_for_silence_where_it_is_about_words() -> None:
+    networks = small()
+    for name in EVIDENCE:
+        values = networks.extra[name].tolist()
+        assert column(networks, name) == [*values[:3], 0.0 if name in OF_WORDS else values[3]], name
+
+
+def plainly(networks: Lattices, name: str) -> list[float]:
+    """A column computed arc by arc."""
+    found = []
+    for lattice in networks:
+        assert lattice.posterior is not None
+        assert lattice.acoustic is not None
+        ends = list(zip(lattice.source.tolist(), lattice.target.tolist(), strict=True))
+        hundredths = [round(100 * float(time)) for time in lattice.time]
+        for arc, (source, target) in enumerate(ends):
+            word, posterior = lattice.words[arc], float(lattice.posterior[arc])
+            frames, middle = hundredths[target] - hundredths[source], hundredths[source] + hundredths[target]
+            leaving = sum(float(lattice.posterior[k]) for k, (s, _) in enumerate(ends) if s == source)
+            across = sum(2 * hundredths[s] <= middle < 2 * hundredths[t] for s, t in ends)
+            clipped = min(max(posterior, 1e-6), 1 - 1e-6)
+            found.append(
+                {
+                    "posterior_logit": math.log(clipped / (1 - clipped)),
+                    "local_posterior": math.log(min(max(posterior / leaving, 1e-6), 1)),
+                    "frequency": math.log(1 + MASS[word]) if word else 0.0,
+                    "depth": math.log(max(across, 1)),
+                    "acoustic_rate": float(lattice.acoustic[arc]) / max(frames, 1),
+                    "phone_rate": PHONES[word] / max(frames, 1),
+                }[name]
+            )
+    return found
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("seed", range(4))
+def test_computed_columns_of_random_networks(seed: int, name: str) -> None:
+    networks = random_batch(100 * seed)
+    assert column(networks, name) == pytest.approx(plainly(networks, name), rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_batch_has_the_features_of_its_utterances(seed: int) -> None:
+    networks = random_batch(100 * seed)
+    whole = matrix(arcs_of(networks), FULL)
+    parts = [matrix(arcs_of(networks[number : number + 1]), FULL) for number in range(len(networks))]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+
+
+def test_depth_does_not_depend_on_rounding_in_the_batch() -> None:
+    """The middle of 0.01 and 0.09 is a little less than 0.05 on its own, and not beside large numbers."""
+    odd = network([0.01, 0.05, 0.09], [(0, 1), (0, 2), (1, 2)], ["a", "see", "seat"])
+    long = network([0.0, 900.0], [(0, 1)], ["a"])
+    assert column(odd, "depth") == pytest.approx([math.log(2)] * 3)
+    assert column(concatenate([long, odd]), "depth")[1:] == pytest.approx([math.log(2)] * 3)
+
+
+def test_certain_posteriors_stay_finite() -> None:
+    networks = replace(small(), posterior=np.array([0, 1, 1e-30, 1], np.float32))
+    found = matrix(arcs_of(networks), ("posterior_logit", "local_posterior"))
+    assert np.isfinite(found).all()
+    assert found[:2, 0] == pytest.approx([-math.log(1e6 - 1), math.log(1e6 - 1)], rel=1e-3)
+
+
+def test_nothing_has_features_of_no_rows() -> None:
+    assert matrix(arcs_of(small()[:0]), FULL).shape == (0, len(FULL))
+
+
+def test_what_a_recognizer_does_not_give_is_absent() -> None:
+    bare = replace(small(), transition=None, acoustic=None, picked=None, extra={})
+    assert given(bare, PAPER) == ("silence", "phones", "posterior", "frames")
+    assert given(bare, FULL) == (
+        *given(bare, PAPER), "posterior_logit", "local_posterior", "frequency", "depth", "phone_rate"
+    )  # fmt: skip
+    some = replace(bare, extra={"rank": small().extra["rank"]}, acoustic=small().acoustic)
+    assert set(given(some, FULL)) - set(given(bare, FULL)) == {"rank", "acoustic", "acoustic_rate"}
+    assert given(small(), FULL) == FULL
+    assert given(replace(bare, posterior=None), ("posterior",)) == ("posterior",)  # every network has one
+
+
+@pytest.mark.parametrize("name", ["transition", "acoustic", "one_best", *EVIDENCE])
+def test_a_missing_column_is_an_error_never_a_zero(name: str) -> None:
+    bare = replace(small(), transition=None, acoustic=None, picked=None, extra={})
+    with pytest.raises(InputError, match=f"no '{name}' on the arcs.*trained with it"):
+        matrix(arcs_of(bare), (name,))
+
+
+def test_the_acoustic_rate_needs_an_acoustic_score() -> None:
+    with pytest.raises(InputError, match="acoustic"):
+        matrix(arcs_of(replace(small(), acoustic=None)), ("acoustic_rate",))
+
+
+def test_lattices_without_posteriors_are_told() -> None:
+    with pytest.raises(InputError, match=r"no posteriors.*Build networks first"):
+        matrix(arcs_of(replace(small(), posterior=None)), ("posterior",))
+
+
+def test_sets_and_columns_by_name() -> None:
+    assert columns_of("paper") == PAPER == FULL[:7]
+    assert columns_of("full") == FULL
+    assert columns_of("posterior, rank") == ("posterior", "rank")
+    assert len(set(FULL)) == len(FULL)
+    assert set(FULL) >= OF_WORDS
+
+
+@pytest.mark.parametrize("name", ["", "papers", "posterior,", "posterior,word", "utts"])
+def test_an_unknown_column_is_told_with_those_there_are(name: str) -> None:
+    with pytest.raises(OptionError, match=r"no feature set or column.*paper, full.*posterior_logit"):
+        columns_of(name)
+
+
+def test_a_column_named_twice_is_told() -> None:
+    with pytest.raises(OptionError, match="twice"):
+        columns_of("posterior,rank,posterior")
+
+
+def test_the_version_is_that_of_the_columns() -> None:
+    """Whoever changes what a column means has to change the version, and this test."""
+    assert features.VERSION == 1
+    assert len(FULL) == 21
+
+
+def test_statistics_of_words_are_over_words() -> None:
+    columns = ("silence", "phones", "posterior")
+    raw = np.array([[0, 2, 0.1], [0, 4, 0.5], [1, 0, 0.9], [1, 0, 0.5]], np.float32)
+    silence = np.array([False, False, True, True])
+    found = Statistics.of(raw, columns, silence)
+    assert found.mean == pytest.approx([0, 3, 0.5])
+    assert found.spread == pytest.approx([1, 1, math.sqrt(0.08)])
+    made = found.normalise(raw, silence)
+    assert made[:, 0].tolist() == [0, 0, 1, 1]
+    assert made[:, 1].tolist() == [-1, 1, 0, 0]
+    assert made[:, 2] == pytest.approx([-math.sqrt(2), 0, math.sqrt(2), 0], abs=1e-6)
+
+
+def test_normalised_columns_have_mean_0_and_spread_1() -> None:
+    networks = random_batch(7)
+    arcs = arcs_of(networks)
+    raw = matrix(arcs, FULL)
+    found = Statistics.of(raw, FULL, arcs.silence)
+    made = found.normalise(raw, arcs.silence).astype(np.float64)
+    for place, name in enumerate(FULL):
+        values = made[~arcs.silence if name in OF_WORDS else slice(None), place]
+        if name in features.FLAGS:
+            np.testing.assert_array_equal(values, raw[:, place])
+        else:
+            assert values.mean() == pytest.approx(0, abs=1e-4), name
+            assert values.std() == pytest.approx(1, abs=1e-4), name
+    for name in OF_WORDS:
+        assert not made[arcs.silence, FULL.index(name)].any()
+
+
+def test_nothing_lies_beyond_the_limit() -> None:
+    found = Statistics(("posterior",), np.zeros(1, np.float32), np.full(1, 1e-3, np.float32))
+    made = found.normalise(np.array([[3e38], [-3e38], [0.002]], np.float32), np.zeros(3, bool))
+    assert made[:, 0] == pytest.approx([LIMIT, -LIMIT, 2])
+
+
+def test_a_column_that_never_changes_is_not_blown_up() -> None:
+    raw = np.full((5, 1), 0.3, np.float32)
+    found = Statistics.of(raw, ("posterior",), np.zeros(5, bool))
+    assert found.spread.tolist() == [1.0]
+    assert np.abs(found.normalise(raw, np.zeros(5, bool))).max() < 1e-6
+
+
+def test_statistics_without_a_word_are_neutral() -> None:
+    found = Statistics.of(np.zeros((3, 1), np.float32), ("phones",), np.ones(3, bool))
+    assert (found.mean.tolist(), found.spread.tolist()) == ([0.0], [1.0])

@@ -1,0 +1,382 @@
+"""The scorer without torch: against torch's network, and for what torch has no say in (features, words, threads)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.helpers.shared import SHARED, needs_shared
+from wordtrust import build, read
+from wordtrust.base import blas
+from wordtrust.base.blas import one_blas_thread
+from wordtrust.base.errors import InputError
+from wordtrust.confidence import features
+from wordtrust.confidence import lattice_rnn as module
+from wordtrust.confidence.config import CELLS, EMBEDDINGS, MERGES, Config, weight_shapes
+from wordtrust.confidence.features import Arcs, Statistics
+from wordtrust.confidence.lattice_rnn import Scorer
+from wordtrust.confidence.lattice_rnn_kernels import tanh
+from wordtrust.confidence.node_levels import node_levels
+from wordtrust.confidence.word_table import BatchWords, WordTable
+from wordtrust.lattices.lattice import Facts, Floats, Lattices, Vocabulary, concatenate
+from wordtrust.training.dataset import Dataset
+
+WORDS = tuple("ab abc abcd b bcd d".split())
+UNSEEN = ("dcba", "bb")
+COLUMNS = ("silence", "phones", "posterior", "frames", "posterior_logit", "frequency", "depth")
+DIMENSION = 3
+
+
+def table(seed: int = 0) -> WordTable:
+    rng = np.random.default_rng(seed)
+    count = len(WORDS)
+    return WordTable(
+        WORDS,
+        phones=rng.integers(0, 4, count).astype(np.int32),
+        mass=rng.uniform(0, 9, count).astype(np.float32),
+        vectors=rng.normal(size=(count, DIMENSION)).astype(np.float32),
+    )
+
+
+def statistics(columns: tuple[str, ...] = COLUMNS) -> Statistics:
+    rng = np.random.default_rng(5)
+    mean, spread = rng.normal(size=len(columns)), rng.uniform(0.5, 2.0, len(columns))
+    return Statistics(columns, mean.astype(np.float32), spread.astype(np.float32))
+
+
+def make_config(**kinds: object) -> Config:
+    sizes: dict[str, object] = {"state": 5, "hidden": 4, "dimension": DIMENSION, "buckets": 16, "columns": COLUMNS}
+    return Config(**(sizes | kinds))  # type: ignore[arg-type]
+
+
+def make_weights(config: Config, seed: int = 0, spread: float = 0.5) -> dict[str, Floats]:
+    rng = np.random.default_rng(seed)
+    return {
+        name: rng.normal(scale=spread, size=shape).astype(np.float32)
+        for name, shape in sorted(weight_shapes(config).items())
+    }
+
+
+def make_scorer(config: Config, seed: int = 0, threads: int | None = None) -> Scorer:
+    return Scorer(config, make_weights(config, seed), table(), statistics(config.columns), threads=threads)
+
+
+def network(arcs: list[tuple[int, int]], words: list[str], rng: np.random.Generator, utt: str = "u") -> Lattices:
+    """One network; arcs sorted by source."""
+    nodes = 1 + max(target for _, target in arcs)
+    vocabulary = Vocabulary()
+    numbers = np.array([vocabulary.id(word) for word in words], np.int32)
+    return Lattices(
+        utts=(utt,),
+        node_offsets=np.array([0, nodes]),
+        arc_offsets=np.array([0, len(arcs)]),
+        time=np.cumsum(rng.uniform(0.1, 0.5, nodes)),
+        source=np.array([source for source, _ in arcs], np.int32),
+        target=np.array([target for _, target in arcs], np.int32),
+        word=numbers,
+        surface=numbers,
+        vocabulary=vocabulary,
+        posterior=rng.choice(np.linspace(0.0, 1.0, 9), len(arcs)).astype(np.float32),  # some of them equal
+        facts=Facts.none(1),
+    )
+
+
+def random_network(rng: np.random.Generator, number: int = 0) -> Lattices:
+    """A chain with shortcuts and parallel arcs, silence and words that the table does not have."""
+    nodes = int(rng.integers(2, 9))
+    arcs = [(node, node + 1) for node in range(nodes - 1)]
+    arcs += [(int(s), int(rng.integers(s + 1, nodes))) for s in rng.integers(0, nodes - 1, int(rng.integers(0, 12)))]
+    arcs.sort(key=lambda arc: arc[0])
+    return network(arcs, rng.choice(["", *WORDS, *UNSEEN], len(arcs)).tolist(), rng, f"u{number}")
+
+
+def random_networks(seed: int, count: int) -> Lattices:
+    rng = np.random.default_rng(seed)
+    return concatenate(random_network(rng, number) for number in range(count))
+
+
+def torch_outputs(
+    config: Config, weights: dict[str, Floats], known: WordTable, stats: Statistics, nets: Lattices
+) -> tuple[Floats, Floats]:
+    """Outputs and confidences of torch, in the order of the networks' arcs; features in single precision."""
+    torch = pytest.importorskip("torch", reason="needs the extra `train`")
+    from wordtrust.training.batches import Words, make_batch
+    from wordtrust.training.heads import confidence_of
+    from wordtrust.training.lattice_rnn import LatticeRNN
+
+    words = BatchWords.of(nets)
+    rows = known.rows(words.words)
+    phones, mass = known.phones_of(words.words, rows)[words.index], known.mass_of(rows)[words.index]
+    arcs = Arcs(nets, phones.astype(np.float64), mass.astype(np.float64))
+    everything = WordTable((*known.words, *UNSEEN), vectors=_longer(known.vectors))  # torch's side cannot hash others
+    ahead, behind = node_levels(nets)
+    assert nets.posterior is not None
+    data = Dataset(
+        node_offsets=nets.node_offsets,
+        arc_offsets=nets.arc_offsets,
+        source=nets.source,
+        target=nets.target,
+        level=ahead,
+        level_back=behind,
+        features=stats.normalise(features.matrix(arcs, config.columns), arcs.silence),  # type: ignore[arg-type]
+        posterior=nets.posterior,
+        label=np.zeros(len(nets.source), np.int8),
+        path=np.zeros(len(nets.source), np.int8),
+        word=everything.rows(words.words)[words.index],
+        speaker=np.zeros(len(nets), np.uint32),
+    )
+    model = LatticeRNN(config)
+    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
+    batch = make_batch(data, np.arange(len(data)), Words(everything, config), config.merge, torch.device("cpu"))
+    found, order = np.empty((len(nets.source), config.outputs), np.float32), _forward_order(data)
+    confidence = np.empty(len(order), np.float32)
+    with torch.no_grad():
+        outputs = model(batch)
+        found[order], confidence[order] = outputs.numpy(), confidence_of(batch, outputs).numpy()
+    return found, confidence
+
+
+def _longer(vectors: Floats | None) -> Floats:
+    assert vectors is not None
+    return np.concatenate([vectors, np.zeros((len(UNSEEN), DIMENSION), np.float32)])
+
+
+def _forward_order(data: Dataset) -> NDArray[np.int64]:
+    from wordtrust.confidence.levels import plan
+
+    first = np.repeat(data.node_offsets[:-1], np.diff(data.arc_offsets))
+    return plan(data.source + first, data.target + first, data.level.astype(np.int64)).arc
+
+
+def assert_like_torch(config: Config, nets: Lattices, seed: int = 0, spread: float = 0.5) -> Floats:
+    weights, known, stats = make_weights(config, seed, spread), table(), statistics(config.columns)
+    scorer = Scorer(config, weights, known, stats)
+    found, (outputs, confidence) = scorer.outputs(nets), torch_outputs(config, weights, known, stats, nets)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, outputs, atol=1e-4)
+    spoken = nets.word > 0
+    np.testing.assert_allclose(scorer.confidence(nets)[spoken], confidence[spoken], atol=1e-4)
+    return found[:, 0]
+
+
+@pytest.mark.parametrize("merge", MERGES)
+@pytest.mark.parametrize("cell", CELLS)
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=15, deadline=None)
+def test_equals_torch_on_random_graphs(cell: str, merge: str, seed: int) -> None:
+    kinds = {"cell": cell, "merge": merge, "embedding": EMBEDDINGS[seed % 3], "skip": seed % 2 == 0}
+    kinds["head"] = ("independent", "normalised")[seed // 6 % 2]
+    assert_like_torch(make_config(**kinds), random_networks(seed, 5), seed)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("merge", MERGES)
+def test_equals_torch_at_the_size_of_real_models(cell: str, merge: str) -> None:
+    found = assert_like_torch(
+        make_config(cell=cell, merge=merge, state=128, hidden=32), random_networks(3, 60), spread=0.2
+    )
+    assert found.std() > 0.1
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_equals_torch_where_gates_are_saturated(cell: str) -> None:
+    config, nets = make_config(cell=cell), random_networks(4, 20)
+    weights = {name: weight * (8 if ".input." in name else 1) for name, weight in make_weights(config).items()}
+    found = Scorer(config, weights, table(), statistics()).outputs(nets)[:, 0]
+    np.testing.assert_allclose(found, torch_outputs(config, weights, table(), statistics(), nets)[0][:, 0], atol=1e-4)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_normalised_confidences_sum_to_at_most_one_at_every_instant(seed: int) -> None:
+    nets = random_networks(seed, 4)
+    found = make_scorer(make_config(head="normalised")).confidence(nets).astype(np.float64)
+    for number in range(len(nets)):
+        rows = slice(nets.arc_offsets[number], nets.arc_offsets[number + 1])
+        source, target, sure = nets.source[rows], nets.target[rows], found[rows]
+        said = nets.word[rows] > 0
+        for cut in range(target.max()):  # between one node and the next
+            crossing = (source <= cut) & (target > cut)
+            assert sure[crossing].sum() <= 1 + 1e-5
+            assert crossing[~said].any() or sure[crossing].sum() < 1
+
+
+@pytest.mark.parametrize("merge", MERGES)
+def test_one_arc(merge: str) -> None:
+    assert_like_torch(make_config(merge=merge), network([(0, 1)], ["abc"], np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("merge", ["mean", "attention"])
+def test_silence_only(merge: str) -> None:
+    nets = network([(0, 1), (0, 1), (1, 2)], ["", "", ""], np.random.default_rng(0))
+    assert_like_torch(make_config(merge=merge), nets)
+    np.testing.assert_array_equal(make_scorer(make_config(merge=merge)).confidence(nets), nets.posterior)
+
+
+def test_a_chain_of_thousands() -> None:
+    rng = np.random.default_rng(0)
+    arcs = [(node, node + 1) for node in range(5_000)]
+    assert_like_torch(make_config(), network(arcs, rng.choice(WORDS, 5_000).tolist(), rng))
+
+
+def test_thousands_of_parallel_arcs() -> None:
+    rng = np.random.default_rng(0)
+    arcs = [(0, 1)] * 3_000 + [(1, 2)] * 3_000
+    assert_like_torch(make_config(merge="attention"), network(arcs, rng.choice(WORDS, 6_000).tolist(), rng))
+
+
+def real_networks(recognizer: str) -> Lattices:
+    [found] = [path for path in (SHARED / recognizer).iterdir() if path.name.startswith("dev.")]
+    return build(read(found)[:60]).lattices
+
+
+@needs_shared
+@pytest.mark.parametrize("recognizer", ["kaldi-small-2020", "whisper-base"])
+def test_equals_torch_on_real_networks(recognizer: str) -> None:
+    nets = real_networks(recognizer)
+    columns = features.given(nets, features.FULL)
+    assert_like_torch(make_config(columns=columns, state=64, embedding="none"), nets, spread=0.3)
+
+
+def test_no_utterances() -> None:
+    nothing = random_networks(0, 1)[:0]
+    assert make_scorer(make_config()).confidence(nothing).shape == (0,)
+
+
+def test_confidence_is_the_sigmoid_of_the_logit_for_words() -> None:
+    nets, scorer = random_networks(1, 10), make_scorer(make_config())
+    chance = 1 / (1 + np.exp(-scorer.outputs(nets)[:, 0].astype(np.float64)))
+    found, silent = scorer.confidence(nets), nets.word == 0
+    assert silent.any()
+    assert nets.posterior is not None
+    np.testing.assert_allclose(found[~silent], chance[~silent], rtol=1e-6)
+    np.testing.assert_array_equal(found[silent], nets.posterior[silent])
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many parts, chunks and tiles also for few arcs."""
+    for name, arcs in (("PART", 100), ("CHUNK", 30), ("TILE", 7)):
+        monkeypatch.setattr(module, name, arcs)
+
+
+@pytest.mark.parametrize("merge", MERGES)
+def test_how_utterances_are_cut_into_batches_does_not_matter(small_pieces: None, merge: str) -> None:
+    nets = random_networks(7, 120)
+    scorer = make_scorer(make_config(merge=merge), threads=3)
+    single = np.concatenate([scorer.outputs(lattice.batch())[:, 0] for lattice in nets])
+    np.testing.assert_allclose(scorer.outputs(nets)[:, 0], single, atol=2e-6)
+
+
+def test_the_same_in_every_run_and_for_any_number_of_threads(small_pieces: None) -> None:
+    nets = random_networks(8, 120)
+    one, four = (make_scorer(make_config(), threads=threads).outputs(nets)[:, 0] for threads in (1, 4))
+    np.testing.assert_array_equal(one, four)
+
+
+def test_many_threads_may_call_at_once(small_pieces: None) -> None:
+    scorer, batches = make_scorer(make_config(), threads=2), [random_networks(seed, 20) for seed in range(16)]
+    expected = [make_scorer(make_config()).outputs(batch) for batch in batches]
+    with ThreadPoolExecutor(8) as pool:
+        for found, wanted in zip(pool.map(scorer.outputs, batches * 3), expected * 3, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_words_are_known_by_their_spelling_in_growing_and_in_other_vocabularies() -> None:
+    rng, scorer = np.random.default_rng(0), make_scorer(make_config())
+    first = network([(0, 1), (1, 2)], ["ab", "zzz"], rng)
+    before = scorer.outputs(first)[:, 0]
+    turned = Vocabulary(["zzz", "more", "ab"])
+    other = replace(first, vocabulary=turned, word=np.array([turned.id("ab"), turned.id("zzz")], np.int32))
+    np.testing.assert_array_equal(scorer.outputs(other)[:, 0], before)
+    grown = replace(first, word=np.array([first.vocabulary.id("new"), first.vocabulary.id("zzz")], np.int32))
+    assert scorer.outputs(grown)[:, 0][0] != before[0]
+    np.testing.assert_array_equal(scorer.outputs(first)[:, 0], before)
+
+
+def test_forgets_words_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wordtrust.confidence import lattice_rnn_words as scorer_words
+
+    monkeypatch.setattr(scorer_words, "MOST_WORDS", 3)
+    monkeypatch.setattr(scorer_words, "MOST_VOCABULARIES", 2)
+    scorer, config = make_scorer(make_config()), make_config()
+    for seed in range(6):
+        nets = random_networks(seed, 3)
+        np.testing.assert_array_equal(scorer.outputs(nets)[:, 0], make_scorer(config).outputs(nets)[:, 0])
+
+
+def test_tanh() -> None:
+    x = np.concatenate([np.linspace(-12, 12, 20_001), [1e-30, -1e-12, 100.0, -np.inf]]).astype(np.float32)
+    expected = np.tanh(x.astype(np.float64))
+    found = np.array([tanh.py_func(value) for value in x], np.float64)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(found, expected, rtol=6e-7)
+    assert np.abs(found).max() <= 1.0
+
+
+def test_networks_without_posteriors() -> None:
+    with pytest.raises(InputError, match="no posteriors"):
+        make_scorer(make_config()).outputs(replace(random_networks(0, 1), posterior=None))
+
+
+def test_networks_without_a_score_that_the_model_needs() -> None:
+    with pytest.raises(InputError, match="no 'logprob' on the arcs"):
+        make_scorer(make_config(columns=("posterior", "logprob"))).outputs(random_networks(0, 1))[:, 0]
+
+
+def damaged(config: Config, **changes: Floats | None) -> dict[str, Floats]:
+    weights: dict[str, Floats | None] = {**make_weights(config), **changes}
+    return {name: weight for name, weight in weights.items() if weight is not None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"skip": None}, "lacks the weights 'skip'"),
+        ({"more": np.zeros(1, np.float32)}, "more than it should: the weights 'more'"),
+        ({"skip": np.zeros(2, np.float32)}, r"'skip' of the model are \(2,\), not \(1,\)"),
+        ({"skip": np.array([np.nan], np.float32)}, "'skip' of the model are not all numbers"),
+    ],
+)
+def test_weights_that_are_not_those_of_the_model(changes: dict[str, Floats | None], message: str) -> None:
+    config = make_config()
+    with pytest.raises(InputError, match=message):
+        Scorer(config, damaged(config, **changes), table(), statistics())
+
+
+def test_statistics_of_other_features() -> None:
+    config = make_config()
+    with pytest.raises(InputError, match="statistics"):
+        Scorer(config, make_weights(config), table(), statistics(COLUMNS[1:]))
+
+
+def test_shapes_are_those_of_torch() -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    from wordtrust.training.lattice_rnn import LatticeRNN
+
+    for cell in CELLS:
+        for merge in MERGES:
+            for embedding in EMBEDDINGS:
+                config = make_config(cell=cell, merge=merge, embedding=embedding, skip=cell == "gru")
+                found = {name: tuple(weight.shape) for name, weight in LatticeRNN(config).state_dict().items()}
+                assert found == weight_shapes(config)
+
+
+def blas_threads() -> list[int]:
+    return [library.get_num_threads() for library in blas.libraries()]
+
+
+def test_matrix_products_have_one_thread_while_anybody_scores() -> None:
+    before = blas_threads()
+    first, second = one_blas_thread(), one_blas_thread()
+    with first:
+        second.__enter__()
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == before

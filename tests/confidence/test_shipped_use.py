@@ -1,0 +1,54 @@
+"""Models that come with the package at work: networks with their scales, and several joined on new speech."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.helpers.study_data import write_data
+from wordtrust.cli import cli
+from wordtrust.confidence import shipped
+
+pytestmark = pytest.mark.skipif(not shipped.names(), reason="no models are in the package")
+RECOGNIZERS = {"whisper-base": 0.2, "whisper-small": 0.1}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made-up lists of hypotheses, four utterances each of two speakers."""
+    return write_data(tmp_path_factory.mktemp("data"), RECOGNIZERS, {"eval": 2})
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def test_networks_can_be_built_with_the_scales_of_a_model(data: Path, tmp_path: Path) -> None:
+    lattices, references = data / "whisper-base" / "eval.jsonl", data / "refs.tsv"
+    for number, model in enumerate(("whisper-base", shipped.FOLDER / "whisper-base")):
+        store = tmp_path / f"store-{number}"
+        assert run("build", lattices, "--ref", references, "--scales", model, "--out", store).exit_code == 0
+        found = json.loads(run("evaluate", "whisper-base", store, "--json").stdout)
+        assert found["utterances"] == 8
+    bare = run("build", lattices, "--ref", references, "--out", tmp_path / "bare")
+    assert bare.exit_code == 0
+    assert "--scales MODEL" in str(run("evaluate", "whisper-base", tmp_path / "bare").exception)
+    assert "no scales of its own" in str(
+        run("build", lattices, "--scales", "generic", "--out", tmp_path / "no").exception
+    )
+
+
+def test_new_speech_is_joined_without_references(data: Path, tmp_path: Path) -> None:
+    members = [f"{name}={name},{data / name / 'eval.jsonl'}" for name in RECOGNIZERS]
+    done = run("combine", *members, "--joint", "joint", "--words", tmp_path / "both.jsonl")
+    assert done.exit_code == 0, done.exception
+    lines = [json.loads(line) for line in (tmp_path / "both.jsonl").read_text("utf-8").splitlines()]
+    assert len(lines) == 8
+    assert all(0 <= word["confidence"] <= 1 for line in lines for word in line["words"])
+    assert "nobody knows what was said" in str(run("combine", *members, "--joint", "joint").exception)
+    strange = [f"a=whisper-base,{data / 'whisper-base' / 'eval.jsonl'}", members[1]]
+    told = run("combine", *strange, "--joint", "joint", "--words", tmp_path / "x.ctm")
+    assert "nothing was fitted for a; names before the = must be among" in str(told.exception)

@@ -1,0 +1,201 @@
+"""Thresholds that hold on new speakers: worked by hand, and by simulation where the truth is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom  # type: ignore[import-untyped]
+
+from wordtrust.base.errors import OptionError
+from wordtrust.evaluation.metrics import Scores, guaranteed_threshold, operating_point
+
+WORDS = 200  # of each simulated speaker
+LEVEL = 0.9
+
+
+def speakers(losses: list[tuple[int, int, int]]) -> Scores:
+    """For each speaker: right words of score 0.9, wrong ones of score 0.9, and wrong ones of score 0.1."""
+    parts = [
+        Scores.of([0.9] * (right + wrong) + [0.1] * low, [1] * right + [0] * (wrong + low), [f"{number:04}"] * total)
+        for number, (right, wrong, low) in enumerate(losses)
+        if (total := right + wrong + low)
+    ]
+    return sum(parts, Scores())
+
+
+def simulated(generator: np.random.Generator, count: int) -> Scores:
+    """Even scores; a word is wrong with chance 0.4 (1 - score), or four times that for one speaker in ten."""
+    score = generator.random((count, WORDS))
+    hard = generator.random((count, 1)) < 0.1
+    wrong = generator.random((count, WORDS)) < np.minimum(1, np.where(hard, 1.6, 0.4) * (1 - score))
+    return Scores(
+        score.ravel(), ~wrong.ravel(), np.repeat(np.arange(count, dtype=np.int32), WORDS),
+        tuple(f"{number:05}" for number in range(count)),
+    )  # fmt: skip
+
+
+def true_precision(threshold: float) -> float:
+    """Of `simulated`, from the integral over the accepted scores."""
+    score = np.linspace(threshold, 1, 20_001)
+    wrong = 0.9 * 0.4 * (1 - score) + 0.1 * np.minimum(1, 1.6 * (1 - score))
+    return float(1 - wrong.mean())
+
+
+def naive_threshold(scores: Scores, precision: float) -> float | None:
+    """The lowest threshold by a binomial bound on words, as if they were independent; the same sequence."""
+    order = np.argsort(-scores.score)
+    wrong, total = np.cumsum(~scores.correct[order]), np.arange(1, len(order) + 1)
+    steps = np.arange(len(order) // 10, len(order), len(order) // 200)
+    failed = binom.cdf(wrong[steps], total[steps], 1 - precision) > 1 - LEVEL
+    last = int(np.argmax(failed)) - 1 if failed.any() else len(steps) - 1
+    return None if last < 0 else float(scores.score[order][steps[last]])
+
+
+def failures(thresholds: list[float | None], precision: float) -> int:
+    return sum(threshold is not None and true_precision(threshold) < precision for threshold in thresholds)
+
+
+def test_it_holds_on_new_speakers_where_a_bound_on_words_does_not() -> None:
+    """150 draws of 400 speakers at 90%, of which 15 may fail."""
+    generator, precision = np.random.default_rng(1), 0.88
+    drawn = [simulated(generator, 400) for _ in range(150)]
+    found = [guaranteed_threshold(scores, precision, LEVEL).threshold for scores in drawn]
+    assert sum(threshold is not None for threshold in found) > 140  # it is not safe by saying nothing
+    assert failures(found, precision) <= 15
+    assert failures([naive_threshold(scores, precision) for scores in drawn], precision) > 24  # 1% if it held
+
+
+def test_the_bootstrap_holds_about_as_often_as_it_says() -> None:
+    """120 draws of 60 speakers at 90%: 12 failures are expected; 21 have a chance of 1%."""
+    generator, precision = np.random.default_rng(2), 0.88
+    drawn = [simulated(generator, 60) for _ in range(120)]
+    found = [guaranteed_threshold(scores, precision, LEVEL, method="bootstrap").threshold for scores in drawn]
+    assert sum(threshold is not None for threshold in found) > 110
+    assert failures(found, precision) < 21
+
+
+def test_it_is_worth_having_more_speakers() -> None:
+    generator = np.random.default_rng(2)
+    points = [guaranteed_threshold(simulated(generator, count), 0.88, LEVEL) for count in (150, 600, 2400)]
+    accepted = [point.accepted or 0 for point in points]
+    assert accepted == sorted(accepted)
+    ideal = operating_point(simulated(generator, 20_000), 0.88)
+    assert ideal is not None
+    assert 0.9 * ideal.accepted < accepted[-1] < ideal.accepted
+
+
+def test_worked_by_hand() -> None:
+    """Sixty speakers: 4 accepted words each, one of them wrong for a third; one more wrong word each below.
+
+    Losses for precision 0.8 over 5 words: -0.16 for 40 speakers, (1 - 0.8) / 5 = 0.04 for 20. Stakes of 0.5, 0.3 and
+    0.2 are on bets of 0.98, 0.5 and 0.2 times 1 / 0.8.
+    """
+    scores = speakers([(4, 0, 1)] * 40 + [(3, 1, 1)] * 20)
+    stakes = {0.98: 0.5, 0.5: 0.3, 0.2: 0.2}
+    stake = sum(part * (1 + bet * 0.2) ** 40 * (1 - bet * 0.05) ** 20 for bet, part in stakes.items())
+    for level, holds in ((1 - 1.01 / stake, True), (1 - 0.99 / stake, False)):
+        point = guaranteed_threshold(scores, 0.8, level)
+        assert (point.threshold == 0.9) is holds
+    point = guaranteed_threshold(scores, 0.8, 0.95)
+    assert point.bound is not None
+    assert (point.wanted, point.level, point.speakers, point.threshold) == (0.8, 0.95, 60, 0.9)
+    assert (point.accepted, point.precision, point.speaker_precision) == pytest.approx((0.8, 220 / 240, 220 / 240))
+    assert guaranteed_threshold(scores, point.bound, 0.95).threshold == 0.9
+    assert guaranteed_threshold(scores, point.bound + 0.003, 0.95).threshold is None
+
+
+def test_speakers_or_words_count_alike() -> None:
+    """One speaker in four says nine times as much, all of it right; of the others, one word in ten is wrong."""
+    scores = speakers([(9, 1, 0)] * 60 + [(90, 0, 0)] * 20)
+    point = guaranteed_threshold(scores, 0.85, 0.95)
+    assert point.precision == pytest.approx(1 - 60 / 2400)
+    assert point.speaker_precision == pytest.approx(1 - 60 * 0.1 / 80)
+    for method in ("betting", "bootstrap"):
+        by_word = guaranteed_threshold(scores, 0.95, 0.9, method=method, per="word")
+        by_speaker = guaranteed_threshold(scores, 0.95, 0.9, method=method)
+        assert by_speaker.threshold is None
+        assert (by_word.threshold is not None) is (method == "bootstrap")
+    assert guaranteed_threshold(scores, 0.75, 0.9, per="word").threshold == 0.9
+
+
+def test_how_many_speakers_it_takes() -> None:
+    """0.98 ** 149 is the first under 0.05."""
+    for count, reason in (
+        (148, "148 speakers are too few: at least 149 are needed, even if"),
+        (149, "does not show"),
+    ):
+        point = guaranteed_threshold(speakers([(5, 0, 0)] * count), 0.98, 0.95)
+        assert point.threshold is None
+        assert reason in point.reason
+
+
+def test_enough_speakers_who_are_all_right() -> None:
+    point = guaranteed_threshold(speakers([(5, 0, 0)] * 250), 0.98, 0.95)
+    assert (point.threshold, point.accepted, point.precision, point.reason) == (0.9, 1.0, 1.0, "")
+    assert point.bound is not None
+    assert 0.98 <= point.bound < 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "reason"),
+    [
+        (Scores(), {}, "there are no words"),
+        (speakers([(500, 0, 0)]), {}, "1 speaker is too few: at least 149"),
+        (speakers([(500, 0, 0)] * 19), {"method": "bootstrap"}, "19 speakers are too few: at least 20"),
+        (speakers([(0, 5, 0)] * 400), {}, "accepts 100.0% of the words, 0.00% of them right"),
+        (speakers([(19, 1, 0)] * 400), {"method": "bootstrap"}, "95.00% of them right"),
+    ],
+)
+def test_nothing_can_be_guaranteed(scores: Scores, options: dict[str, Any], reason: str) -> None:
+    point = guaranteed_threshold(scores, 0.98, 0.95, **options)
+    assert (point.threshold, point.accepted, point.precision, point.bound) == (None, None, None, None)
+    assert reason in point.reason
+    assert "threshold" not in point.to_dict()
+
+
+def test_speakers_without_words_are_none() -> None:
+    scores = speakers([(5, 0, 0)] * 300)
+    more = scores.among((*scores.speakers, "silent"))
+    assert guaranteed_threshold(more) == guaranteed_threshold(scores)
+    assert guaranteed_threshold(more).speakers == 300
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": 1.0}, "the precision is 1.0"),
+        ({"precision": float("nan")}, "the precision is nan"),
+        ({"level": 0.0}, "the level is 0.0"),
+        ({"method": "binomial"}, "method is one of betting, bootstrap, not 'binomial'"),
+        ({"per": "utterance"}, "per is one of speaker, word"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        guaranteed_threshold(speakers([(5, 0, 0)]), **options)
+
+
+def test_order_and_names_do_not_matter() -> None:
+    scores = simulated(np.random.default_rng(3), 200)
+    order = np.random.default_rng(4).permutation(len(scores))
+    other = Scores(scores.score[order], scores.correct[order], scores.speaker[order], scores.speakers)
+    assert guaranteed_threshold(scores, 0.88) == guaranteed_threshold(other, 0.88)
+
+
+def test_many_speakers_are_drawn_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = simulated(np.random.default_rng(5), 1000)
+    one_by_one = guaranteed_threshold(scores, 0.88, method="bootstrap")
+    monkeypatch.setattr("wordtrust.evaluation.metrics.guarantee._MOST", 300)
+    in_groups = guaranteed_threshold(scores, 0.88, method="bootstrap")
+    assert in_groups.threshold == pytest.approx(one_by_one.threshold, abs=0.02)
+    assert in_groups.bound == pytest.approx(one_by_one.bound, abs=0.003)
+    assert in_groups.speakers == 1000
+
+
+def test_a_stake_beyond_all_numbers() -> None:
+    """20,000 speakers without an error win more than a float can hold."""
+    count = 20_000
+    scores = Scores.of(np.ones(count), np.ones(count, np.bool_), [f"{number}" for number in range(count)])
+    assert guaranteed_threshold(scores, 0.5).threshold == 1.0

@@ -1,0 +1,75 @@
+"""Items made by another thread: the same, in order, with their errors, and no more than one ahead."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests.helpers.reading import stream_of
+from wordtrust.base.errors import InputError
+from wordtrust.formats.ahead import ahead, pieces
+
+
+def counted(made: list[int], last: int = 5) -> Iterator[int]:
+    for number in range(1, last + 1):
+        made.append(number)
+        yield number
+
+
+def test_the_same_items_one_ahead_at_most() -> None:
+    made: list[int] = []
+    for number in ahead(counted(made)):
+        assert len(made) <= number + 1
+    assert made == [1, 2, 3, 4, 5]
+
+
+def test_errors_come_out_in_their_place() -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise InputError("broken")
+
+    items = ahead(broken())
+    assert next(items) == 1
+    with pytest.raises(InputError, match="broken"):
+        next(items)
+
+
+def test_the_thread_ends_with_its_user() -> None:
+    before = threading.active_count()
+    items = ahead(counted([]))
+    next(items)
+    items.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
+
+
+def test_one_left_in_the_middle_may_be_cleared_away_by_its_own_thread() -> None:
+    """pytest turns what goes wrong in there into an error of this test."""
+    dropped, cleared = threading.Event(), threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        dropped.wait(10)
+        gc.collect()
+        cleared.set()
+        yield 2
+
+    stream = ahead(items())
+    next(stream)
+    cycle: list[object] = [stream]
+    cycle.append(cycle)
+    del stream, cycle
+    dropped.set()
+    assert cleared.wait(10)
+    gc.collect()
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 11, 100])
+def test_pieces(size: int) -> None:
+    stream = stream_of(b"0123456789")
+    stream.head(4)
+    found = list(pieces(stream, size))
+    assert b"".join(found) == b"0123456789"
+    assert all(len(piece) == size for piece in found[:-1])

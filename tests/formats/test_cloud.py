@@ -1,0 +1,328 @@
+"""The JSON of cloud services: Google, Amazon, Azure, Deepgram, AssemblyAI; and who recognises whose files."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.reading import posteriors, read_bytes, stream_of, timed_words
+from tests.helpers.shared import SAMPLES
+from wordtrust.base.errors import InputError
+from wordtrust.formats import amazon, assemblyai, azure, ctm, deepgram, google, vosk, whisper
+from wordtrust.formats.base import Format, ReadOptions
+from wordtrust.formats.json_outline import documents
+from wordtrust.lattices.assemble import Problems
+from wordtrust.lattices.lattice import Lattice, Lattices
+
+OURS: dict[str, Format] = {
+    module.FORMAT.name: module.FORMAT for module in (amazon, assemblyai, azure, ctm, deepgram, google, vosk, whisper)
+}
+
+
+def samples(*names: str) -> list[Path]:
+    return [path for name in names for path in sorted((SAMPLES / name).iterdir())]
+
+
+def read(format_: str, data: Any, **given: Any) -> Lattices:
+    return read_bytes(OURS[format_], data, **given)
+
+
+def sample(name: str, file: str) -> Lattices:
+    return read(name, (SAMPLES / name / file).read_bytes(), name=file)
+
+
+def only(lattices: Lattices) -> Lattice:
+    (lattice,) = lattices
+    return lattice
+
+
+def test_google_v1_uses_the_first_alternative_of_every_result() -> None:
+    lattice = only(sample("google", "v1.json"))
+    assert (lattice.utt, lattice.text) == ("v1", "the market opens at seven")
+    assert timed_words(lattice)[2:4] == [("opens", 1.1, 1.7), ("at", 2.5, 2.7)]
+    assert posteriors(lattice) == [0.95, 0.9, 0.85, 0.7, 0.99]
+
+
+def test_google_v2_leaves_out_a_zero_and_word_confidences() -> None:
+    lattice = only(sample("google", "v2.json"))
+    assert timed_words(lattice) == [("Fresh", 0.0, 0.6), ("herring!", 0.6, 1.2)]
+    assert posteriors(lattice) == [0.81, 0.81]
+
+
+def test_google_without_word_times() -> None:
+    lattice = only(sample("google", "operation.json"))
+    # 11 letters in the first 2 s, then one word up to 3.5 s.
+    assert timed_words(lattice) == [
+        ("no", 0.0, 0.364),
+        ("fish", 0.364, 1.091),
+        ("today", 1.091, 2.0),
+        ("sorry", 2.0, 3.5),
+    ]
+    assert posteriors(lattice) == [0.6, 0.6, 0.6, 0.9]
+    lattice = only(read("google", {"results": [{"alternatives": [{"transcript": "a b"}]}]}))
+    assert (lattice.origin.times, lattice.posterior, lattice.time.tolist()) == ("aligned", None, [0, 1, 2])
+
+
+def result(*words: tuple[Any, Any, Any], transcript: str = "x", **fields: Any) -> dict[str, Any]:
+    listed = [{"word": word, "startTime": start, "endTime": end} for word, start, end in words]
+    return {"alternatives": [{"transcript": transcript, "words": listed}], **fields}
+
+
+def test_google_channels_and_durations_as_client_libraries_print_them() -> None:
+    one = result(("a", {"seconds": "1", "nanos": 500000000}, {"seconds": 2}), channelTag=1)
+    two = result(("b", {"nanos": 0}, 1.25), channelTag=2)
+    lattices = read("google", {"results": [one, two]})
+    assert lattices.utts == ("call-1", "call-2")
+    assert timed_words(lattices[0]) == [("a", 1.5, 2.0)]
+    assert timed_words(lattices[1]) == [("b", 0.0, 1.25)]
+
+
+def test_google_repeats_all_words_with_speakers() -> None:
+    repeat = result(("a", "0s", "1s"), ("b", "1s", "2s"), transcript="")
+    answer = {"results": [result(("a", "0s", "1s")), result(("b", "1s", "2s")), repeat]}
+    assert only(read("google", answer)).text == "a b"
+
+
+def test_google_batch_names_utterances_after_recordings() -> None:
+    inside = {"transcript": {"results": [result(("a", "0s", "1s"))]}}
+    answer = {"results": {"gs://bucket/day/one.wav": inside, "gs://bucket/two.wav": {"inlineResult": inside}}}
+    assert read("google", answer).utts == ("one", "two")
+
+
+def test_google_says_nothing_or_fails() -> None:
+    assert only(read("google", {"totalBilledTime": "15s"})).words == ("",)
+    assert only(read("google", {"results": [{"resultEndTime": "3s"}]})).words == ("",)
+    with pytest.raises(InputError, match="the recognizer failed: quota"):
+        read("google", {"name": "1", "error": {"code": 8, "message": "quota"}})
+
+
+def test_google_takes_a_confidence_of_zero_for_unset() -> None:
+    found = result(("a", "0s", "1s"))
+    found["alternatives"][0]["words"][0]["confidence"] = 0.0
+    assert only(read("google", {"results": [found]})).posterior is None
+
+
+def test_amazon_joins_punctuation() -> None:
+    lattice = only(sample("amazon", "job.json"))
+    assert timed_words(lattice) == [
+        ("Well,", 0.24, 0.61),
+        ("the", 0.9, 1.02),
+        ("crane", 1.02, 1.5),
+        ("stopped.", 1.5, 2.1),
+    ]
+    assert posteriors(lattice) == [0.914, 1.0, 0.652, 0.99]
+
+
+def item(word: str, start: Any, end: Any, **fields: Any) -> dict[str, Any]:
+    alternatives = [{"content": word, "confidence": fields.pop("confidence", "0.5")}]
+    return {"type": "pronunciation", "start_time": start, "end_time": end, "alternatives": alternatives, **fields}
+
+
+def test_amazon_channels() -> None:
+    items = [
+        item("a", "0", "1", channel_label="ch_0"),
+        item("b", 0.5, 1.5, channel_label="ch_1"),
+        {"type": "punctuation", "alternatives": [{"content": "?"}], "channel_label": "ch_0"},
+        {"type": "punctuation", "alternatives": [{"content": "."}], "channel_label": "ch_2"},
+    ]
+    lattices = read("amazon", {"results": {"items": items}})
+    assert [(lattice.utt, lattice.text) for lattice in lattices] == [
+        ("call-ch_0", "a?"),
+        ("call-ch_1", "b"),
+        ("call-ch_2", ""),
+    ]
+
+
+def test_azure_detailed_results_follow_each_other() -> None:
+    lattice = only(sample("azure", "detailed.json"))
+    assert timed_words(lattice) == [("the", 0.18, 0.38), ("buoy", 0.38, 0.78), ("drifted", 0.78, 1.53)]
+    assert posteriors(lattice) == [0.9, 0.75, 0.96]
+    line = {"RecognitionStatus": "Success", "Offset": 20000000, "Duration": 10000000, "DisplayText": "Yes, sir."}
+    data = (SAMPLES / "azure" / "detailed.json").read_text() + json.dumps(line)
+    lattice = only(read("azure", data))
+    assert timed_words(lattice)[3:] == [("Yes,", 2.0, 2.5), ("sir.", 2.5, 3.0)]
+    assert lattice.posterior is None
+
+
+def test_azure_batch_and_fast_transcription() -> None:
+    lattice = only(sample("azure", "batch.json"))
+    assert (timed_words(lattice), lattice.duration) == ([("rain", 0.5, 1.1), ("ahead", 1.1, 1.7)], 4.0)
+    assert posteriors(lattice) == [0.7, 0.9]
+    lattice = only(sample("azure", "fast.json"))
+    assert timed_words(lattice) == [("Slow", 0.4, 0.8), ("ahead.", 0.8, 1.3), ("Stop.", 3.0, 3.5)]
+    assert (posteriors(lattice), lattice.duration) == ([0.93, 0.93, 0.71], 5.0)
+
+
+def test_azure_channels_and_earlier_names() -> None:
+    phrases = [
+        {"channel": 0, "offset": 100, "duration": 500, "text": "a", "confidence": 0.5},
+        {"channel": 1, "offset": 700, "duration": 300, "text": "b", "confidence": 0.25},
+    ]
+    lattices = read("azure", {"duration": 2000, "combinedPhrases": [], "phrases": phrases})
+    assert [(lattice.utt, *timed_words(lattice)) for lattice in lattices] == [
+        ("call-0", ("a", 0.0, 0.6)), ("call-1", ("b", 0.7, 1.0)),
+    ]  # fmt: skip
+    assert lattices[1].duration == 2.0
+
+
+def test_deepgram_channels() -> None:
+    lattices = sample("deepgram", "stereo.json")
+    assert lattices.utts == ("stereo-0", "stereo-1")
+    assert timed_words(lattices[0]) == [("Ahoy,", 0.16, 0.56), ("captain.", 0.56, 1.06)]
+    assert [posteriors(lattice) for lattice in lattices] == [[0.97, 0.99], [0.7]]
+    assert [lattice.duration for lattice in lattices] == [3.5, 3.5]
+    one: dict[str, Any] = {"results": {"channels": [{"alternatives": []}]}}
+    assert (only(read("deepgram", one)).utt, only(read("deepgram", one)).words) == ("call", ("",))
+
+
+def test_assemblyai() -> None:
+    lattice = only(sample("assemblyai", "transcript.json"))
+    # `Smoke` and `over` are 80 ms apart and meet in the middle.
+    assert timed_words(lattice) == [
+        ("Smoke", 0.25, 0.69),
+        ("over", 0.69, 1.022),
+        ("the", 1.022, 1.15),
+        ("bay.", 1.15, 1.6),
+    ]
+    assert posteriors(lattice) == [0.9747, 0.99, 0.8, 0.55]
+    assert lattice.duration == 3.0
+
+
+def test_assemblyai_channels_and_failures() -> None:
+    words = [{"text": "a", "start": 0, "end": 500, "confidence": 0.5, "channel": name} for name in ("1", "2")]
+    assert read("assemblyai", {"words": words}).utts == ("call-1", "call-2")
+    with pytest.raises(InputError, match=r"the transcript's status is error: no audio\. Ask for it again"):
+        read("assemblyai", {"status": "error", "error": "no audio", "words": None})
+    with pytest.raises(InputError, match="status is queued: there are no words yet"):
+        read("assemblyai", {"status": "queued"})
+
+
+def test_documents_one_a_line_are_utterances_of_their_own() -> None:
+    line = (SAMPLES / "assemblyai" / "transcript.json").read_text().replace("\n", " ")
+    problems = Problems(skip=True)
+    lattices = read("assemblyai", f"{line}\n{{}}\n{line}\n", problems=problems)
+    assert lattices.utts == ("call-1", "call-3")
+    assert [error.utt for error in problems.errors] == ["call-2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "message"),
+    [
+        ("google", {"results": 3}, "results is the number 3, not a list"),
+        ("google", {"results": [result(("a", "soon", "1s"))]}, r'startTime is "soon", not a finite number'),
+        ("google", {"results": [result(("a", "1s", True))]}, r"words\[0\]\.endTime is a truth value"),
+        ("google", {"results": [result((3, "0s", "1s"))]}, r"\.words\[0\]\.word is the number 3"),
+        ("google", {"results": [result(channelTag=[1])]}, r"results\[0\]\.channelTag is a list"),
+        ("amazon", {"jobName": "x"}, "results is missing"),
+        ("amazon", {"results": {"items": [item("a", "x", "1")]}}, r'results\.items\[0\], .* start_time is "x"'),
+        ("amazon", {"results": {"items": [item("a", "0", None)]}}, r"results\.items\[0\]\.end_time is null"),
+        ("amazon", {"results": {"items": [item("a", "0", "1", confidence="7")]}}, r"\[0\]\.confidence is 7, not"),
+        ("azure", {"text": "a"}, "a result has neither NBest nor recognizedPhrases nor phrases"),
+        ("azure", {"NBest": [{"Words": [{"Word": "a", "Offset": "0"}]}]}, r"NBest\[0\]\.Words\[0\]\.Offset is a str"),
+        ("deepgram", {"results": {}}, r"results\.channels is missing"),
+        ("deepgram", {"results": {"channels": [{"alternatives": [{}]}]}}, r"alternatives\[0\]\.words is missing"),
+        ("assemblyai", {"words": [{"text": "a", "start": 0, "end": None}]}, r"words\[0\]\.end is null"),
+        ("assemblyai", {"words": [{"text": "a", "start": 5e15, "end": 5e15}]}, r"word 1 \('a'\) lasts from 5e\+12"),
+        ("assemblyai", [], "the answer is a list, not an object"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(name: str, found: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read(name, found)
+    assert str(caught.value).startswith("some/folder/call.json")
+
+
+ODD: list[Any] = [
+    None, True, False, 0, -1, 1, 7, 10**30, -0.5, 1e308, -1e308, 1e-320, "", "x", "1e400", "nan", "-3s", "1_0",
+    "\ud800", "\u2060", "é" * 50, [], [[]], {}, [None], {"text": 1}, [{"word": "a"}], {"results": []},
+]  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path to every value in a document."""
+    yield path
+    for key, inner in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
+        yield from places(inner, (*path, key))
+
+
+@pytest.mark.parametrize(
+    "path", samples(*sorted(set(OURS) - {"ctm"})), ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_odd_values_anywhere_raise_only_our_error(path: Path, data: st.DataObject) -> None:
+    changed = list(documents(path.read_text("utf-8")))
+    for _ in range(data.draw(st.integers(1, 2))):
+        *above, last = data.draw(st.sampled_from(list(places(changed))[1:]))
+        holder = changed
+        for key in above:
+            holder = holder[key]
+        if data.draw(st.booleans()):
+            holder[last] = copy.deepcopy(data.draw(st.sampled_from(ODD)))
+        elif isinstance(holder, dict):
+            del holder[last]
+    problems = Problems(skip=True)
+    stream = stream_of("\n".join(json.dumps(document) for document in changed))
+    with suppress(InputError):
+        for batch in OURS[path.parent.name].read(stream, ReadOptions(), problems):  # type: ignore[misc]
+            assert all(lattice.arcs for lattice in batch)
+    assert all(error.file and error.utt for error in problems.errors)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in SAMPLES.rglob("*") if path.is_file() and path.suffix != ".parquet"],
+    ids=lambda path: str(path.relative_to(SAMPLES)),
+)
+def test_everyone_recognises_only_their_own(path: Path) -> None:
+    owner = path.relative_to(SAMPLES).parts[0]
+    head = path.read_bytes()[: 1 << 16]
+    sure = {name for name, each in OURS.items() if each.sniff(head, path.name) >= 0.5}
+    assert sure == ({owner} & set(OURS))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('{"jobName": "j", "accountId": "1", "results": {"transcripts": [{"transcript": "%s', "amazon"),
+        (
+            '{"metadata": {"transaction_key": "k"}, "results": {"channels": [{"alternatives": [{"transcript": "%s',
+            "deepgram",
+        ),
+        ('{"source": "x", "combinedRecognizedPhrases": [{"channel": 0, "lexical": "%s', "azure"),
+        ('{"durationMilliseconds": 5, "combinedPhrases": [{"text": "%s', "azure"),
+        ('{"id": "t", "status": "completed", "acoustic_model": "a", "audio_url": "u", "text": "%s', "assemblyai"),
+        ('{"text": "%s', "whisper"),
+        ('{"systeminfo": "", "model": {}, "params": {}, "result": {}, "transcription": [{"text": "%s', "whisper"),
+    ],
+)
+def test_long_transcripts_are_recognised_by_what_stands_before_their_text(text: str, name: str) -> None:
+    head = (text % ("lorem ipsum " * 6000)).encode()[: 1 << 16]
+    assert [other for other in OURS if OURS[other].sniff(head, "x") >= 0.5] == [name]
+
+
+@pytest.mark.parametrize(
+    "head", [b"{", b"[", b'{"', b'"' * 65536, b'{"' + b'\\"' * 32767, b"{" * 65536, b"\xff" * 99, b""]
+)
+def test_sniffing_never_fails(head: bytes) -> None:
+    assert all(each.sniff(head, "x") < 0.5 for each in OURS.values())
+
+
+def test_other_services_are_left_alone() -> None:
+    watson = {
+        "result_index": 0,
+        "results": [{"final": True, "alternatives": [{"transcript": "a", "confidence": 0.5}]}],
+    }
+    rev = {"monologues": [{"speaker": 0, "elements": [{"type": "text", "value": "a", "ts": 0.5}]}]}
+    for other in (watson, rev, {"words": [1, 2, 3]}, {"result": 5, "status": "ok"}):
+        assert all(each.sniff(json.dumps(other).encode(), "x") < 0.5 for each in OURS.values())

@@ -1,0 +1,134 @@
+"""Recognising formats by their content, and what all of them share."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import Sample, samples
+from tests.helpers.strategies import assembled
+from wordtrust.base.errors import InputError, OptionError, UnknownFormat
+from wordtrust.formats import formats, read, recognise, stream, writable, write
+from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.inputs import Stream, unpacked
+from wordtrust.lattices.assemble import Problems
+
+every_sample = pytest.mark.parametrize("sample", samples(), ids=lambda sample: f"{sample.format}/{sample.path.name}")
+
+
+def opened(sample: Sample, name: str) -> Stream:
+    return unpacked(io.BytesIO(b"" if sample.path.is_dir() else sample.data), name, sample.path)
+
+
+def test_every_readable_format_has_a_sample() -> None:
+    assert {each.name for each in formats().values() if each.read} == {sample.format for sample in samples()}
+
+
+@every_sample
+def test_content_alone_tells_the_format(sample: Sample) -> None:
+    assert recognise(opened(sample, "no-ending")).name == sample.format
+
+
+@every_sample
+def test_a_misleading_name_does_not_matter(sample: Sample) -> None:
+    for suffix in (".slf", ".ctm", ".json", ".ark", ".txt"):
+        assert recognise(opened(sample, f"x{suffix}")).name == sample.format
+
+
+@every_sample
+def test_every_sample_reads(sample: Sample) -> None:
+    lattices = read(sample.path)
+    assert len(lattices) > 0
+    assert all(lattice.arcs > 0 for lattice in lattices)
+    assert any(any(lattice.words) for lattice in lattices)
+
+
+@pytest.mark.parametrize("data", [b"hello world, this is prose.\n", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"{}"])
+def test_an_unknown_file_lists_the_known_formats(data: bytes) -> None:
+    with pytest.raises(UnknownFormat, match="Known formats: store, kaldi-text") as caught:
+        recognise(unpacked(io.BytesIO(data), "x.bin", Path("x.bin")))
+    assert "x.bin: no known format: it begins with" in str(caught.value)
+
+
+def test_an_empty_file_says_so(tmp_path: Path) -> None:
+    (tmp_path / "empty.slf").touch()
+    with pytest.raises(InputError, match="the file is empty"):
+        read(tmp_path / "empty.slf")
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    with pytest.raises(OptionError, match="cannot read the format 'nope'; known: store, kaldi-text"):
+        read(samples()[0].path, format="nope")
+    with pytest.raises(OptionError, match="cannot write the format 'whisper'"):
+        writable(Path("x"), "whisper")
+    with pytest.raises(OptionError, match=r"the ending names no format that can be written"):
+        writable(Path("x.docx"))
+
+
+def test_a_mixed_folder_keeps_going_past_bad_files(tmp_path: Path) -> None:
+    good = [sample for sample in samples() if sample.path.is_file() and sample.format in ("htk", "ctm", "whisper")]
+    for number, sample in enumerate(good):
+        shutil.copy(sample.path, tmp_path / f"{number}-{sample.path.name}")
+    (tmp_path / "notes.md").write_text("nothing to see here")
+    (tmp_path / "cut.gz").write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(InputError):
+        list(stream(tmp_path))
+    problems = Problems(skip=True)
+    found = {batch.origin.format for batch in stream(tmp_path, problems=problems)}
+    assert found == {"htk", "ctm", "whisper"}
+    assert sorted(Path(error.file).name for error in problems.errors) == ["cut.gz", "notes.md"]
+
+
+def test_each_lattice_knows_its_own_file(tmp_path: Path) -> None:
+    sample = next(sample for sample in samples() if sample.format == "htk")
+    for name in ("one.slf", "two.slf"):
+        shutil.copy(sample.path, tmp_path / name)
+    lattices = read(tmp_path)
+    half = len(lattices) // 2
+    assert Path(lattices[0].origin.file).name == "one.slf"
+    assert Path(lattices[half].origin.file).name == "two.slf"
+    assert Path(lattices[half:][0].origin.file).name == "two.slf"
+
+
+def test_formats_that_cannot_share_arrays_are_told_to_stream() -> None:
+    paths = [next(s.path for s in samples() if s.format == name) for name in ("htk", "whisper")]
+    with pytest.raises(OptionError, match=r"wordtrust\.stream gives them batch by batch"):
+        read(paths)
+    assert len(list(stream(paths))) == 2
+
+
+@pytest.mark.parametrize("name", [each.name for each in formats().values() if each.write])
+def test_nothing_half_written_is_left(name: str, tmp_path: Path) -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[0.5])
+
+    def broken() -> object:
+        yield lattice.batch()
+        raise RuntimeError("the reader failed")
+
+    with pytest.raises(RuntimeError, match="the reader failed"):
+        write(broken(), tmp_path / "out", format=name)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recognizer_json_beside_a_file(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("<eps> 0\n")
+    (tmp_path / "recognizer.json").write_text('{"format": "kaldi", "frame_length": 0.03, "pick": "average"}')
+    options = ReadOptions(pick="total").beside(tmp_path / "x.ark")
+    assert (options.format, options.frame_length, options.pick) == (None, 0.03, "total")
+    assert options.words == tmp_path / "words.txt"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"frame_length": "fast"}', '{"words": 3}', '{"frame_length": true}'])
+def test_a_bad_recognizer_json_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "recognizer.json").write_text(text)
+    with pytest.raises(InputError, match=r"recognizer\.json: .* It is an object such as"):
+        ReadOptions().beside(tmp_path / "x.ark")
+
+
+@pytest.mark.parametrize("options", [{"frame_length": 0.0}, {"frame_length": -1.0}, {"pick": "best"}])
+def test_bad_options(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError):
+        ReadOptions(**options)  # type: ignore[arg-type]

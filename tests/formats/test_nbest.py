@@ -1,0 +1,351 @@
+"""N-best JSON: merging, scores, picks, evidence, times; properties of random lists."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.nbest_records import Record, as_lines, hypothesis, read, records
+from tests.helpers.reading import all_paths, stream_of
+from tests.helpers.shared import SAMPLES
+from wordtrust.base.errors import InputError
+from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.nbest.records import FORMAT, sniff
+from wordtrust.lattices.assemble import Problems
+from wordtrust.lattices.lattice import Lattice, Lattices
+from wordtrust.lattices.text import DEFAULT, Normalizer
+
+
+def chains(lattice: Lattice) -> dict[str, list[int]]:
+    """The arcs of each chain by what it says; every path is a chain."""
+    paths = all_paths(lattice)
+    assert sum(map(len, paths)) == lattice.arcs
+    return {" ".join(lattice.words[arc] for arc in path if lattice.word[arc]): path for path in paths}
+
+
+def path_score(lattice: Lattice, path: list[int]) -> float:
+    assert lattice.acoustic is not None
+    return float(lattice.acoustic[path].astype(np.float64).sum())
+
+
+def arcs(lattice: Lattice, path: list[int]) -> list[tuple[str, float, float, float]]:
+    """Surface, start, end and acoustic score along a path."""
+    assert lattice.acoustic is not None
+    return [
+        (
+            lattice.surfaces[arc],
+            round(float(lattice.time[lattice.source[arc]]), 4),
+            round(float(lattice.time[lattice.target[arc]]), 4),
+            round(float(lattice.acoustic[arc]), 4),
+        )
+        for arc in path
+    ]
+
+
+@pytest.fixture(scope="module")
+def sample() -> Lattices:
+    return read((SAMPLES / "nbest" / "lists.jsonl").read_bytes())
+
+
+def test_the_sample_by_hand(sample: Lattices) -> None:
+    lattice = sample["ferry"]
+    found = chains(lattice)
+    assert set(found) == {"the ferry leaves", "the fairy leaves early", ""}
+    # log(e^-1 + e^-1.6) = -0.5625: 0.1375 more than the words' -0.7 goes on the last arc.
+    assert arcs(lattice, found["the ferry leaves"]) == [
+        ("", 0.0, 0.2, 0.0),
+        ("The", 0.2, 0.5, -0.1),
+        ("ferry", 0.5, 1.0, -0.3),
+        ("leaves", 1.0, 1.5, -0.1625),
+    ]
+    # `early.` has no length: 10 ms, moving 1.4 as little as possible; then the 93 ms to the end become part of it.
+    assert arcs(lattice, found["the fairy leaves early"]) == [
+        ("", 0.0, 0.2, 0.0),
+        ("The", 0.2, 0.5, -0.1),
+        ("fairy", 0.5, 1.0, -0.4),
+        ("leaves", 1.0, 1.3967, -0.3),
+        ("early.", 1.3967, 1.5, -0.4),
+    ]
+    assert arcs(lattice, found[""]) == [("", 0.0, 1.5, -9.0)]
+    assert lattice.transition is lattice.posterior is None
+    assert sample.facts.spread_words.tolist() == [1, 0]
+    assert sample.facts.place.tolist() == [1, 2]
+    assert (sample.origin.format, sample.origin.times) == ("nbest", "given")
+
+
+def test_evidence_by_hand(sample: Lattices) -> None:
+    lattice = sample["ferry"]
+    path = chains(lattice)["the fairy leaves early"]
+    evidence = {name: values[path].round(4).tolist() for name, values in lattice.extra.items()}
+    assert evidence == {
+        "logprob": pytest.approx([0, -0.1, -0.4, -0.3, -0.3]),
+        "tokens": [0, 1, 1, 1, 2],
+        "least_token_logprob": pytest.approx([0, -0.1, -0.4, -0.3, -0.2]),
+        "rank": [1] * 5,
+        "share": [0.25] * 5,
+        "eot_logprob": pytest.approx([-0.1] * 5),
+        "empty_logprob": [-14.5] * 5,
+        "length": [6] * 5,
+    }
+    merged = chains(lattice)["the ferry leaves"]
+    assert lattice.extra["share"][merged].tolist() == [0.5, 0.5, 0.5, 0.5]
+    assert lattice.extra["rank"][merged].tolist() == [0, 0, 0, 0]
+
+
+def test_hyphens_dashes_and_gaps_by_hand(sample: Lattices) -> None:
+    # "old-fashioned" and "old fashioned - mill." say the same, so there is one chain, with the better one's spelling.
+    lattice = sample["mill"]
+    (path,) = all_paths(lattice)
+    total = math.log(math.exp(-0.9) + math.exp(-1.4))
+    # 3 of 12 letters of "old-fashioned" (0.32 to 1.1 s) are "old"; the gap of 40 ms before it has its middle at 0.32.
+    assert arcs(lattice, path) == [
+        ("An", 0.0, 0.32, -0.1),
+        ("old-\u2060", 0.32, 0.515, -0.4),
+        ("fashioned", 0.515, 1.1, 0.0),
+        ("", 1.1, 1.5, 0.0),
+        ("mill", 1.5, 1.9, round(total + 0.5, 4)),
+    ]
+    assert lattice.text == "An old-fashioned mill"
+
+
+@pytest.mark.parametrize(("pick", "text"), [(None, "The ferry leaves"), ("average", "The fairy leaves early.")])
+def test_pick(pick: str | None, text: str) -> None:
+    data = (SAMPLES / "nbest" / "lists.jsonl").read_bytes()
+    assert read(data, options=ReadOptions(pick=pick))["ferry"].text == text
+
+
+def test_the_picked_hypothesis_is_the_best_before_merging() -> None:
+    # "b" twice has more probability together than "a", but "a" is what the recognizer prints.
+    record = {"nbest": [{"text": "a", "score": -1.0}, {"text": "b", "score": -1.1}, {"text": "B.", "score": -1.1}]}
+    lattice = read(record)[0]
+    assert lattice.text == "a"
+    assert path_score(lattice, chains(lattice)["b"]) > path_score(lattice, chains(lattice)["a"])
+    assert lattice.extra["rank"][chains(lattice)["a"]] == 0
+
+
+def test_average_without_an_index_takes_the_best_average() -> None:
+    hypotheses = [
+        {"text": "a", "score": -1.0, "avg_logprob": -0.5},
+        {"text": "b c", "score": -1.1, "avg_logprob": -0.4},
+    ]
+    options = ReadOptions(pick="average")
+    assert read({"nbest": hypotheses}, options=options)[0].text == "b c"
+    assert read({"nbest": hypotheses, "best_avg": 0}, options=options)[0].text == "a"
+    del hypotheses[1]["avg_logprob"]
+    with pytest.raises(InputError, match=r"nbest\[1\]\.avg_logprob is missing"):
+        read({"nbest": hypotheses}, options=options)
+
+
+def test_the_most_probable_variant_is_shown_wherever_it_stands() -> None:
+    hypotheses = [
+        hypothesis(-3, ("a", 0, 1, -3), avg_logprob=-0.1),
+        hypothesis(-1, ("A!", 0, 2, -0.5), avg_logprob=-0.2),
+        hypothesis(-2, ("b", 0, 2, -2), avg_logprob=-0.3),
+    ]
+    for pick in ("total", "average"):  # the best average is that of a variant which is not shown
+        lattice = read({"nbest": hypotheses}, options=ReadOptions(pick=pick))[0]
+        assert lattice.text == "A!"
+        assert lattice.picked is not None
+        assert np.flatnonzero(lattice.picked).tolist() == chains(lattice)["a"]
+        total = math.log(math.exp(-3) + math.exp(-1))
+        assert arcs(lattice, chains(lattice)["a"]) == [("A!", 0, 2, round(total, 4))]
+        assert lattice.extra["logprob"][chains(lattice)["a"]] == -0.5
+
+
+def test_the_shared_end_is_the_duration_or_the_latest_word() -> None:
+    record: Record = {"nbest": [hypothesis(-1, ("a", 0, 1, -1)), hypothesis(-2, ("A", 0, 1.3, -2))]}
+    assert read(record)[0].time[-1] == 1.3  # of the variant that was merged away, too
+    assert read({**record, "duration": 4.5})[0].time[-1] == 4.5
+    assert read({**record, "duration": 0.5})[0].time[-1] == 1.3
+
+
+def test_tokens_that_are_no_words() -> None:
+    marks = [("-", 0.5, 0.7, -0.1), ("a", 0.7, 1.0, -0.2), ("...", 1.0, 1.3, -0.3), ("[Music]", 1.3, 3.0, -0.4)]
+    lattice = read({"nbest": [hypothesis(-2.0, *marks, ("b", 3.0, 3.5, -0.5))]})[0]
+    # Both signs and the mark give their scores to "a", the signs their time as well; the music stays a pause.
+    assert arcs(lattice, all_paths(lattice)[0]) == [
+        ("", 0.0, 0.5, 0.0),
+        ("a", 0.5, 1.3, -1.0),
+        ("", 1.3, 3.0, 0.0),
+        ("b", 3.0, 3.5, -1.0),
+    ]
+    assert lattice.extra["tokens"].tolist() == [0, 4, 0, 1]
+    assert lattice.extra["least_token_logprob"].round(4).tolist() == pytest.approx([0, -0.4, 0, -0.5])
+    only_marks = read({"nbest": [hypothesis(-2.0, marks[0], marks[3])]})[0]
+    assert arcs(only_marks, all_paths(only_marks)[0]) == [("", 0.0, 3.0, -2.0)]
+
+
+def test_texts_without_times_are_aligned() -> None:
+    lattices = read((SAMPLES / "nbest" / "text-only.json").read_bytes())
+    assert lattices.utts == ("7", "b")
+    assert lattices.origin.times == "aligned"
+    lattice = lattices["7"]
+    assert [surface_times[:3] for surface_times in arcs(lattice, chains(lattice)["moored at new moon"])] == [
+        ("", 0, 1),
+        ("moored", 1, 2),
+        ("at", 2, 3),
+        ("new", 3, 3.5),
+        ("moon", 3.5, 4),
+    ]
+    # No word has a score of its own, so all of it is on the last arc.
+    assert arcs(lattice, chains(lattice)["we more at noon"])[-1] == ("noon", 3, 4, -3.25)
+    assert set(lattice.extra) == {"rank", "share"}
+
+
+def test_one_hypothesis_without_words_makes_all_aligned() -> None:
+    lattices = read({"nbest": [hypothesis(-1, ("a", 0, 3, -1)), {"score": -2, "text": "a b"}], "duration": 9})
+    assert lattices.origin.times == "aligned"
+    assert lattices[0].time[-1] == 1.0
+
+
+def test_aligned_along_the_best_that_has_words() -> None:
+    lattice = read({"nbest": [{"score": -1, "text": ""}, {"score": -2, "text": "a b"}]})[0]
+    assert lattice.time.tolist() == [0, 1, 2]
+    assert lattice.text == ""
+
+
+def test_words_without_log_probabilities() -> None:
+    words = [{"word": "a", "start": 0, "end": 1}, {"word": "b", "start": 1, "end": 2}]
+    lattice = read({"nbest": [{"score": -2.5, "words": words}]})[0]
+    assert [score for *_, score in arcs(lattice, [0, 1])] == [0, -2.5]
+    assert "logprob" not in lattice.extra
+
+
+@pytest.mark.parametrize("token_logprobs", [[-0.1], [-0.1, -0.2, -0.3], None, "x", [-0.1, None]])
+def test_tokens_that_do_not_fit_the_words_are_left_out(token_logprobs: Any) -> None:
+    record = hypothesis(-1, ("a", 0, 1, -0.1), ("b", 1, 2, -0.2), token_logprobs=token_logprobs)
+    assert set(read({"nbest": [record]})[0].extra) == {"logprob", "tokens", "length", "rank", "share"}
+
+
+@pytest.mark.parametrize("counts", [(0, 2), (0.5, 1.5), (3, -1)])
+def test_odd_numbers_of_tokens_give_no_least_one(counts: tuple[float, float]) -> None:
+    record = hypothesis(-1, ("a", 0, 1, -0.1), ("b", 1, 2, -0.2))
+    for word, count in zip(record["words"], counts, strict=True):
+        word["tokens"] = count
+    assert "least_token_logprob" not in read({"nbest": [record]})[0].extra
+
+
+def test_an_utterance_without_words_does_not_split_the_batch() -> None:
+    full = {"nbest": [hypothesis(-1, ("a", 0, 1, -0.1), eot_logprob=-0.5)]}
+    empty = {
+        "nbest": [{"score": -1, "text": "", "words": [], "token_logprobs": [], "eot_logprob": -1}],
+        "duration": 2,
+    }
+    orders: list[list[Record]] = [[full, empty, full], [empty, full, empty]]
+    for rows in orders:
+        (batch,) = list(FORMAT.read(stream_of(as_lines(rows)), ReadOptions(), Problems()))  # type: ignore[misc]
+        assert len(batch) == 3
+        assert {"least_token_logprob", "eot_logprob"} < set(batch.extra)
+    alone = read(empty)[0]
+    assert arcs(alone, [0]) == [("", 0, 2, -1)]
+    assert alone.origin.times == "given"
+
+
+def test_what_is_known_may_change_within_a_file() -> None:
+    with_times, without = {"nbest": [hypothesis(-1, ("a", 0, 1, -0.1))]}, {"nbest": [{"score": -1, "text": "a"}]}
+    stream = stream_of(as_lines([with_times, without, without, with_times]))
+    batches = list(FORMAT.read(stream, ReadOptions(), Problems()))  # type: ignore[misc]
+    assert [len(batch) for batch in batches] == [1, 2, 1]
+    assert [batch.origin.times for batch in batches] == ["given", "aligned", "given"]
+
+
+@pytest.mark.parametrize("layout", ["lines", "one line", "indented", "list", "indented list", "mark", "windows"])
+def test_layouts_of_the_file(layout: str) -> None:
+    records: list[Record] = [{"utt": name, "nbest": [{"text": name, "score": -1.5}]} for name in ("a", "b")]
+    data = {
+        "lines": as_lines(records) + b"\n\n",
+        "one line": as_lines(records[0]).rstrip(),
+        "indented": json.dumps(records[0], indent=1).encode(),
+        "list": json.dumps(records).encode(),
+        "indented list": json.dumps(records, indent=2).encode(),
+        "mark": b"\xef\xbb\xbf" + as_lines(records),
+        "windows": as_lines(records).replace(b"\n", b"\r\n"),
+    }[layout]
+    lattices = read(data)
+    assert lattices.utts == (("a",) if layout in ("one line", "indented") else ("a", "b"))
+    assert sniff(data, "") == 1.0
+
+
+def test_names_of_utterances() -> None:
+    hypotheses = [{"text": "a", "score": -1.5}]
+    assert read({"nbest": hypotheses}).utts == ("lists",)
+    assert read([{"nbest": hypotheses}, {"id": 12345678901234567890, "nbest": hypotheses}]).utts == (
+        "lists-1",
+        "12345678901234567890",
+    )
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"hypotheses": [{"score": -1.5, "text": "a b"}]},
+        {"alternatives": [{"transcript": "a b", "log_prob": -1.5}]},
+        {"n_best": [{"hyp": "a b", "logprob": -1.5}]},
+    ],
+)
+def test_other_spellings(record: Record) -> None:
+    lattice = read(record)[0]
+    assert lattice.text == "a b"
+    assert path_score(lattice, [0, 1]) == -1.5
+    assert sniff(as_lines(record), "") > 0.5
+
+
+def test_other_formats_are_not_claimed() -> None:
+    vosk = b'{"alternatives": [{"confidence": 250.2, "result": [], "text": "a"}]}'
+    google = b'{"results": [{"alternatives": [{"transcript": "a", "confidence": 0.9}]}]}'
+    for data in (vosk, google, b"[1, 2]", b"", b"{", b"-1.5\tnbest", b'{"utt": "a", "arcs": []}'):
+        assert sniff(data, "") == 0
+    assert 0 < sniff(b'{"nbest": [{"text": "a"}]}', "") < 0.5
+
+
+@settings(max_examples=150, deadline=None)
+@given(records())
+def test_every_reading_is_a_chain_with_its_score(record: Record) -> None:
+    expected: dict[str, float] = defaultdict(float)
+    for each in record["nbest"]:
+        expected[DEFAULT(each["text"])] += math.exp(each["score"])
+    lattice = read(record)[0]
+    found = chains(lattice)
+    assert set(found) == set(expected)
+    for said, path in found.items():
+        assert path_score(lattice, path) == pytest.approx(math.log(expected[said]), rel=1e-5, abs=1e-4)
+    best = max(record["nbest"], key=lambda each: each["score"])
+    assert lattice.picked is not None
+    assert np.flatnonzero(lattice.picked).tolist() == sorted(found[DEFAULT(best["text"])])
+    of_word = lattice.word > 0
+    lengths = (lattice.time[lattice.target] - lattice.time[lattice.source])[of_word]
+    assert len(lengths) == 0 or lengths.min() > 0
+    of_words = [
+        values for name, values in lattice.extra.items() if name in ("logprob", "tokens", "least_token_logprob")
+    ]
+    assert all(np.all(values[~of_word] == 0) for values in of_words)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(records(), min_size=1, max_size=4))
+def test_a_file_is_what_its_records_are(rows: list[Record]) -> None:
+    together: list[Lattice] = []
+    for batch in FORMAT.read(stream_of(as_lines(rows)), ReadOptions(), Problems()):  # type: ignore[misc]
+        together += batch
+    for row, lattice in zip(rows, together, strict=True):
+        alone = read(row)[0]
+        if any(alone.words):  # else it takes over what is known of the words beside it
+            assert lattice.equals(alone)
+
+
+def test_scores_may_be_whole_numbers_of_any_size() -> None:
+    lattice = read({"nbest": [{"score": -(10**20), "text": "a"}]})[0]
+    assert path_score(lattice, [0]) == pytest.approx(-1e20)
+
+
+def test_the_normalizer_decides_what_is_equal() -> None:
+    record = {"nbest": [{"text": "naïve", "score": -1}, {"text": "naive", "score": -2}]}
+    assert len(chains(read(record)[0])) == 1
+    assert len(chains(read(record, options=ReadOptions(normalizer=Normalizer(accents=False)))[0])) == 2

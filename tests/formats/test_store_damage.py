@@ -1,0 +1,309 @@
+"""Stores that somebody else wrote, or that were damaged."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.stores import everything, four_shards, simple, tables, write_store
+from tests.helpers.strategies import assembled
+from wordtrust.base.errors import InputError
+from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.inputs import STORE_FILE
+from wordtrust.formats.store.read import _all_canonical, _all_finite
+from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.lattice import Origin, Scales
+
+# Stores that somebody else wrote
+
+ROWS: dict[str, Any] = {"utt": ["u1"], "arcs": pa.array([3], pa.int32()), "time": [[0.0, 0.5, 1.0]]}
+ARCS: dict[str, Any] = {
+    "source": pa.array([0, 0, 1], pa.int32()),
+    "target": pa.array([1, 2, 2], pa.int32()),
+    "word": ["A!", "", "b"],
+}
+
+
+def handmade(path: Path, rows: dict[str, Any] | None = None, arcs: dict[str, Any] | None = None) -> Path:
+    """A store with these columns; those that it needs are filled in."""
+    path.mkdir()
+    shard: dict[str, Any] = {"name": "x", "nodes": 0, "arcs": 0}
+    for name, columns in (("utterances", {**ROWS, **(rows or {})}), ("arcs", {**ARCS, **(arcs or {})})):
+        file = path / f"{name}-x.parquet"
+        pq.write_table(pa.table({key: value for key, value in columns.items() if value is not None}), file)
+        shard[f"{name}_bytes"] = file.stat().st_size
+    shard["utterances"] = pq.ParquetFile(path / "utterances-x.parquet").metadata.num_rows
+    (path / STORE_FILE).write_text(json.dumps({"kind": "wordtrust store", "version": 1, "shards": [shard]}))
+    return path
+
+
+def test_a_handmade_store_needs_only_graph_and_words(tmp_path: Path) -> None:
+    [found] = everything(handmade(tmp_path / "s"))
+    assert found.words == found.surfaces == ("A!", "", "b")
+    assert (found.acoustic, found.transition, found.posterior, found.picked) == (None, None, None, None)
+    assert (found.scales, found.origin) == (Scales(), Origin())
+
+
+def test_columns_of_others_are_left_alone(tmp_path: Path) -> None:
+    [found] = everything(handmade(tmp_path / "s", {"remark": ["by hand"]}, {"label": [1, 0, 1]}))
+    assert dict(found.extra) == dict(found.notes) == {}
+
+
+def test_unfinished_lattices_are_finished(tmp_path: Path) -> None:
+    """Nodes in any order and dead ends, with facts of an earlier reading."""
+    rows = {
+        "utt": ["u1", "u2"],
+        "arcs": pa.array([4, 1], pa.int32()),
+        "time": [[0, 0.9, 0.5, 0.7, 1.0], [0.0, 1.0]],
+        "place": [7, 8],
+        "trimmed_nodes": pa.array([10, 0], pa.int32()),
+        "note.speaker": ["anna", "bert"],
+    }
+    arcs = {
+        "source": pa.array([2, 0, 1, 3, 0], pa.int32()),
+        "target": pa.array([1, 2, 4, 4, 1], pa.int32()),
+        "word": ["b", "A!", "c", "dead", "x"],
+        "surface": ["B", "A", "C", "Dead", None],
+        "acoustic": pa.array([1, 2, 3, 4, 5], pa.float32()),
+    }
+    first, second = everything(handmade(tmp_path / "s", rows, arcs))
+    assert first.words == ("A!", "b", "c")
+    assert first.surfaces == ("A", "B", "C")
+    assert first.time.tolist() == [0, 0.5, 0.9, 1]
+    assert first.acoustic is not None
+    assert first.acoustic.tolist() == [2, 1, 3]
+    assert (first.facts.place.tolist(), first.facts.trimmed_nodes.tolist()) == ([7], [11])
+    assert first.facts.trimmed_arcs.tolist() == [1]
+    assert first.notes == {"speaker": "anna"}
+    assert second.words == second.surfaces == ("x",)
+    assert second.facts.place.tolist() == [8]
+    assert second.notes == {"speaker": "bert"}
+
+
+# The quick check says what the thorough one would
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[list[float], list[tuple[int, int]]]:
+    """Nearly finished graphs: often sorted, often complete."""
+    nodes = draw(st.integers(1, 5))
+    time = draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=nodes, max_size=nodes))
+    ends = st.tuples(st.integers(-1, nodes), st.integers(-1, nodes))
+    forward = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).map(lambda e: (min(e), max(e)))
+    found = draw(st.lists(st.one_of(ends, forward, forward, forward), max_size=6))
+    if draw(st.booleans()):
+        time, found = sorted(time), sorted([*found, *((k, k + 1) for k in range(nodes - 1))])
+    return time, found
+
+
+@settings(max_examples=400)
+@given(graphs())
+def test_finished_is_what_assembling_leaves_as_it_is(graph: tuple[list[float], list[tuple[int, int]]]) -> None:
+    time, ends = graph
+    source, target = (np.array([end[k] for end in ends], np.int32) for k in range(2))
+    quick = _all_canonical(np.array([0, len(time)]), np.array([0, len(ends)]), np.array(time), source, target)
+    builder = Builder(Tokens(), Problems(skip=True), origin=Origin())
+    token = [f"w{arc}" for arc in range(len(ends))]
+    made = list(builder.add("u", time=time, source=source, target=target, token=token, start=0, end=len(time) - 1))
+    made += builder.flush()
+    same = bool(made) and (made[0].time.tolist(), made[0].source.tolist(), made[0].target.tolist()) == (
+        time, source.tolist(), target.tolist(),
+    )  # fmt: skip
+    assert quick == (same and made[0][0].words == tuple(token))
+
+
+@given(st.lists(st.floats(width=32), max_size=20))
+def test_finite(values: list[float]) -> None:
+    array = np.array(values, np.float32)
+    assert _all_finite(array.view(np.uint32)) == bool(np.isfinite(array).all())
+
+
+# Damage
+
+
+def int32(*values: int | None) -> pa.Array:
+    return pa.array(values, pa.int32())
+
+
+def float32(*values: float | None) -> pa.Array:
+    return pa.array(values, pa.float32())
+
+
+BAD_ROWS: list[tuple[dict[str, Any], str]] = [
+    ({"utt": pa.array([None], pa.string())}, "the column 'utt' has nulls"),
+    ({"utt": [5]}, "the column 'utt' is int64, not string"),
+    ({"utt": None}, "there are 0 columns 'utt', not 1"),
+    ({"arcs": int32(2)}, "there are 3 arcs, but 2 are announced"),
+    ({"arcs": int32(-3)}, "there are 3 arcs, but -3 are announced"),
+    ({"arcs": int32(None)}, "the column 'arcs' has nulls"),
+    ({"time": [[0.0, 0.5, None]]}, "the column 'time' has nulls"),
+    ({"time": pa.array([None], pa.list_(pa.float64()))}, "the column 'time' has nulls"),
+    ({"time": [[0.0, 0.5, float("nan")]]}, "row 0, utterance u1: node 2 has the time nan"),
+    ({"time": [[0.0, 0.5, 1e10]]}, "node 2 has the time 1"),
+    ({"time": [[0.0, 1.5, 1.0]]}, "runs backwards in time"),
+    ({"time": [[0.0, 0.5]]}, "but there are 2 nodes"),
+    ({"time": [0.5]}, "the column 'time' is double, not list<.*double>"),
+    ({"silence": pa.array([None], pa.string())}, "the column 'silence' has nulls"),
+    ({"file": pa.array([None], pa.string())}, "the column 'file' has nulls"),
+    ({"scale.acoustic": [float("inf")]}, r"a scale is no number below 1e\+06"),
+    ({"frame_length": [0.0]}, "a frame length is not between 0 and 10 seconds"),
+    ({"place": ["here"]}, "the column 'place' is string, not int64"),
+    ({"trimmed_nodes": int32(None)}, "the column 'trimmed_nodes' has nulls"),
+    ({"note.speaker": [5]}, "the column 'note.speaker' is int64, not string"),
+]
+BAD_ARCS: list[tuple[dict[str, Any], str]] = [
+    ({"source": [0, 0, 1]}, "the column 'source' is int64, not int32"),
+    ({"source": int32(0, None, 1)}, "the column 'source' has nulls"),
+    ({"source": int32(0, 0, 3)}, "but there are 3 nodes"),
+    ({"source": int32(0, 0, -1)}, "but there are 3 nodes"),
+    ({"target": None}, "there are 0 columns 'target', not 1"),
+    ({"target": int32(1, 2, 0)}, "the graph has a cycle"),
+    ({"target": int32(1, 1, 1)}, "no path leads"),
+    ({"word": ["a", None, "b"]}, "the column 'word' has nulls"),
+    ({"word": [1, 2, 3]}, "the column 'word' is int64, not string"),
+    ({"word": pa.array([b"a", b"b", b"\xff"]).cast(pa.string(), safe=False)}, "cannot be read on: Invalid UTF8"),
+    ({"surface": [1, 2, 3]}, "the column 'surface' is int64, not string"),
+    ({"acoustic": float32(0, np.inf, 0)}, "arc 1 has the acoustic score inf"),
+    ({"posterior": float32(0, 1, np.nan)}, "arc 2 has the posterior score nan"),
+    ({"acoustic": float32(0, None, 0)}, "the column 'acoustic' is null on some arcs of an utterance"),
+    ({"acoustic": [0.0, 1.0, 2.0]}, "the column 'acoustic' is double, not float"),
+    ({"picked": [1, 0, 1]}, "the column 'picked' is int64, not bool"),
+    ({"extra.rank": float32(0, 1, np.nan)}, "arc 2 has the rank score nan"),
+    ({"extra.rank": ["a", "b", "c"]}, "the column 'extra.rank' is string, not float"),
+    ({"extra.word": float32(0, 1, 1)}, "'extra.word' has a name that means something else"),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "arcs", "message"),
+    [(rows, {}, message) for rows, message in BAD_ROWS] + [({}, arcs, message) for arcs, message in BAD_ARCS],
+)
+def test_bad_columns(rows: dict[str, Any], arcs: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        everything(handmade(tmp_path / "s", rows, arcs))
+    assert Path(caught.value.file).parent == tmp_path / "s"
+
+
+def test_double_columns(tmp_path: Path) -> None:
+    path = handmade(tmp_path / "s")
+    table = pa.table(ARCS)
+    double = pa.Table.from_arrays([*table.columns, table["word"]], [*table.column_names, "word"])
+    pq.write_table(double, path / "arcs-x.parquet")
+    about = (path / STORE_FILE).read_text()
+    size = (path / "arcs-x.parquet").stat().st_size
+    (path / STORE_FILE).write_text(re.sub('"arcs_bytes": [0-9]+', f'"arcs_bytes": {size}', about))
+    with pytest.raises(InputError, match="there are 2 columns 'word', not 1"):
+        everything(path)
+
+
+def test_a_bad_utterance_does_not_lose_the_others(tmp_path: Path) -> None:
+    rows = {"utt": ["u1", "u2", "u3"], "arcs": int32(1, 1, 1), "time": [[0.0, 1.0]] * 3}
+    arcs = {"source": int32(0, 0, 0), "target": int32(1, 5, 1), "word": ["a", "b", "c"]}
+    problems = Problems(skip=True)
+    found = everything(handmade(tmp_path / "s", rows, arcs), problems=problems)
+    assert [lattice.words for lattice in found] == [("a",), ("c",)]
+    assert [(error.utt, error.place) for error in problems.errors] == [("u2", "row 1")]
+
+
+def test_row_groups_that_do_not_go_together(tmp_path: Path) -> None:
+    path = handmade(tmp_path / "s", {"arcs": int32(0)}, {"source": None, "target": None, "word": None})
+    with pytest.raises(InputError, match="there are 0 columns 'source', not 1"):
+        everything(path)
+    path = write_store(tmp_path / "t", simple("u1"), simple("u2"), group_arcs=3)
+    utterances, _ = tables(path)
+    pq.write_table(utterances, path / "utterances-00000.parquet")
+    about = json.loads((path / STORE_FILE).read_text())
+    about["shards"][0]["utterances_bytes"] = (path / "utterances-00000.parquet").stat().st_size
+    (path / STORE_FILE).write_text(json.dumps(about))
+    with pytest.raises(InputError, match="2 row groups, but 1 of utterances"):
+        everything(path)
+
+
+def test_too_many_arcs(tmp_path: Path) -> None:
+    large = assembled("large", time=[0, 1], ends=[(0, 1)] * 9, tokens=["a"] * 9, acoustic=[0] * 9)
+    path = write_store(tmp_path / "s", simple("u1"), large, simple("u3"))
+    problems = Problems(skip=True)
+    found = everything(path, options=ReadOptions(max_arcs=5), problems=problems)
+    assert [lattice.utt for lattice in found] == ["u1", "u3"]
+    assert all(after.equals(before) for after, before in zip(found, [simple("u1"), simple("u3")], strict=True))
+    [error] = problems.errors
+    assert (error.utt, error.place, error.found) == ("large", "row 1", "the lattice has 9 arcs, more than 5")
+    assert everything(path, options=ReadOptions(max_arcs=2), problems=problems) == []
+
+
+@pytest.mark.parametrize("kind", ["utterances", "arcs"])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.unlink(), "cannot be opened: No such file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "bytes, store.json says"),
+        (lambda path: path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 4)), "cannot be read on"),
+    ],
+)
+def test_a_bad_shard_does_not_lose_the_others(
+    damage: Callable[[Path], Any], message: str, kind: str, tmp_path: Path
+) -> None:
+    path = four_shards(tmp_path / "s")
+    victim = path / f"{kind}-00001.parquet"
+    damage(victim)
+    problems = Problems(skip=True)
+    assert [lattice.utt for lattice in everything(path, problems=problems)] == ["u0", "u2", "u3"]
+    [error] = problems.errors
+    assert error.file == str(victim)
+    with pytest.raises(InputError, match=message):
+        everything(path)
+
+
+def test_a_parquet_file_alone_is_no_store(tmp_path: Path) -> None:
+    path = four_shards(tmp_path / "s")
+    with pytest.raises(InputError, match=r"a parquet file alone is no store. Name the folder"):
+        everything(path / "arcs-00000.parquet")
+
+
+BAD_JSON: list[tuple[Any, str]] = [
+    ({"shards": [{"name": "../x"}]}, r"shards\[0\].name is '../x', which is no part of a file name"),
+    ({"shards": [{"name": "/etc/passwd"}]}, "no part of a file name"),
+    ({"shards": [{"name": "a\\b"}]}, "no part of a file name"),
+    ({"shards": [{"name": ""}]}, "no part of a file name"),
+    ({"shards": [{"name": "x", "utterances": -1}]}, r"shards\[0\].utterances is -1, not a count"),
+    ({"shards": [{"name": "x", "utterances": 1e400}]}, "too large for a number"),
+    ({"shards": [5]}, r"shards\[0\] is the number 5, not an object"),
+    ({"shards": None}, "shards is null"),
+    ({"version": 2}, "the store has version 2, this wordtrust reads version 1"),
+    ({"kind": "something else"}, "this is 'something else', not 'wordtrust store'"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_JSON, ids=[message for _, message in BAD_JSON])
+def test_bad_store_json(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple())
+    about = json.loads((path / STORE_FILE).read_text())
+    (path / STORE_FILE).write_text(json.dumps({**about, **change}).replace("Infinity", "1e400"))
+    with pytest.raises(InputError, match=message) as caught:
+        everything(path)
+    assert caught.value.file == str(path / STORE_FILE)
+
+
+def test_store_json_that_is_no_json(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple())
+    (path / STORE_FILE).write_bytes(b"\xff")
+    with pytest.raises(InputError, match="not UTF-8"):
+        everything(path)
+
+
+def test_counts_that_disagree(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple())
+    text = (path / STORE_FILE).read_text()
+    (path / STORE_FILE).write_text(text.replace('"utterances": 1', '"utterances": 1000000000000'))
+    with pytest.raises(InputError, match=r"1 utterances, but store\.json says 1000000000000"):
+        everything(path)

@@ -1,0 +1,268 @@
+"""Whisper's family: every layout, words without times or scores, tokens, and damaged files."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.reading import posteriors, read_bytes, timed_words
+from tests.helpers.shared import SAMPLES
+from wordtrust.base.errors import InputError
+from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.whisper import FORMAT, sniff
+from wordtrust.lattices.assemble import Problems
+from wordtrust.lattices.lattice import Lattice, Lattices
+
+
+def read(data: Any, **given: Any) -> Lattices:
+    return read_bytes(FORMAT, data, **given)
+
+
+def sample(name: str) -> Lattice:
+    return read((SAMPLES / "whisper" / name).read_bytes(), name=name)[0]
+
+
+def segment(text: str, start: float | None, end: float | None, **fields: Any) -> dict[str, Any]:
+    return {"text": text, "start": start, "end": end, **fields}
+
+
+def word(text: str, *times: Any, **fields: Any) -> dict[str, Any]:
+    return {"word": text, **dict(zip(("start", "end"), times, strict=False)), **fields}
+
+
+def test_openai_whisper_with_words() -> None:
+    lattice = sample("openai.json")
+    assert (lattice.utt, lattice.origin.times) == ("openai", "given")
+    assert lattice.text == "The harbour bell rang. Tickets cost 50% less."
+    assert timed_words(lattice)[3:5] == [("rang.", 1.5, 2.1), ("Tickets", 2.6, 3.0)]
+    # "50" and "%" are one word, with the mean of 0.6 and 0.8.
+    assert timed_words(lattice)[6] == ("50%", 3.3, 3.9)
+    assert posteriors(lattice) == [0.91, 0.72, 0.88, 0.97, 0.8, 0.9, 0.7, 0.99]
+
+
+def test_without_words_time_goes_by_letters_and_confidence_by_segment() -> None:
+    lattice = sample("segments-only.json")
+    # 15 letters and dots in 1.4 s, then 14 in 2 s after a pause.
+    starts = [start for _, start, _ in timed_words(lattice)]
+    assert starts == pytest.approx(
+        [0, 1.4 * 3 / 15, 1.4 * 8 / 15, 1.4 * 12 / 15, 2, 2 + 2 * 6 / 14, 2 + 2 * 9 / 14], abs=6e-4
+    )
+    assert posteriors(lattice) == [round(math.exp(-0.2), 4)] * 4 + [round(math.exp(-0.7), 4)] * 3
+    assert lattice.duration == 4.0
+
+
+def test_faster_whisper_as_a_list_of_segments() -> None:
+    lattice = sample("faster.json")
+    assert timed_words(lattice) == [
+        ("Low", 0.0, 0.5), ("tide.", 0.5, 1.1), ("Mind", 1.4, 1.495), ("the", 1.495, 1.505), ("ropes!", 1.505, 2.0),
+    ]  # fmt: skip
+    assert posteriors(lattice) == [0.83, 0.9, 0.95, 0.5, 0.85]
+    assert lattice.facts.spread_words.tolist() == [1]
+
+
+def test_segments_one_a_line_are_one_transcript() -> None:
+    lines = [segment(" a", 0, 1, avg_logprob=-1), segment(" b", 1, 2, avg_logprob=-2)]
+    (lattice,) = read("\n".join(json.dumps(line) for line in lines))
+    assert (lattice.utt, lattice.text) == ("call", "a b")
+
+
+def test_a_bare_list_of_words() -> None:
+    (lattice,) = read([word("so", 0, 0.5, probability=0.5), word("what?", 0.5, 1, probability=0.25)])
+    assert (lattice.text, posteriors(lattice)) == ("so what?", [0.5, 0.25])
+
+
+def test_whisperx_words_without_times_and_scores_lie_between_their_neighbours() -> None:
+    lattice = sample("whisperx.json")
+    assert timed_words(lattice) == [
+        ("Pier", 0.2, 0.6), ("14", 0.6, 1.2), ("is", 1.2, 1.4), ("closed.", 1.4, 2.0), ("1987.", 3.0, 4.0),
+    ]  # fmt: skip
+    # The number has the mean of its segment, the segment without scores that of all: 0.7 both times.
+    assert posteriors(lattice) == [0.8, 0.7, 0.6, 0.7, 0.7]
+
+
+def test_several_words_without_times_share_by_letters() -> None:
+    words = [word("one", 0, 1, score=0.5), word("22"), word("4444"), word("end", 4, 5, score=0.5)]
+    (lattice,) = read({"segments": [segment("", 0, 5, words=words)]})
+    assert timed_words(lattice)[1:3] == [("22", 1.0, 2.0), ("4444", 2.0, 4.0)]
+
+
+def test_word_segments_stand_in_for_segments_without_words() -> None:
+    found = {
+        "segments": [segment(" a b", 0, 9)],
+        "word_segments": [word("a", 1, 2, score=0.5), word("b", 2, 3, score=1.0)],
+    }
+    (lattice,) = read(found)
+    assert (timed_words(lattice), posteriors(lattice)) == ([("a", 1.0, 2.0), ("b", 2.0, 3.0)], [0.5, 1.0])
+
+
+def test_without_any_score_there_is_no_posterior() -> None:
+    lattice = sample("api.json")
+    assert lattice.posterior is None
+    assert lattice.duration == 3.25
+    assert timed_words(lattice)[2] == ("held", 0.9, 1.4)
+
+
+def test_whisper_timestamped() -> None:
+    words = [{"text": "Ahoy!", "start": 0.1, "end": 0.5, "confidence": 0.4}]
+    (lattice,) = read({"text": " Ahoy!", "segments": [segment(" Ahoy!", 0, 1, words=words, confidence=0.9)]})
+    assert posteriors(lattice) == [0.4]
+
+
+def test_whisper_cpp_tokens_become_words() -> None:
+    lattice = sample("cpp-full.json")
+    # " light" + "house": the mean of 0.9 and 0.5; " bl" has no times and begins where the word before ends.
+    assert timed_words(lattice) == [("The", 0.0, 0.3), ("lighthouse", 0.3, 1.2), ("blinks.", 1.2, 2.4)]
+    assert posteriors(lattice) == [0.8, 0.7, 0.7]
+
+
+def test_whisper_cpp_without_tokens() -> None:
+    lattice = sample("cpp.json")
+    assert lattice.posterior is None
+    assert timed_words(lattice)[1:3] == [("again.", 0.833, 1.5), ("Wait", 1.5, 2.167)]
+
+
+def cpp(*texts: bytes) -> bytes:
+    tokens = b", ".join(
+        b'{"text": "%s", "offsets": {"from": %d, "to": %d}, "p": 0.5}' % (text, 100 * n, 100 * n + 100)
+        for n, text in enumerate(texts)
+    )
+    return b'{"transcription": [{"offsets": {"from": 0, "to": 1000}, "text": "", "tokens": [%s]}]}' % tokens
+
+
+def test_whisper_cpp_scripts_without_spaces() -> None:
+    assert read(cpp("你".encode(), "好".encode(), "。".encode(), b" ok"))[0].surfaces == ("你", "好。", "ok")
+
+
+def test_whisper_cpp_letters_cut_into_bytes() -> None:
+    one, two = "é".encode(), "好".encode()
+    (lattice,) = read(cpp(b" caf", one[:1], one[1:], b" ", b"!", two[:2], two[2:]))
+    assert [surface for surface in lattice.surfaces if surface.strip()] == ["café", "!", "好"]
+    (lattice,) = read(cpp(b" caf", b"\xc3"))
+    assert lattice.surfaces == ("caf\ufffd",)
+
+
+def test_several_documents_are_several_utterances() -> None:
+    data = (SAMPLES / "whisper" / "lines.jsonl").read_bytes()
+    lattices = read(data, name="lines.jsonl")
+    assert [(lattice.utt, lattice.text) for lattice in lattices] == [
+        ("lines-1", "Cast off."),
+        ("lines-2", "Hold fast."),
+    ]
+
+
+def test_a_bad_document_among_several_is_skipped() -> None:
+    good = json.dumps({"segments": [segment(" a", 0, 1)]})
+    problems = Problems(skip=True)
+    lattices = read("\n".join([good, '{"segments": 3}', good, '{"segm']), problems=problems)
+    assert lattices.utts == ("call-1", "call-3")
+    assert [str(error).partition(": ")[2][:30] for error in problems.errors] == [
+        "segments is the number 3, not ", "not JSON: Unterminated string ",
+    ]  # fmt: skip
+
+
+def test_text_alone_gets_one_second_a_word() -> None:
+    (lattice,) = read({"text": " How far is it?"})
+    assert (lattice.origin.times, lattice.time.tolist()) == ("aligned", [0, 1, 2, 3, 4])
+
+
+def test_nothing_said() -> None:
+    (lattice,) = read({"text": "", "segments": [], "language": "en", "duration": 4.5})
+    assert (lattice.words, lattice.duration) == (("",), 4.5)
+
+
+def test_a_start_that_steps_back_a_little_moves_up() -> None:
+    words = [word(" a", 1.0, 2.0), word(" b", 0.5, 2.5), word(" c", 2.5, 3.0)]
+    (lattice,) = read({"segments": [segment("", 0, 3, words=words)]})
+    assert [text for text, _, _ in timed_words(lattice)] == ["a", "b", "c"]
+    assert timed_words(lattice)[1][1:] == (1.5, 2.5)  # 1.0 to 2.5 meets 1.0 to 2.0 in the middle
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ({"segments": [segment("", 0, 9, words=[word("a", 5, 6), word("b", 2, 3)])]}, r"word 2 starts at 2\.000 s,"),
+        ({"segments": [segment("", 0, 9, words=[word("a", 5, 3)])]}, r"word 1 ends at 3\.000 s, before its start"),
+        ({"segments": [segment("a", -5, 9)]}, r"word 1 starts at -5\.000 s,"),
+        ({"segments": [segment("a", 0, 1e12)]}, r"word 1 \('a'\) lasts from 0 to 1e\+12 s"),
+        ({"segments": [segment("", 0, 1, words=[word("a", 0, 1, probability=1.5)])]},
+         r"segments\[0\]\.words\[0\]\.probability is 1\.5, not between 0 and 1"),
+        ({"segments": [segment("", 0, 1, words=[word("a", 0, "1")])]}, r"segments\[0\]\.words\[0\]\.end is a string"),
+        ({"segments": [segment("", 0, 1, words=[{"start": 0}])]}, r"segments\[0\]\.words\[0\]\.word is missing"),
+        ({"segments": [segment("", True, 1)]}, r"segments\[0\]\.start is a truth value"),
+        ({"segments": [3]}, r"segments\[0\] is the number 3, not an object"),
+        ({"transcription": [{"text": 3}]}, r"transcription\[0\]\.text is the number 3, not a string"),
+        ({"language": "en"}, "text is missing"),
+        ([3], "the record is the number 3, not an object"),
+        (3, "the document is the number 3, not an object"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(found: Any, message: str) -> None:
+    with pytest.raises(InputError, match=rf"^some/folder/call\.json, utterance call: {message}"):
+        read(json.dumps(found))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'{"segments": [', "not JSON: Expecting value: line 1 column 15"),
+        (b"   ", "there is no JSON in the file"),
+        (b'{"text": "caf\xe9"}', r"line 1: not UTF-8: byte 13 is b'\\xe9'"),
+        (b"[" * 100_000, "JSON nested too deeply"),
+        (b'{"segments": [], "duration": 1%s}' % (b"0" * 5000), "not JSON: Exceeds the limit"),
+    ],
+)
+def test_files_that_cannot_be_understood(data: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(data)
+
+
+def test_too_many_arcs() -> None:
+    with pytest.raises(InputError, match="the lattice has 3 arcs, more than 2"):
+        read({"text": "a b c"}, options=ReadOptions(max_arcs=2))
+
+
+def test_half_characters_and_odd_spaces_do_no_harm() -> None:
+    (lattice,) = read('{"text": "a\\ud83d b\\u0000c\\u2028d"}')
+    assert len(timed_words(lattice)) >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "surely"),
+    [
+        ('{"text": " a", "segments": [{"id": 0, "avg_logprob": -0.1', 1.0),
+        ('{"segments": [{"start": 0, "end": 1, "text": "a"}]}', 0.6),
+        ('{"segments": [1, 2]}', 0.0),
+        ('[{"start": 0, "end": 1, "text": "a"}]', 0.5),
+        ('{"text": "%s' % ("long " * 14_000), 0.6),
+        ('{"language": "en", "text": "' + r"\"quoted\" { " * 8_000, 0.6),
+        ('{"title": "%s' % ("long " * 14_000), 0.0),
+        ('{"text": "short"}', 0.0),
+        ('{"utt": "u", "segments": [{"avg_logprob": -0.1}]}', 0.0),
+        ('{"nbest": [{"text": "a", "segments": [], "avg_logprob": -1}]}', 0.0),
+        ('{"text": "the key \\"segments\\": [ is not one, nor is \\"avg_logprob\\":", "id": 3}', 0.0),
+        ("segments", 0.0),
+    ],
+)
+def test_sniff(text: str, surely: float) -> None:
+    assert sniff(text.encode()[: 1 << 16], "x") == surely
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 100), st.booleans(), st.booleans()), max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_every_word_survives_with_a_time(rows: list[tuple[int, int, bool, bool]]) -> None:
+    """Whatever times and scores are missing, all words come out, in order, at least 10 ms long."""
+    now, words = 0, []
+    for number, (pause, length, has_times, has_score) in enumerate(rows):
+        now += pause
+        times = (now / 100, (now + length) / 100) if has_times else ()
+        words.append(word(f"w{number}", *times, **({"score": 0.5} if has_score else {})))
+        now += length
+    (lattice,) = read({"segments": [segment("", 0, now / 100 + 1, words=words)]})
+    assert [text for text, _, _ in timed_words(lattice)] == [f"w{number}" for number in range(len(rows))]
+    assert all(end - start >= 0.0099 for _, start, end in timed_words(lattice))
+    assert (lattice.posterior is None) == (len(rows) > 0 and not any(has_score for *_, has_score in rows))

@@ -1,0 +1,42 @@
+"""Stores for the tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.helpers.strategies import assembled
+from wordtrust.formats import stream
+from wordtrust.formats.store.write import StoreWriter
+from wordtrust.lattices.lattice import Lattice
+
+
+def everything(path: Path, **options: Any) -> list[Lattice]:
+    return [lattice for batch in stream(path, **options) for lattice in batch]
+
+
+def write_store(path: Path, *found: Lattice, **sizes: Any) -> Path:
+    with StoreWriter(path, **sizes) as store:
+        for lattice in found:
+            store.add(lattice.batch())
+    return path
+
+
+def tables(path: Path) -> tuple[pa.Table, pa.Table]:
+    """The utterances and arcs of a store of one shard, as any tool reads them."""
+    return pq.read_table(path / "utterances-00000.parquet"), pq.read_table(path / "arcs-00000.parquet")
+
+
+def simple(utt: str = "u1", **arrays: Any) -> Lattice:
+    """Two ways from start to end, through `a` and `b` or with silence."""
+    return assembled(
+        utt, time=[0, 0.5, 1.0], ends=[(0, 1), (1, 2), (0, 2)], tokens=["a", "b", "<eps>"],
+        **arrays or {"acoustic": [-1.5, -2, 0]},
+    )  # fmt: skip
+
+
+def four_shards(path: Path) -> Path:
+    return write_store(path, *(simple(f"u{number}") for number in range(4)), group_arcs=3, shard_bytes=1)

@@ -1,0 +1,71 @@
+"""Hypothesis strategies: random lattices of any shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.lattice import Lattice, Lattices, Origin, concatenate
+
+WORDS = (
+    "I",
+    "will",
+    "sit",
+    "there",
+    "I'll",
+    "aisle",
+    "Middle-earth.",
+    "naïve",
+    "<sil>",
+    "",
+    "[NOISE]",
+    "<unk>",
+    "C++",
+)
+SCORE_SETS = ((), ("acoustic",), ("transition",), ("acoustic", "transition"), ("posterior",))
+
+
+@st.composite
+def lattices(
+    draw: st.DrawFn,
+    *,
+    words: tuple[str, ...] = WORDS,
+    score_sets: tuple[tuple[str, ...], ...] = SCORE_SETS,
+    max_nodes: int = 8,
+    max_arcs: int = 20,
+    frame: float | None = None,
+    utt: str = "utt",
+) -> Lattice:
+    """One lattice: a chain from start to end plus random forward arcs. `frame` puts times on a grid."""
+    nodes = draw(st.integers(2, max_nodes))
+    step = st.integers(0, 40).map(lambda k: k * (frame or 0.01))
+    time = np.cumsum([0.0, *draw(st.lists(step, min_size=nodes - 1, max_size=nodes - 1))])
+    pair = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda ends: ends[0] < ends[1])
+    ends = [(k, k + 1) for k in range(nodes - 1)] + draw(st.lists(pair, max_size=max_arcs - nodes + 1))
+    names = draw(st.sampled_from(score_sets))
+    arrays = {name: draw(_scores(name, len(ends))) for name in names}
+    tokens = draw(st.lists(st.sampled_from(words), min_size=len(ends), max_size=len(ends)))
+    return assembled(utt, time=np.round(time, 9), ends=ends, tokens=tokens, **arrays)
+
+
+def _scores(name: str, size: int) -> st.SearchStrategy[list[float]]:
+    low, high = (0.0, 1.0) if name == "posterior" else (-1e4, 1e3)
+    return st.lists(st.floats(low, high, width=32, allow_subnormal=False), min_size=size, max_size=size)
+
+
+def assembled(utt: str, *, time: Any, ends: list[tuple[int, int]], tokens: list[str], **arrays: Any) -> Lattice:
+    """A checked lattice out of plain lists; the first node is the start, the last the end."""
+    builder = Builder(Tokens(), Problems(), origin=Origin("test", "test"))
+    source, target = zip(*ends, strict=True)
+    made = list(
+        builder.add(utt, time=time, source=source, target=target, token=tokens, start=0, end=len(time) - 1, **arrays)
+    )
+    return concatenate(made + list(builder.flush()))[0]
+
+
+def batch_of(*parts: Lattice) -> Lattices:
+    """Several lattices of one layout as a batch."""
+    return concatenate(part.batch() for part in parts)

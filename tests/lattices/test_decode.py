@@ -1,0 +1,125 @@
+"""Best paths against enumeration of all paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.helpers.strategies import assembled, batch_of, lattices
+from tests.lattices.test_lattice import paths
+from wordtrust.base.errors import OptionError
+from wordtrust.lattices.lattice import Lattice, Scales
+from wordtrust.lattices.paths import best_confidence, one_best
+
+
+@given(lattices())
+def test_one_best_is_the_best_of_all_paths(lattice: Lattice) -> None:
+    scores = lattice.scores().astype(np.float64)
+    totals = {path: sum(scores[list(path)]) for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)}
+    found = lattice.one_best()
+    assert totals[found] == pytest.approx(max(totals.values()), abs=1e-6)
+
+
+def test_the_recognizers_own_pick_comes_before_the_scores() -> None:
+    lattice = assembled(
+        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["best", "picked"], acoustic=[0.0, -9.0], picked=[False, True]
+    )
+    assert lattice.text == "picked"
+
+
+def test_scores_are_weighed_as_the_recognizer_does() -> None:
+    lattice = assembled(
+        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "<sil>"], acoustic=[-2.0, -1.0], transition=[0.5, 0.0]
+    )
+    assert lattice.scores().tolist() == [-1.5, -1.0]
+    heavy = Lattice(**{**vars(lattice), "scales": Scales(acoustic=0.5, transition=2.0, word_penalty=-1.0)})
+    assert heavy.scores().tolist() == [-1.0, -0.5]
+    assert heavy.text == ""
+
+
+def test_given_posteriors_decide_where_there_are_no_scores() -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "b"], posterior=[0.0, 0.7])
+    assert lattice.text == "b"
+
+
+def test_ties_go_to_the_earlier_arc() -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["first", "second"], acoustic=[1.0, 1.0])
+    assert lattice.text == "first"
+    assert one_best(lattice.batch()).arcs.tolist() == [0]
+
+
+def _values(lattice: Lattice, confidence: list[float]) -> list[float]:
+    assert lattice.posterior is not None
+    return [c if word else float(p) for c, word, p in zip(confidence, lattice.words, lattice.posterior, strict=True)]
+
+
+def _mean(lattice: Lattice, confidence: list[float], path: tuple[int, ...]) -> float:
+    """DESIGN section 7, `mean`: of the words; a path without words is worse than any other."""
+    words = [confidence[arc] for arc in path if lattice.word[arc]]
+    return sum(words) / len(words) if words else -1.0
+
+
+def _mean_silence(lattice: Lattice, confidence: list[float], path: tuple[int, ...]) -> float:
+    """DESIGN section 7, `mean-silence`; paths with a word come before those without."""
+    length = lattice.time[lattice.target] - lattice.time[lattice.source]
+    weight = [1.0 if lattice.word[arc] else max(1.0, length[arc] / 0.3) for arc in range(lattice.arcs)]
+    mean = sum(weight[arc] * confidence[arc] for arc in path) / sum(weight[arc] for arc in path)
+    return mean if any(lattice.word[arc] for arc in path) else mean - 10
+
+
+def _gain(lattice: Lattice, confidence: list[float], path: tuple[int, ...]) -> float:
+    return sum(confidence[arc] - 0.4 for arc in path if lattice.word[arc])
+
+
+@pytest.mark.parametrize(("criterion", "worth"), [("mean", _mean), ("mean-silence", _mean_silence), ("gain", _gain)])
+@given(lattice=lattices(score_sets=(("posterior",),)), data=st.data())
+def test_best_confidence_against_all_paths(
+    criterion: str,
+    worth: Callable[[Lattice, list[float], tuple[int, ...]], float],
+    lattice: Lattice,
+    data: st.DataObject,
+) -> None:
+    levels = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]) | st.floats(0, 1)
+    confidence = data.draw(st.lists(levels, min_size=lattice.arcs, max_size=lattice.arcs))
+    every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    found = best_confidence(lattice.batch(), np.array(confidence), criterion, threshold=0.4)
+    path = tuple(found.arcs.tolist())
+    assert path in every
+    assert worth(lattice, confidence, path) == pytest.approx(
+        max(worth(lattice, confidence, p) for p in every), abs=1e-9
+    )
+
+
+@given(st.lists(lattices(score_sets=(("posterior",),)), min_size=1, max_size=4))
+def test_a_batch_decodes_like_its_parts(parts: list[Lattice]) -> None:
+    batch = batch_of(*parts)
+    assert batch.posterior is not None
+    together = best_confidence(batch, batch.posterior)
+    alone = [best_confidence(part.batch(), part.posterior).arcs.tolist() for part in parts]  # type: ignore[arg-type]
+    split = np.split(together.arcs, together.offsets[1:-1])
+    assert [part.tolist() for part in split] == alone
+
+
+def test_ties_go_to_the_larger_posterior() -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "b"], posterior=[0.3, 0.6])
+    assert best_confidence(lattice.batch(), np.array([0.5, 0.5])).arcs.tolist() == [1]
+
+
+def test_mean_never_says_nothing_where_something_can_be_said() -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "<sil>"], posterior=[0.01, 0.99])
+    assert best_confidence(lattice.batch(), np.array([0.01, 0.0])).arcs.tolist() == [0]
+    assert best_confidence(lattice.batch(), np.array([0.01, 0.0]), "gain").arcs.tolist() == [1]
+    silent = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["<sil>"], posterior=[1.0])
+    assert best_confidence(silent.batch(), np.array([0.0])).arcs.tolist() == [0]
+
+
+def test_bad_criteria_are_named() -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[1.0]).batch()
+    with pytest.raises(OptionError, match="one of mean, mean-silence, gain, not 'best'"):
+        best_confidence(lattice, np.zeros(1), "best")
+    with pytest.raises(OptionError, match="needs arc posteriors"):
+        best_confidence(lattice, np.zeros(1))

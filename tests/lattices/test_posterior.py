@@ -1,0 +1,321 @@
+"""Posteriors, pruning and pushing, against enumeration of all paths and against plain Python."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.helpers import reference_hwcn as reference
+from tests.helpers.shared import SHARED, needs_shared
+from tests.helpers.strategies import assembled, batch_of, lattices
+from tests.lattices.test_lattice import paths
+from wordtrust.base.errors import OptionError
+from wordtrust.formats import read
+from wordtrust.lattices.lattice import Lattice, Lattices, Scales, concatenate
+from wordtrust.lattices.posterior import posteriors, prune, push, select
+from wordtrust.lattices.weights import log_scores
+
+SCORED = (("acoustic",), ("transition",), ("acoustic", "transition"))
+scales = st.builds(Scales, st.floats(0.1, 2), st.floats(0.1, 2), st.floats(-3, 3))
+
+
+def path_weights(lattice: Lattice, scales: Scales) -> dict[tuple[int, ...], float]:
+    """The log weight of every path, the plain way."""
+    weights = reference.arc_weights(lattice, scales)
+    found = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    return {path: math.fsum(weights[arc] for arc in path) for path in found}
+
+
+@given(lattices(score_sets=((), *SCORED)), scales)
+def test_posteriors_are_those_of_all_paths(lattice: Lattice, scales: Scales) -> None:
+    weights = path_weights(lattice, scales)
+    total = reference.log_sum(weights.values())
+    found = posteriors(lattice.batch(), scales)
+    expected = [
+        math.fsum(math.exp(weight - total) for path, weight in weights.items() if arc in path)
+        for arc in range(lattice.arcs)
+    ]
+    np.testing.assert_allclose(found.arc, expected, rtol=1e-6, atol=1e-12)
+    assert found.log_total is not None
+    assert found.log_total[0] == pytest.approx(total, rel=1e-9, abs=1e-6)
+
+
+@given(lattices(score_sets=SCORED, max_nodes=12, max_arcs=40), scales)
+def test_posteriors_are_those_of_the_reference(lattice: Lattice, scales: Scales) -> None:
+    expected, total = reference.posteriors(lattice, scales)
+    found = posteriors(lattice.batch(), scales)
+    np.testing.assert_allclose(found.arc, expected, rtol=1e-6, atol=1e-12)
+    assert found.log_total == pytest.approx(total, rel=1e-9, abs=1e-6)
+
+
+def check_flow(batch: Lattices, arc: np.ndarray, node: np.ndarray) -> None:
+    """What enters a node leaves it; start and end have all of it."""
+    first = np.repeat(batch.node_offsets[:-1], np.diff(batch.arc_offsets))
+    leaving = np.bincount(first + batch.source, arc, len(batch.time))
+    entering = np.bincount(first + batch.target, arc, len(batch.time))
+    start, end = batch.node_offsets[:-1], batch.node_offsets[1:] - 1
+    leaving[end] += 1
+    entering[start] += 1
+    np.testing.assert_allclose(leaving, entering, atol=1e-9)
+    np.testing.assert_allclose(node, entering, atol=1e-9)
+    np.testing.assert_allclose(node[start], 1, atol=1e-9)
+    np.testing.assert_allclose(node[end], 1, atol=1e-9)
+
+
+def check_instants(lattice: Lattice, arc: np.ndarray) -> None:
+    """The arcs that cross any instant have mass 1; an arc covers [start, end)."""
+    start, end = lattice.time[lattice.source], lattice.time[lattice.target]
+    for before, after in itertools.pairwise(np.unique(lattice.time)):
+        for now in (before, (before + after) / 2):
+            assert arc[(start <= now) & (now < end)].sum() == pytest.approx(1, abs=1e-9)
+
+
+@given(lattices(max_nodes=12, max_arcs=40, score_sets=((), *SCORED)), scales)
+def test_mass_is_never_lost(lattice: Lattice, scales: Scales) -> None:
+    found = posteriors(lattice.batch(), scales)
+    check_flow(lattice.batch(), found.arc, found.node)
+    check_instants(lattice, found.arc)
+
+
+def test_scales_and_word_penalty_by_hand() -> None:
+    lattice = assembled(
+        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "<sil>"], acoustic=[-2.0, -1.0], transition=[4.0, 0.0]
+    )
+    scaled = Scales(acoustic=0.5, transition=0.25, word_penalty=1.0)
+    assert log_scores(lattice.batch(), scaled).tolist() == [1.0, -0.5]
+    found = posteriors(lattice.batch(), scaled)
+    odds = math.exp(1.5)
+    assert found.arc.tolist() == pytest.approx([odds / (1 + odds), 1 / (1 + odds)])
+    assert found.log_total == pytest.approx([math.log(math.exp(1.0) + math.exp(-0.5))])
+    assert posteriors(lattice.batch()).arc.tolist() == pytest.approx([1 / (1 + math.exp(-3)), 1 / (1 + math.exp(3))])
+
+
+@pytest.mark.parametrize("size", [1e5, 1e20, 3e38])
+def test_any_finite_score_is_fine(size: float) -> None:
+    lattice = assembled(
+        "u", time=[0, 1, 2], ends=[(0, 1), (1, 2), (0, 2), (1, 2)], tokens=list("abcd"),
+        acoustic=[size, -size, -size, size], transition=[0.0, size, 1.0, -size],
+    )  # fmt: skip
+    found = posteriors(lattice.batch())
+    assert np.isfinite(found.log_total).all()  # type: ignore[arg-type]
+    assert found.arc.sum() == pytest.approx(2)
+    pushed = push(lattice.batch())
+    for values in (pushed.lattices.acoustic, pushed.lattices.transition, *pushed.totals.values()):
+        assert np.isfinite(values).all()  # type: ignore[arg-type]
+
+
+def test_given_posteriors_are_kept() -> None:
+    lattice = assembled(
+        "u", time=[0, 1, 2], ends=[(0, 1), (1, 2)], tokens=["a", "b"], posterior=[0.9, 0.25]
+    )  # fmt: skip
+    found = posteriors(lattice.batch(), Scales(acoustic=0.1))
+    assert found.arc.tolist() == [np.float32(0.9), 0.25]
+    assert found.node.tolist() == [np.float32(0.9), np.float32(0.9), 0.25]
+    assert found.log_total is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"), [(("acoustic",), [1.0, 0.0]), (("acoustic", "transition"), [0.5, 0.5])]
+)
+def test_posteriors_given_beside_a_language_score_are_made_anew(
+    scores: tuple[str, ...], expected: list[float]
+) -> None:
+    """Without it acoustic scores alone would decide, and the recognizer's posteriors know better."""
+    lattice = assembled(
+        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "b"], posterior=[1.0, 0.0],
+        **{name: [-3.0, -3.0] for name in scores},
+    )  # fmt: skip
+    assert posteriors(lattice.batch()).arc.tolist() == expected
+
+
+@given(st.lists(lattices(score_sets=SCORED[2:]), min_size=1, max_size=3))
+def test_a_batch_is_its_utterances(parts: list[Lattice]) -> None:
+    found = posteriors(batch_of(*parts))
+    each = [posteriors(part.batch()) for part in parts]
+    np.testing.assert_array_equal(found.arc, np.concatenate([one.arc for one in each]))
+    np.testing.assert_array_equal(found.node, np.concatenate([one.node for one in each]))
+    assert found.log_total is not None
+    assert found.log_total.tolist() == [total for one in each if one.log_total is not None for total in one.log_total]
+
+
+def test_no_utterances_at_all() -> None:
+    empty = concatenate([])
+    assert len(posteriors(empty).arc) == len(prune(empty, beam=1.0)) == len(push(empty).lattices) == 0
+
+
+# Pruning
+
+
+def pruned(lattice: Lattice, **how: Any) -> tuple[Lattice, list[int]]:
+    """A pruned lattice, and the numbers that its arcs had before."""
+    numbered = replace(lattice, extra={"number": np.arange(lattice.arcs, dtype=np.float32)})
+    after = prune(numbered.batch(), **how)[0]
+    numbers = [int(number) for number in after.extra["number"]]
+    assert after.words == tuple(lattice.words[number] for number in numbers)
+    assert after.text == lattice.text
+    on_paths = {arc for path in paths(after.source, after.target, 0, after.nodes - 1) for arc in path}
+    assert on_paths == set(range(after.arcs))
+    return after, numbers
+
+
+@given(lattices(score_sets=SCORED), st.sampled_from([0, 0.5, 10, 1000, 20000]), scales)
+def test_beam_pruning_keeps_what_lies_within_the_beam(lattice: Lattice, beam: float, scales: Scales) -> None:
+    weights = path_weights(lattice, scales)
+    loss = [
+        max(weights.values()) - max(weight for path, weight in weights.items() if arc in path)
+        for arc in range(lattice.arcs)
+    ]
+    _, kept = pruned(lattice, beam=beam, scales=scales)
+    best = lattice.one_best()
+    assert {arc for arc in range(lattice.arcs) if loss[arc] <= beam - 1e-3 or arc in best} <= set(kept)
+    assert all(loss[arc] <= beam + 1e-3 or arc in best for arc in kept)
+
+
+@given(lattices(score_sets=(*SCORED, ("posterior",))), st.sampled_from([0, 1e-9, 0.01, 0.3, 1, 2]), scales)
+def test_pruning_by_posterior_keeps_likely_arcs_and_a_best_path(
+    lattice: Lattice, threshold: float, scales: Scales
+) -> None:
+    posterior = posteriors(lattice.batch(), scales).arc
+    after, kept = pruned(lattice, posterior=threshold, scales=scales)
+    likely = {arc for arc in range(lattice.arcs) if posterior[arc] >= threshold}
+    whole = [path for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1) if likely >= {*path}]
+    assert {arc for path in whole for arc in path} <= set(kept)
+    weight = log_scores(lattice.batch(), scales)
+    best_before = max(weight[list(p)].sum() for p in paths(lattice.source, lattice.target, 0, lattice.nodes - 1))
+    weight = log_scores(after.batch(), scales)
+    best_after = max(weight[list(p)].sum() for p in paths(after.source, after.target, 0, after.nodes - 1))
+    assert best_after == pytest.approx(best_before, rel=1e-6, abs=1e-6)
+
+
+def test_pruning_by_hand() -> None:
+    lattice = assembled(
+        "u", time=[0, 1, 2], ends=[(0, 1), (0, 1), (0, 1), (1, 2), (0, 2)], tokens=["a", "b", "c", "d", "e"],
+        transition=np.log([0.5, 0.2, 0.1, 1.0, 0.2]),
+    )  # fmt: skip
+    assert sorted(prune(lattice.batch(), beam=1.0)[0].words) == ["a", "b", "d", "e"]
+    assert sorted(prune(lattice.batch(), posterior=0.15)[0].words) == ["a", "b", "d", "e"]
+    assert sorted(prune(lattice.batch(), posterior=0.3)[0].words) == ["a", "d"]
+    assert sorted(prune(lattice.batch(), posterior=0.15, beam=0.1)[0].words) == ["a", "d"]
+    assert sorted(prune(lattice.batch())[0].words) == ["a", "b", "c", "d", "e"]
+
+
+def test_the_recognizers_pick_is_never_pruned() -> None:
+    lattice = assembled(
+        "u", time=[0, 1], ends=[(0, 1), (0, 1), (0, 1)], tokens=["best", "picked", "other"],
+        acoustic=[0.0, -90.0, -9.0], picked=[False, True, False],
+    )  # fmt: skip
+    assert prune(lattice.batch(), beam=1.0)[0].words == ("best", "picked")
+
+
+def test_the_best_path_by_other_scales_stays_beside_the_recognizers_own() -> None:
+    lattice = assembled(
+        "u", time=[0, 1], ends=[(0, 1), (0, 1), (0, 1)], tokens=["best", "own", "other"],
+        acoustic=[0.0, -5.0, -9.0], transition=[-10.0, 0.0, -9.0],
+    )  # fmt: skip
+    assert lattice.text == "own"
+    assert prune(lattice.batch(), posterior=1.0, scales=Scales(transition=0.1))[0].words == ("best", "own")
+
+
+def test_every_utterance_of_a_batch_is_pruned_alone() -> None:
+    one, two = (
+        assembled(
+            utt, time=[0, 1, 2], ends=[(0, 1), (1, 2), (0, 2)], tokens=["a", "b", "c"], acoustic=[0.0, 0.0, score]
+        )
+        for utt, score in (("one", -5.0), ("two", 5.0))
+    )
+    after = prune(batch_of(one, two), beam=1.0)
+    assert [lattice.words for lattice in after] == [("a", "b"), ("c",)]
+    assert [lattice.nodes for lattice in after] == [3, 2]
+    assert after.utts == ("one", "two")
+
+
+@pytest.mark.parametrize("how", [{"beam": -1.0}, {"posterior": math.nan}])
+def test_a_bad_threshold_is_named(how: dict[str, Any]) -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"])
+    with pytest.raises(OptionError, match=f"the {next(iter(how))} to prune with"):
+        prune(lattice.batch(), **how)
+
+
+def test_selecting_no_path_is_an_error() -> None:
+    lattice = assembled("u", time=[0, 1, 2], ends=[(0, 1), (1, 2)], tokens=["a", "b"])
+    with pytest.raises(ValueError, match="no path is left through u"):
+        select(lattice.batch(), np.array([True, False]))
+
+
+# Pushing
+
+
+def check_normalised(batch: Lattices, score: np.ndarray | None, tolerance: float) -> None:
+    """The probabilities of the arcs leaving a node sum to 1."""
+    assert score is not None
+    first = np.repeat(batch.node_offsets[:-1], np.diff(batch.arc_offsets))
+    total = np.bincount(first + batch.source, np.exp(score.astype(np.float64)), len(batch.time))
+    np.testing.assert_allclose(np.delete(total, batch.node_offsets[1:] - 1), 1, rtol=tolerance)
+
+
+@given(lattices(score_sets=SCORED))
+def test_pushing_makes_scores_local_and_keeps_paths(lattice: Lattice) -> None:
+    pushed = push(lattice.batch())
+    for name in ("acoustic", "transition"):
+        before, after = getattr(lattice, name), getattr(pushed.lattices, name)
+        if before is None:
+            assert after is None
+            assert name not in pushed.totals
+            continue
+        check_normalised(pushed.lattices, after, 1e-2)  # 1e4 has three decimals as float32
+        [total] = pushed.totals[name]
+        for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1):
+            raw = before[list(path)].astype(np.float64).sum()
+            assert after[list(path)].astype(np.float64).sum() == pytest.approx(raw - total, rel=1e-6, abs=1e-2)
+        np.testing.assert_allclose(after, reference.push(lattice, before.tolist()), rtol=1e-5, atol=1e-5)
+
+
+@given(lattices(score_sets=SCORED), scales)
+def test_pushing_changes_no_posterior_and_nothing_the_second_time(lattice: Lattice, scales: Scales) -> None:
+    once = push(lattice.batch()).lattices
+    np.testing.assert_allclose(
+        posteriors(once, scales).arc, posteriors(lattice.batch(), scales).arc, rtol=0.05, atol=1e-9
+    )
+    twice = push(once)
+    assert all(total == pytest.approx(0, abs=1e-2) for total in twice.totals.values())
+
+
+def test_pushing_by_hand() -> None:
+    """All weight is on early arcs: 0 to 1 has what 1 to 2 and 1 to 3 should have."""
+    lattice = assembled(
+        "u", time=[0, 1, 2], ends=[(0, 1), (0, 2), (1, 2), (1, 2)], tokens=list("abcd"),
+        transition=np.log([0.25, 0.5, 2.0, 1.0]), acoustic=[-1.0, -1.0, 0.0, 0.0],
+    )  # fmt: skip
+    pushed = push(lattice.batch())
+    assert pushed.lattices.transition is not None
+    assert np.exp(pushed.lattices.transition).tolist() == pytest.approx([0.6, 0.4, 2 / 3, 1 / 3])
+    assert pushed.totals["transition"] == pytest.approx([math.log(1.25)])
+    assert np.exp(pushed.lattices.acoustic).tolist() == pytest.approx([2 / 3, 1 / 3, 0.5, 0.5])  # type: ignore[arg-type]
+    assert pushed.totals["acoustic"] == pytest.approx([math.log(3) - 1])
+
+
+# Real lattices
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["kaldi-small-2020/dev.ark.gz", "whisper-tiny.en/dev.jsonl.gz"])
+def test_real_lattices(name: str) -> None:
+    batch = read(SHARED / name)
+    for weighing in (None, Scales(0.5, 0.7, 1.0)):
+        found = posteriors(batch, weighing)
+        check_flow(batch, found.arc, found.node)
+    for number in range(0, len(batch), 31):
+        check_instants(batch[number], found.arc[batch.arc_offsets[number] : batch.arc_offsets[number + 1]])
+    pushed = push(batch)
+    for score in pushed.totals:
+        check_normalised(batch, getattr(pushed.lattices, score), 1e-4)
+    after = prune(batch, posterior=1e-3)
+    assert len(after.source) < len(batch.source)
+    assert [lattice.text for lattice in after] == [lattice.text for lattice in batch]

@@ -1,0 +1,90 @@
+"""The worked example of DESIGN section 4, by hand, and the picture of it in the docs."""
+
+from __future__ import annotations
+
+import math
+import runpy
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.lattices.test_lattice import paths
+from wordtrust.lattices.lattice import Lattice
+from wordtrust.networks.hwcn import build
+
+FIGURE = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "figures" / "make_hwcn_example.py"))
+
+
+def worked_example() -> Lattice:
+    """The lattice of DESIGN section 4, as the docs draw it: five paths, with probabilities made to be added up."""
+    lattice: Lattice = FIGURE["example"]()
+    return lattice
+
+
+def test_the_picture_in_the_docs_is_up_to_date() -> None:
+    assert FIGURE["OUT"].read_text("utf-8") == FIGURE["picture"](), "run docs/figures/make_hwcn_example.py again"
+
+
+def arcs_of(lattice: Lattice) -> Iterator[tuple[int, int, str, float, float]]:
+    """Ends, surface, posterior and transition score of every arc."""
+    assert lattice.posterior is not None
+    assert lattice.transition is not None
+    ends = zip(lattice.source.tolist(), lattice.target.tolist(), lattice.surfaces, strict=True)
+    scores = zip(lattice.posterior.tolist(), lattice.transition.tolist(), strict=True)
+    return ((*end, *score) for end, score in zip(ends, scores, strict=True))
+
+
+def said(lattice: Lattice) -> Counter[str]:
+    """What each path says."""
+    every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    return Counter(" ".join(lattice.surfaces[arc] for arc in path) for path in every)
+
+
+def test_the_worked_example() -> None:
+    lattice = worked_example()
+    assert lattice.text == "I will sit there"
+    assert said(lattice) == Counter(
+        ["I will sit there", "it will simmer", "I'll sit there", "I'll simmer", "aisle seat here"]
+    )
+    assert [round(100 * time) for time in lattice.time] == [0, 12, 12, 30, 30, 30, 30, 68, 68, 94]
+    merged = build(lattice)[0].lattice
+    assert merged.time.tolist() == [0, 0.12, 0.3, 0.68, 0.94]
+    frames = [round(100 * time) for time in merged.time]
+    found = {
+        (frames[source], frames[target], surface): (round(posterior, 6), round(math.exp(transition), 6))
+        for source, target, surface, posterior, transition in arcs_of(merged)
+    }
+    assert found == {
+        (0, 12, "I"): (0.4, 0.4), (0, 12, "it"): (0.2, 0.2), (0, 30, "I'll"): (0.25, 0.25),
+        (0, 30, "aisle"): (0.15, 0.15), (12, 30, "will"): (0.6, 1.0), (30, 68, "sit"): (0.55, 0.55),
+        (30, 68, "seat"): (0.15, 0.15), (30, 94, "simmer"): (0.3, 0.3),
+        (68, 94, "there"): (0.55, round(0.55 / 0.7, 6)), (68, 94, "here"): (0.15, round(0.15 / 0.7, 6)),
+    }  # fmt: skip
+
+
+def test_the_worked_example_has_four_segmentations_and_new_paths() -> None:
+    lattice = worked_example()
+    merged = build(lattice)[0].lattice
+    frames = [round(100 * time) for time in merged.time]
+    segmentations = {
+        (0, *(frames[merged.target[arc]] for arc in path))
+        for path in paths(merged.source, merged.target, 0, merged.nodes - 1)
+    }
+    assert segmentations == {(0, 12, 30, 94), (0, 12, 30, 68, 94), (0, 30, 94), (0, 30, 68, 94)}
+    both = said(merged)
+    assert set(said(lattice)) < set(both)
+    assert {"I will simmer", "aisle sit there", "I will sit here"} <= set(both) - set(said(lattice))
+    assert both.total() == len(both) == 20
+    assert merged.text == "I will sit there"
+
+
+def test_the_worked_example_names_its_members() -> None:
+    lattice = worked_example()
+    network = build(lattice)[0]
+    members = {
+        (network.lattice.surfaces[arc]): sorted(int(lattice.source[member]) for member in network.members[arc])
+        for arc in range(network.lattice.arcs)
+    }
+    assert members["will"] == [1, 2]
+    assert len(members["sit"]) == len(members["simmer"]) == 2
+    assert sum(len(each) for each in members.values()) == lattice.arcs

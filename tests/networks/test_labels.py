@@ -1,0 +1,164 @@
+"""Labels and oracle paths against enumeration of all paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.helpers.strategies import assembled, batch_of, lattices
+from tests.lattices.test_lattice import paths
+from wordtrust.base.errors import OptionError
+from wordtrust.lattices.lattice import Lattice
+from wordtrust.networks import labels as module
+from wordtrust.networks.align import align
+from wordtrust.networks.labels import Spoken, label, oracle_paths, score_paths
+
+WORDS = ("i", "will", "sit", "there", "<sil>", "<unk>")
+references = st.lists(st.sampled_from(["i", "will", "sit", "there", "elsewhere"]), max_size=5)
+
+
+def errors(reference: list[str], words: list[str]) -> int:
+    found = align(reference, words)
+    return found.substitutions + found.deletions + found.insertions
+
+
+def said_on(lattice: Lattice, path: tuple[int, ...]) -> list[str]:
+    return [lattice.words[arc] for arc in path if lattice.word[arc]]
+
+
+def labels_of(lattice: Lattice, reference: list[str], rule: str) -> list[int]:
+    batch = lattice.batch()
+    return [int(value) for value in label(batch, Spoken.of([reference], batch), rule)]
+
+
+@given(lattices(words=WORDS), references)
+def test_oracle_has_the_fewest_errors_of_all_paths(lattice: Lattice, reference: list[str]) -> None:
+    batch = lattice.batch()
+    path = tuple(oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist())
+    every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    assert path in every
+    fewest = min(errors(reference, said_on(lattice, other)) for other in every)
+    assert errors(reference, said_on(lattice, path)) == fewest
+
+
+@given(lattices(words=WORDS, score_sets=(("posterior",),)), references)
+def test_ties_go_to_the_larger_posterior(lattice: Lattice, reference: list[str]) -> None:
+    """Among paths with as few errors, none has right words of a larger summed posterior."""
+    batch = lattice.batch()
+    assert lattice.posterior is not None
+    posterior = lattice.posterior.astype(float)
+
+    def worth(path: tuple[int, ...]) -> tuple[int, float]:
+        words = [arc for arc in path if lattice.word[arc]]
+        return -errors(reference, said_on(lattice, path)), _best_match(lattice, words, reference, posterior)
+
+    found = tuple(oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist())
+    every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    assert worth(found)[1] == pytest.approx(max(worth(path) for path in every)[1], abs=1e-6)
+
+
+def _best_match(lattice: Lattice, words: list[int], reference: list[str], posterior: Any) -> float:
+    """The largest posterior that right words can sum to in an alignment with the fewest errors, by recursion."""
+
+    def best(i: int, j: int) -> tuple[int, float]:
+        if i == len(words) or j == len(reference):
+            return len(words) - i + len(reference) - j, 0.0
+        same = lattice.words[words[i]] == reference[j]
+        cost, gain = best(i + 1, j + 1)
+        options = [(cost + (not same), gain + same * posterior[words[i]])]
+        for cost, gain in (best(i + 1, j), best(i, j + 1)):
+            options.append((cost + 1, gain))
+        return min(options, key=lambda option: (option[0], -option[1]))
+
+    return best(0, 0)[1]
+
+
+@given(lattices(words=WORDS), references)
+def test_oracle_labels_are_the_right_words_of_that_path(lattice: Lattice, reference: list[str]) -> None:
+    batch = lattice.batch()
+    path = oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist()
+    spoken = [arc for arc in path if lattice.word[arc]]
+    right = align(reference, [lattice.words[arc] for arc in spoken]).correct
+    expected = [0 if word else -1 for word in lattice.word]
+    for arc, good in zip(spoken, right, strict=True):
+        expected[arc] = int(good)
+    assert labels_of(lattice, reference, "oracle") == expected
+
+
+@given(lattices(words=WORDS), references)
+def test_one_best_labels_by_the_papers_rule(lattice: Lattice, reference: list[str]) -> None:
+    """DESIGN section 4, written out."""
+    path = [arc for arc in lattice.one_best() if lattice.word[arc]]
+    found = align(reference, [lattice.words[arc] for arc in path])
+    expected = [0 if word else -1 for word in lattice.word]
+    for arc, place in zip(path, found.reference if found.hits else (), strict=bool(found.hits)):
+        for other in range(lattice.arcs):
+            same_ends = (lattice.source[other], lattice.target[other]) == (lattice.source[arc], lattice.target[arc])
+            if place >= 0 and same_ends and lattice.words[other] == reference[place]:
+                expected[other] = 1
+    assert labels_of(lattice, reference, "one-best") == expected
+
+
+def test_rivals_of_a_wrong_word_can_be_right() -> None:
+    lattice = assembled(
+        "u", time=[0, 1, 2], ends=[(0, 1), (0, 1), (1, 2)], tokens=["sit", "seat", "here"], acoustic=[0.0, -1.0, 0.0]
+    )
+    assert labels_of(lattice, ["seat", "here"], "one-best") == [0, 1, 1]
+    assert labels_of(lattice, ["sit", "here"], "one-best") == [1, 0, 1]
+    assert labels_of(lattice, ["neither", "here"], "one-best") == [0, 0, 1]
+    assert labels_of(lattice, ["seat", "there"], "one-best") == [0, 0, 0]  # nothing of the 1-best matches
+    assert labels_of(lattice, ["seat", "there"], "oracle") == [0, 1, 0]
+    assert labels_of(lattice, [], "oracle") == [0, 0, 0]
+
+
+def test_the_unknown_word_is_never_right() -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["<unk>"])
+    for rule in ("oracle", "one-best"):
+        assert labels_of(lattice, ["<unk>"], rule) == [0]
+
+
+@given(st.lists(st.tuples(lattices(words=WORDS, score_sets=(("posterior",),)), references), min_size=1, max_size=4))
+def test_batches_are_labelled_like_their_parts(parts: list[tuple[Lattice, list[str]]]) -> None:
+    batch = batch_of(*(lattice for lattice, _ in parts))
+    spoken = Spoken.of([reference for _, reference in parts], batch)
+    for rule in ("oracle", "one-best"):
+        alone = [value for lattice, reference in parts for value in labels_of(lattice, reference, rule)]
+        assert label(batch, spoken, rule).tolist() == alone
+
+
+def test_a_long_utterance_is_searched_in_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    words = [f"w{k}" for k in random.integers(0, 50, 400)]
+    ends = [(k, k + 1) for k in range(400) for _ in range(2)]
+    tokens = [token for word in words for token in ("wrong", word)]
+    lattice = assembled(
+        "u", time=np.arange(401) / 2, ends=ends, tokens=tokens, acoustic=random.normal(size=800)
+    ).batch()
+    heard = [word for word in words if random.random() > 0.1]
+    spoken = Spoken.of([heard], lattice)
+    whole = score_paths(lattice, oracle_paths(lattice, spoken), spoken).errors
+    monkeypatch.setattr(module, "MAX_CELLS", 1000)
+    assert score_paths(lattice, oracle_paths(lattice, spoken), spoken).errors == whole
+    assert 0 < whole < 60
+
+
+@given(lattices(words=WORDS), references, st.integers(1, 30), st.sampled_from([0.0, 0.05, 0.5]))
+def test_narrow_bands_still_give_paths(lattice: Lattice, reference: list[str], cells: int, band: float) -> None:
+    batch = lattice.batch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MAX_CELLS", cells)
+        patch.setattr(module, "BAND", band)
+        path = tuple(oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist())
+    assert path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+
+
+def test_bad_calls_are_named() -> None:
+    batch = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"]).batch()
+    with pytest.raises(OptionError, match="one of oracle, one-best, not 'best'"):
+        label(batch, Spoken.of([["a"]], batch), "best")
+    with pytest.raises(ValueError, match="2 references for 1 utterances"):
+        Spoken.of([["a"], ["b"]], batch)

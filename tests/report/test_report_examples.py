@@ -1,0 +1,157 @@
+"""Which utterances a report shows, and what it shows of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.strategies import assembled, batch_of
+from wordtrust.base.errors import InputError
+from wordtrust.evaluation.evaluate import by_posterior, evaluate
+from wordtrust.formats.references import Reference, References
+from wordtrust.lattices.lattice import Floats, Lattices
+from wordtrust.lattices.paths import best_confidence
+from wordtrust.networks.build_store import BuildOptions, build_networks
+from wordtrust.report import Example, ExampleKeeper, examples_of
+from wordtrust.report.examples import pick
+from wordtrust.report.utterances import MOST_LETTERS, MOST_WORDS, utterance
+from wordtrust.transcripts.transcript import Alternative, Transcript, Word
+
+
+def example(utt: str, words: str, said: str, sure: float = 0.9) -> Example:
+    """Words and reference of equal length, `-` for none."""
+    pairs = list(zip(words.split(), said.split(), strict=True))
+    reference = tuple(spoken for _, spoken in pairs if spoken != "-")
+    shown, correct, aligned = [], [], []
+    place = 0
+    for word, spoken in pairs:
+        if word != "-":
+            shown.append(Word(word, word, 0.0, 0.1, sure))
+            correct.append(word == spoken)
+            aligned.append(place if spoken != "-" else -1)
+        place += spoken != "-"
+    return Example(Transcript(utt, tuple(shown)), reference, tuple(correct), tuple(aligned))
+
+
+EXAMPLES = [
+    example("a", "i will sit there", "i will sit there"),
+    example("b", "i will", "i will"),
+    example("c", "i will sit here", "i will sit there", 0.99),
+    example("d", "i - set -", "- will sit there", 0.1),
+]
+
+
+def test_errors_are_counted() -> None:
+    assert [each.errors for each in EXAMPLES] == [0, 0, 1, 4]
+    assert [each.missed for each in EXAMPLES] == [0, 0, 0, 2]
+
+
+def test_sorts() -> None:
+    assert [each.transcript.utt for each in pick(EXAMPLES, "best")] == ["a", "b"]
+    assert [each.transcript.utt for each in pick(EXAMPLES, "worst")] == ["d", "c"]
+    # c is sure of a wrong word, d makes more errors but says so
+    assert [each.transcript.utt for each in pick(EXAMPLES, "misleading")] == ["c", "d"]
+    assert pick([], "best") == []
+
+
+def test_labels_must_fit_the_words() -> None:
+    with pytest.raises(ValueError, match="2 words, 1 labels"):
+        replace(EXAMPLES[1], correct=(True,))
+
+
+def corpus(utterances: int) -> Lattices:
+    """Each says `a` or `b` twice; the posterior of `a` is another in each, and `a` is right in two of three."""
+    made, references = [], []
+    for number in range(utterances):
+        score = -0.3 - 0.01 * ((number * 7) % 50)
+        ends, acoustic = [(0, 1), (0, 1), (1, 2), (1, 2)], [score, -2, score, -2]
+        arrays: dict[str, Any] = {"tokens": ["a", "b"] * 2, "acoustic": acoustic, "transition": [0] * 4}
+        made.append(assembled(f"u{number:02}", time=[0, 0.5, 1.0], ends=ends, **arrays))
+        words = ("a", "a") if number % 3 else ("a", "c", "d")
+        references.append(Reference(f"u{number:02}", " ".join(words), words, speaker=f"s{number % 4}"))
+    return build_networks(batch_of(*made), BuildOptions(references=References(references)))
+
+
+def posterior(networks: Lattices) -> Floats:
+    assert networks.posterior is not None
+    return networks.posterior
+
+
+def test_any_batches_give_the_same_examples() -> None:
+    networks = corpus(30)
+    whole = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)), 3)
+    keeper = ExampleKeeper(3)
+    parts = [networks[start : start + 7] for start in range(0, 30, 7)]
+    evaluate(parts, by_posterior, keeper.watching(best_confidence))
+    assert keeper.examples == whole
+    assert len(whole) <= 9
+
+
+def test_what_is_kept_is_the_first_of_each_sort() -> None:
+    networks = corpus(30)
+    everything = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)), 30)
+    kept = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)), 4)
+    assert len(everything) == 30
+    for sort in ("best", "worst", "misleading"):
+        assert pick(kept, sort, 4) == pick(everything, sort, 4)
+
+
+def test_words_are_aligned_with_what_was_said() -> None:
+    networks = corpus(1)
+    (found,) = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)))
+    assert [word.word for word in found.transcript.words] == ["a", "a"]
+    assert found.reference == ("a", "c", "d")
+    assert found.correct == (True, False)
+    assert found.aligned == (0, 1)
+    assert found.errors == 2
+    assert found.transcript.words[0].alternatives[0].word == "b"
+
+
+def test_calibrated_confidences_are_shown() -> None:
+    networks = corpus(3)
+    paths = best_confidence(networks, posterior(networks))
+    plain = examples_of(networks, posterior(networks), paths)
+    halved = examples_of(networks, posterior(networks), paths, show=lambda scores: scores / 2)
+    for before, after in zip(plain, halved, strict=True):
+        for old, new in zip(before.transcript.words, after.transcript.words, strict=True):
+            assert new.confidence == pytest.approx(old.confidence / 2)
+
+
+def test_networks_without_references_are_refused() -> None:
+    networks = corpus(2)
+    bare = replace(networks, notes={})
+    with pytest.raises(InputError, match="no references"):
+        examples_of(bare, posterior(bare), best_confidence(bare, posterior(bare)))
+
+
+def test_what_is_shown_of_an_utterance() -> None:
+    shown = utterance(EXAMPLES[3])
+    assert [(word.text, word.marks) for word in shown.recognized] == [("i", "w c1 bad"), ("set", "w c1 bad")]
+    assert [(word.text, word.marks) for word in shown.said] == [("will", "gone"), ("sit", "sub"), ("there", "gone")]
+    assert shown.recognized[0].hints[0] == "0.10, wrong, nothing was said"
+    assert shown.recognized[1].hints[0] == "0.10, wrong, said was: sit"
+    assert shown.facts == "4 errors, 3 words said, mean confidence 0.10"
+
+
+def test_alternatives_are_shown() -> None:
+    word = Word("seat", "seat", 1.0, 1.25, 0.74, (Alternative("sit", 0.2), Alternative("set", 0.05)))
+    shown = utterance(Example(Transcript("u", (word,)), ("seat",), (True,), (0,)))
+    assert shown.recognized[0].hints == ("0.74, right", "1.00 to 1.25 s", "or: sit 0.20, set 0.05")
+
+
+def test_long_words_and_utterances_are_cut() -> None:
+    words = tuple(Word("x" * 1000, "x", 0.0, 0.1, 0.5) for _ in range(1000))
+    shown = utterance(Example(Transcript("u" * 1000, words), (), (False,) * 1000, (-1,) * 1000))
+    assert len(shown.recognized) == MOST_WORDS
+    assert {len(word.text) for word in shown.recognized} == {MOST_LETTERS}
+    assert len(shown.name) == 200
+    assert "1,000 words" in shown.more
+
+
+def test_an_utterance_without_words() -> None:
+    shown = utterance(Example(Transcript("u", ()), ("a",), (), ()))
+    assert shown.facts == "1 error, 1 word said"
+    assert np.array([word.marks for word in shown.said]).tolist() == ["gone"]

@@ -1,0 +1,101 @@
+"""`python -m wordtrust.training` with several files and seeds: what it starts, and what it says in the end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.model_data import training_data
+from wordtrust.training.__main__ import main
+from wordtrust.training.pack import write_pack
+
+
+class Started:
+    """Processes that were to be started; each ends when it has been asked about twice."""
+
+    def __init__(self, codes: list[int]) -> None:
+        self.codes, self.running, self.most = codes, 0, 0
+        self.commands: list[list[str]] = []
+
+    def __call__(self, command: list[str], stdout: int | None = None) -> Process:
+        assert stdout is None  # what trainings say is the output here
+        self.commands.append(command)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        return Process(self, self.codes[len(self.commands) - 1])
+
+
+class Process:
+    """One of them."""
+
+    def __init__(self, started: Started, code: int) -> None:
+        self.started, self.code, self.asked = started, code, 0
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        self.asked += 1
+        if self.asked == 2:
+            self.returncode = self.code
+            self.started.running -= 1
+        return self.returncode
+
+
+def started(monkeypatch: pytest.MonkeyPatch, *codes: int) -> Started:
+    found = Started(list(codes))
+    monkeypatch.setattr(subprocess, "Popen", found)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    return found
+
+
+def test_every_file_with_every_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = started(monkeypatch, 0, 0, 0, 0)
+    options = "--seeds 0,7 --side-by-side=3 --epochs 2 --out models --no-skip --seed 5".split()
+    assert main(["./a.pack", "more//b.pack", "--rate", "0.1", *options]) == 0
+    assert found.most == 3
+    begin = [sys.executable, "-m", "wordtrust.training"]
+    rest = ["--rate", "0.1", "--epochs", "2", "--no-skip"]
+    jobs = [("a.pack", "a-0", "0"), ("a.pack", "a-7", "7"), ("more/b.pack", "b-0", "0"), ("more/b.pack", "b-7", "7")]
+    assert found.commands == [
+        [*begin, str(Path(pack)), "--out", str(Path("models") / name), "--seed", seed, *rest]
+        for pack, name, seed in jobs
+    ]
+
+
+def test_models_of_one_seed_are_named_by_their_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = started(monkeypatch, 0, 0)
+    assert main(["a.pack", "b.pack", "--out", "models", "--seed", "3"]) == 0
+    assert [command[4:8] for command in found.commands] == [
+        ["--out", str(Path("models") / name), "--seed", "3"] for name in ("a", "b")
+    ]
+    assert found.most == 1
+
+
+@pytest.mark.parametrize("codes", [(1, 0, 0), (0, 0, -9), (0, -11, 0), (2, 1, -9)])
+def test_one_that_fails_or_is_killed_makes_all_fail(monkeypatch: pytest.MonkeyPatch, codes: tuple[int, ...]) -> None:
+    found = started(monkeypatch, *codes)
+    assert main(["a.pack", "b.pack", "c.pack", "--out", "models", "--side-by-side", "2"]) == 1
+    assert len(found.commands) == 3  # the others are trained all the same
+
+
+def test_what_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    found = started(monkeypatch)
+    assert main(["a.pack", "--seeds", "0,one", "--out", "m"]) == 1
+    assert "seeds are whole numbers joined by commas, not '0,one'" in capsys.readouterr().err
+    assert main(["a.pack", "other/a.pack", "--out", "m"]) == 1
+    assert "two packed files have the same name" in capsys.readouterr().err
+    assert main(["a.pack", "b.pack", "--out", "m", "--side-by-side", "0"]) == 1
+    assert "--side-by-side" in capsys.readouterr().err
+    assert not found.commands
+
+
+def test_a_model_is_only_replaced_when_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    write_pack(tmp_path / "data.pack", training_data())
+    command = [str(tmp_path / "data.pack"), "--out", str(tmp_path / "m"), *"--epochs 1 --state 4 --hidden 4".split()]
+    assert main(command) == 0
+    assert main(command) == 1
+    assert "--overwrite" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0

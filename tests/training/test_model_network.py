@@ -1,0 +1,91 @@
+"""The lattice RNN of torch against the same written out arc by arc: values and gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+torch = pytest.importorskip("torch", reason="needs the extra `train`")
+
+from torch import Tensor  # noqa: E402
+
+from tests.helpers import reference_rnn  # noqa: E402
+from tests.helpers.model_data import COLUMNS, WORDS, random_dataset  # noqa: E402
+from wordtrust.confidence.config import CELLS, MERGES, Config  # noqa: E402
+from wordtrust.confidence.word_table import WordTable  # noqa: E402
+from wordtrust.training.batches import Words, make_batch  # noqa: E402
+from wordtrust.training.dataset import Dataset  # noqa: E402
+from wordtrust.training.lattice_rnn import LatticeRNN  # noqa: E402
+
+CPU = torch.device("cpu")
+
+
+def make_network(seed: int, **kinds: object) -> LatticeRNN:
+    config = Config(state=5, hidden=4, dimension=2, buckets=16, columns=COLUMNS, **kinds)  # type: ignore[arg-type]
+    torch.manual_seed(seed)
+    network = LatticeRNN(config)
+    for weight in network.parameters():  # also those that begin as zeros
+        torch.nn.init.normal_(weight, std=0.5)
+    return network
+
+
+def reference_logits(network: LatticeRNN, data: Dataset, graphs: list[list[tuple[int, int]]], words: Words) -> Tensor:
+    weights = dict(network.named_parameters())
+    found = []
+    for number, graph in enumerate(graphs):
+        rows = slice(data.arc_offsets[number], data.arc_offsets[number + 1])
+        x = torch.from_numpy(data.features[rows]).float()
+        if network.config.embedding != "none":
+            x = torch.cat([x, torch.stack([_vector(network, word, words) for word in data.word[rows]])], 1)
+        posterior = torch.from_numpy(data.posterior[rows].copy())
+        skipped = torch.log(posterior) - torch.log1p(-posterior)
+        kinds = network.config.cell, network.config.merge
+        found.append(reference_rnn.logits(x, graph, posterior, skipped, weights, *kinds))
+    joined: Tensor = torch.cat(found)
+    return joined
+
+
+def _vector(network: LatticeRNN, word: int, words: Words) -> Tensor:
+    buckets, _, vectors = words.of(np.array([word], np.int32))
+    if network.embedding is None:
+        known: Tensor = torch.from_numpy(vectors[0])
+        return known
+    rows: Tensor = network.embedding.weight[torch.from_numpy(buckets)]
+    return rows.mean(0) if len(rows) else torch.zeros(network.config.dimension)
+
+
+@pytest.mark.parametrize("merge", MERGES)
+@pytest.mark.parametrize("cell", CELLS)
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=12, deadline=None)
+def test_equals_the_plain_network_in_value_and_gradient(cell: str, merge: str, seed: int) -> None:
+    data, graphs = random_dataset(seed)
+    network = make_network(
+        seed, cell=cell, merge=merge, embedding=("hashed", "table", "none")[seed % 3], skip=seed % 2 == 0
+    )
+    table = WordTable(WORDS, vectors=np.random.default_rng(seed).normal(size=(len(WORDS), 2)).astype(np.float32))
+    words = Words(table, network.config)
+    batch = make_batch(data, np.arange(len(data)), words, merge, CPU)
+    ours = network(batch)[:, 0]
+    plain = reference_logits(network, data, graphs, words)
+    order = _forward_order(data)
+    torch.testing.assert_close(ours, plain[order], atol=1e-5, rtol=1e-5)
+    toward = torch.from_numpy(np.random.default_rng(seed).normal(size=len(order)).astype(np.float32))
+    parameters = list(network.parameters())
+    mine = torch.autograd.grad((ours * toward).sum(), parameters)
+    theirs = torch.autograd.grad((plain[order] * toward).sum(), parameters, allow_unused=True)
+    for (name, weight), a, b in zip(network.named_parameters(), mine, theirs, strict=True):
+        expected = torch.zeros_like(weight) if b is None else b
+        near = 1e-5 * max(1.0, float(expected.abs().max()))
+        torch.testing.assert_close(a, expected, atol=near, rtol=1e-5, msg=lambda m, n=name: f"{n}: {m}")
+
+
+def _forward_order(data: Dataset) -> NDArray[np.int64]:
+    from wordtrust.confidence.levels import plan
+
+    sizes = np.diff(data.arc_offsets)
+    first = np.repeat(data.node_offsets[:-1], sizes)
+    return plan(data.source + first, data.target + first, data.level.astype(np.int64)).arc

@@ -1,0 +1,221 @@
+"""From labelled networks to training data: labels, levels, features, words, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.model_data import levels
+from tests.helpers.strategies import assembled, batch_of
+from wordtrust import read
+from wordtrust.base.errors import InputError, OptionError
+from wordtrust.base.folds import speaker_number
+from wordtrust.confidence import features
+from wordtrust.confidence.features import Arcs
+from wordtrust.confidence.node_levels import node_levels
+from wordtrust.confidence.word_scorer import about_networks
+from wordtrust.confidence.word_table import BatchWords, own_mass
+from wordtrust.formats.references import Reference, References, read_references
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.networks.build_store import BuildOptions, build_networks
+from wordtrust.training.dataset import Dataset, TrainingData
+from wordtrust.training.prepare import PrepareOptions, prepare
+
+SAMPLE = Path(__file__).parents[2] / "src" / "wordtrust" / "sample"
+
+
+def corpus(labels: str = "oracle") -> Lattices:
+    """`I will sit there` was said; the recognizer says `I will sit here`. Then nothing was said, and it heard `a`."""
+    one = assembled(
+        "one",
+        time=[0, 0.3, 0.6, 1.0, 1.5, 2.0],
+        ends=[(0, 1), (1, 2), (2, 3), (3, 4), (3, 5), (3, 4), (4, 5), (4, 5)],
+        tokens=["I", "will", "sit", "here", "there", "<sil>", "<sil>", "now"],
+        acoustic=[-1, -1, -1, -1, -3, -9, -1, -8],
+    )
+    two = assembled(
+        "two", time=[0, 1.0, 2.0], ends=[(0, 1), (0, 2), (1, 2)], tokens=["a", "<sil>", "<sil>"], acoustic=[-1, -2, 0]
+    )
+    references = References(
+        [Reference("one", "", ("i", "will", "sit", "there"), speaker="ann"), Reference("two", "", (), speaker="bob")]
+    )
+    return build_networks(batch_of(one, two), BuildOptions(references=references, labels=labels))
+
+
+@cache
+def sample() -> Lattices:
+    lattices = read(f"{SAMPLE}/lattices/*.slf.gz")[:12]
+    return build_networks(lattices, BuildOptions(references=read_references(SAMPLE / "ref.tsv")))
+
+
+def made(networks: Lattices, dev: Lattices | None = None, **options: Any) -> TrainingData:
+    held = networks if dev is None else dev
+    return prepare(lambda: [networks], lambda: [held], PrepareOptions(**options), {"recognizer": "x"})
+
+
+def labels_by_arc(networks: Lattices, data: Dataset) -> dict[tuple[str, str, float], int]:
+    """By utterance, word and start."""
+    found, place = {}, 0
+    for lattice in networks:
+        for word, source in zip(lattice.words, lattice.source.tolist(), strict=True):
+            found[lattice.utt, word, round(float(lattice.time[source]), 2)] = int(data.label[place])
+            place += 1
+    return found
+
+
+ORACLE = {
+    ("one", "i", 0.0): 1, ("one", "will", 0.3): 1, ("one", "sit", 0.6): 1, ("one", "here", 1.0): 0,
+    ("one", "there", 1.0): 1, ("one", "", 1.0): -1, ("one", "", 1.5): -1, ("one", "now", 1.5): 0,
+    ("two", "a", 0.0): 0, ("two", "", 0.0): -1, ("two", "", 1.0): -1,
+}  # fmt: skip
+PAPER = ORACLE | {("one", "there", 1.0): 0}  # it has not the ends of `here`, which it should replace
+
+
+@pytest.mark.parametrize(
+    ("built", "asked", "expected"),
+    [
+        ("oracle", "store", ORACLE),
+        ("one-best", "store", PAPER),
+        ("one-best", "oracle", ORACLE),
+        ("oracle", "one-best", PAPER),
+    ],
+)
+def test_labels_by_each_rule(built: str, asked: str, expected: dict[tuple[str, str, float], int]) -> None:
+    networks = corpus(built)
+    assert labels_by_arc(networks, made(networks, labels=asked).train) == expected
+
+
+def test_silence_is_right_where_the_path_with_the_fewest_errors_has_it() -> None:
+    networks = corpus()
+    found = labels_by_arc(networks, made(networks, silence_loss=True).train)
+    assert found == ORACLE | {
+        ("one", "", 1.0): 0, ("one", "", 1.5): 0, ("two", "", 0.0): 1, ("two", "", 1.0): 0
+    }  # fmt: skip
+
+
+def test_levels_are_the_longest_ways() -> None:
+    networks = sample()
+    data = made(networks).train
+    for number, lattice in enumerate(networks):
+        nodes = slice(data.node_offsets[number], data.node_offsets[number + 1])
+        arcs = list(zip(lattice.source.tolist(), lattice.target.tolist(), strict=True))
+        turned = [(lattice.nodes - 1 - t, lattice.nodes - 1 - s) for s, t in arcs]
+        assert data.level[nodes].tolist() == levels(arcs, lattice.nodes)
+        assert data.level_back[nodes].tolist() == levels(turned, lattice.nodes)[::-1]
+    ahead, behind = node_levels(networks)
+    assert data.level.tolist() == ahead.tolist()
+    assert data.level_back.tolist() == behind.tolist()
+
+
+def test_batches_are_joined_end_to_end() -> None:
+    networks = sample()
+    options = PrepareOptions()
+    whole = prepare(lambda: [networks], lambda: [networks], options, {})
+    cut = prepare(lambda: [networks[:5], networks[5:]], lambda: [networks[:1], networks[1:]], options, {})
+    for name in Dataset.__dataclass_fields__:
+        for one, other in ((whole.train, cut.train), (whole.dev, cut.dev)):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+    assert whole.train.arc_offsets.tolist() == networks.arc_offsets.tolist()
+    whole.train.check(len(whole.statistics.columns), len(whole.table.words))
+
+
+def test_features_are_normalised_and_leave_the_own_utterance_out_of_the_frequency() -> None:
+    networks = sample()
+    data = made(networks)
+    words = BatchWords.of(networks)
+    rows = data.table.rows(words.words)
+    mass = data.table.mass_of(rows)[words.index].astype(np.float64)
+    phones = data.table.phones_of(words.words, rows)[words.index].astype(np.float64)
+    for held, dataset in ((own_mass(networks), data.train), (0.0, data.dev)):
+        arcs = Arcs(networks, phones, mass - held)
+        raw = features.matrix(arcs, data.statistics.columns)
+        expected = data.statistics.normalise(raw, arcs.silence).astype(np.float16)
+        np.testing.assert_array_equal(dataset.features, expected)
+    assert np.array_equal(data.train.word, rows[words.index])
+    assert (data.train.word[networks.word == 0] == -1).all()
+
+
+def test_words_of_both_corpora_are_known_and_only_training_has_heard() -> None:
+    networks = corpus()
+    data = made(networks[:1], networks[1:])
+    assert data.table.words == ("a", "here", "i", "now", "sit", "there", "will")
+    assert data.table.mass is not None
+    assert data.table.mass[0] == 0
+    assert data.table.mass[2] == pytest.approx(1, abs=1e-5)
+    assert data.dev.speaker.tolist() == [speaker_number("bob")]
+
+
+def test_what_the_recognizer_does_not_give_is_recorded() -> None:
+    data = made(corpus(), features="paper")
+    assert data.about["absent"] == ["transition"]
+    assert data.statistics.columns == ("silence", "phones", "acoustic", "posterior", "frames", "one_best")
+    assert data.train.features.shape[1] == 6
+    full = made(sample(), features="full")
+    assert full.about["absent"] == ["transition", *features.EVIDENCE]
+    assert data.about == {
+        "recognizer": "x", "features": "paper", "feature_version": features.VERSION, "absent": ["transition"],
+        "labels": "store", "silence_loss": False,
+    }  # fmt: skip
+
+
+def test_columns_by_name() -> None:
+    assert made(corpus(), features="frames,rank,posterior").statistics.columns == ("frames", "posterior")
+
+
+def test_dev_that_lacks_a_column_of_training_is_told() -> None:
+    bare = replace(corpus(), acoustic=None)
+    with pytest.raises(InputError, match="no 'acoustic' on the arcs"):
+        made(corpus(), bare)
+
+
+def test_utterances_without_speakers_are_their_own() -> None:
+    networks = corpus()
+    bare = replace(networks, notes={name: note for name, note in networks.notes.items() if name != "speaker"})
+    assert made(bare).train.speaker.tolist() == [speaker_number("one"), speaker_number("two")]
+
+
+def test_networks_without_labels_are_told() -> None:
+    lattices = read(f"{SAMPLE}/lattices/*.slf.gz")[:2]
+    bare = build_networks(lattices, BuildOptions())
+    with pytest.raises(InputError, match=r"no labels.*build LATTICES --ref"):
+        made(bare)
+    with pytest.raises(InputError, match=r"no labels.*build LATTICES --ref"):
+        made(corpus(), bare)
+
+
+def test_labels_without_references_are_told() -> None:
+    bare = replace(corpus(), notes={})
+    with pytest.raises(InputError, match=r"no references.*build LATTICES --ref"):
+        made(bare, silence_loss=True)
+
+
+def test_lattices_instead_of_networks_are_told() -> None:
+    lattices = read(f"{SAMPLE}/lattices/*.slf.gz")[:2]
+    with pytest.raises(InputError, match=r"lattices, not networks.*wordtrust build"):
+        about_networks(lattices)
+
+
+def test_an_empty_corpus_is_told() -> None:
+    networks = corpus()
+    for empty in ([], [networks[:0]]):
+        with pytest.raises(InputError, match="no utterances to train on"):
+            prepare(lambda: empty, lambda: [networks], PrepareOptions(), {})  # noqa: B023
+        with pytest.raises(InputError, match="no utterances to stop on"):
+            prepare(lambda: [networks], lambda: empty, PrepareOptions(), {})  # noqa: B023
+
+
+def test_unknown_names_are_told() -> None:
+    with pytest.raises(OptionError, match="labels are one of oracle, one-best, store, not 'best'"):
+        made(corpus(), labels="best")
+    with pytest.raises(OptionError, match="no feature set or column 'papers'"):
+        made(corpus(), features="papers")
+
+
+def test_features_that_nothing_gives_are_told() -> None:
+    with pytest.raises(InputError, match="none of the features"):
+        made(corpus(), features="rank,share")

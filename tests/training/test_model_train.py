@@ -1,0 +1,230 @@
+"""Training: it learns, the same seed gives the same bits, and a kill at any moment costs nothing but time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra `train`")
+
+from tests.helpers.model_data import training_data  # noqa: E402
+from wordtrust.base.errors import InputError, OptionError  # noqa: E402
+from wordtrust.confidence.model_file import load_model  # noqa: E402
+from wordtrust.evaluation.metrics import Scores  # noqa: E402
+from wordtrust.training.checkpoint import NAME  # noqa: E402
+from wordtrust.training.loop import Trainer  # noqa: E402
+from wordtrust.training.machine import machine  # noqa: E402
+from wordtrust.training.measures import measure  # noqa: E402
+from wordtrust.training.options import TrainOptions  # noqa: E402
+from wordtrust.training.pack import read_pack, write_pack  # noqa: E402
+from wordtrust.training.run import GRID, draft_of, search, train_model  # noqa: E402
+
+SMALL = TrainOptions(
+    state=8, hidden=4, dimension=2, buckets=32, embedding="hashed", epochs=6, batch_arcs=60, patience=50
+)
+
+
+def nothing(_: Any) -> None:
+    """Hear of an epoch."""
+
+
+def train(out: Path, options: TrainOptions = SMALL, tell: Callable[[dict[str, Any]], None] = nothing) -> bytes:
+    """Train, and give the weights as they are in the file."""
+    with machine("cpu") as here:
+        train_model(training_data(), options, out, here, tell=tell)
+    return (out / "model.safetensors").read_bytes()
+
+
+def test_it_learns_what_can_be_learned(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = []
+    train(tmp_path / "m", replace(SMALL, epochs=20, rate=0.01, head="independent"), lines.append)
+    assert lines[-1]["loss"] < 0.8 * lines[0]["loss"]
+    assert max(line["dev_nce"] for line in lines) > 0.2
+    assert min(line["dev_eer"] for line in lines) < 0.3
+
+
+def test_the_best_epoch_is_kept(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = []
+    train(tmp_path / "m", replace(SMALL, epochs=8, rate=0.05), lines.append)
+    best = max(lines, key=lambda line: line["dev_nce"])
+    about = load_model(tmp_path / "m").about
+    assert about["metrics"]["dev_nce"] == best["dev_nce"]
+    assert about["training"]["best_epoch"] == best["epoch"]
+    log = [json.loads(line) for line in (tmp_path / "m" / "train.jsonl").read_text("utf-8").splitlines()]
+    assert [line["epoch"] for line in log] == list(range(1, 9))
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(tmp_path: Path) -> None:
+    first = train(tmp_path / "a")
+    assert train(tmp_path / "b") == first
+    assert train(tmp_path / "c", replace(SMALL, seed=1)) != first
+
+
+class Stop(Exception):
+    """Training is to end here."""
+
+
+@pytest.mark.parametrize("epoch", [1, 3, 5])
+def test_training_goes_on_where_it_was_to_the_same_bits(tmp_path: Path, epoch: int) -> None:
+    def stop(line: dict[str, Any]) -> None:
+        if line["epoch"] == epoch:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(tmp_path / "a", tell=stop)
+    assert not (tmp_path / "a").exists()
+    seen: list[dict[str, Any]] = []
+    resumed = train(tmp_path / "a", tell=seen.append)
+    assert seen[0]["epoch"] == epoch  # whose checkpoint was not written yet
+    assert resumed == train(tmp_path / "b")
+    assert not draft_of(tmp_path / "a").exists()
+
+
+def test_kill_at_any_moment_and_resume(tmp_path: Path) -> None:
+    pack = tmp_path / "data.pack"
+    write_pack(pack, training_data(utterances=200))
+    options = (
+        "--state 32 --hidden 8 --buckets 64 --embedding hashed --epochs 5 --batch-arcs 100 --patience 9 --device cpu"
+    )
+
+    def command(out: str) -> list[str]:
+        return [sys.executable, "-m", "wordtrust.training", str(pack), "--out", str(tmp_path / out), *options.split()]
+
+    subprocess.run(command("whole"), check=True, stdout=subprocess.DEVNULL)
+    for wait in (0.0, 0.15, 0.4):
+        if (tmp_path / "killed").exists():  # a fast machine was done before it was killed
+            break
+        running = subprocess.Popen(command("killed"), stdout=subprocess.PIPE)
+        assert running.stdout is not None
+        running.stdout.readline()  # an epoch is done
+        time.sleep(wait)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+        running.stdout.close()
+    if not (tmp_path / "killed").exists():
+        subprocess.run(command("killed"), check=True, stdout=subprocess.DEVNULL)
+    files = [tmp_path / name / "model.safetensors" for name in ("whole", "killed")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_checkpoint_of_other_options_is_refused(tmp_path: Path) -> None:
+    def stop(line: dict[str, Any]) -> None:
+        if line["epoch"] == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(tmp_path / "a", tell=stop)
+    with pytest.raises(InputError, match="other options"):
+        train(tmp_path / "a", replace(SMALL, rate=0.5))
+
+
+def test_a_damaged_checkpoint_is_told(tmp_path: Path) -> None:
+    draft = draft_of(tmp_path / "a")
+    draft.mkdir()
+    (draft / NAME).write_bytes(b"\x10\0\0\0\0\0\0\0{}")
+    with pytest.raises(InputError, match="safetensors"):
+        train(tmp_path / "a")
+
+
+def test_numbers_that_blow_up_stop_with_an_explanation(tmp_path: Path) -> None:
+    data = training_data()
+    with machine("cpu") as here:
+        trainer = Trainer(data, SMALL, here)
+        with torch.no_grad():
+            trainer.network.hidden.weight[0, 0] = float("nan")
+        with pytest.raises(InputError, match=r"broke down in epoch 1: batch \d+ of \d+.*--rate"):
+            trainer.run(nothing)
+
+
+def test_training_from_a_pack_is_the_same(tmp_path: Path) -> None:
+    write_pack(tmp_path / "data.pack", training_data())
+    with machine("cpu") as here:
+        train_model(read_pack(tmp_path / "data.pack"), SMALL, tmp_path / "packed", here, tell=nothing)
+    assert (tmp_path / "packed" / "model.safetensors").read_bytes() == train(tmp_path / "a")
+
+
+def test_a_pack_needs_numpy_torch_and_safetensors_only(tmp_path: Path) -> None:
+    write_pack(tmp_path / "data.pack", training_data())
+    bare = (
+        "import sys\n"
+        "for name in 'numba pyarrow isal click rich rapidfuzz llvmlite'.split(): sys.modules[name] = None\n"
+        "from wordtrust.training.__main__ import main\n"
+        f"sys.exit(main([{str(tmp_path / 'data.pack')!r}, '--out', {str(tmp_path / 'm')!r}, '--epochs', '1', "
+        "'--state', '4', '--hidden', '4', '--device', 'cpu']))"
+    )
+    subprocess.run([sys.executable, "-c", bare], check=True, stdout=subprocess.DEVNULL)
+    assert load_model(tmp_path / "m").recognizer == "made up"
+
+
+def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:
+    from wordtrust.training.__main__ import main
+
+    for name in ("a", "b"):
+        write_pack(tmp_path / f"{name}.pack", training_data(ord(name)))
+    packs = [str(tmp_path / "a.pack"), str(tmp_path / "b.pack")]
+    options = "--seeds 0,1 --side-by-side 2 --epochs 1 --state 4 --hidden 4 --device cpu --out"
+    assert main([*packs, *options.split(), str(tmp_path / "models")]) == 0
+    made = sorted(path.name for path in (tmp_path / "models").iterdir())
+    assert made == ["a-0", "a-1", "b-0", "b-1"]
+    assert load_model(tmp_path / "models" / "b-1").about["training"]["seed"] == 1
+
+
+def test_search_keeps_the_best_dev_eer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(GRID, "state", (4, 8))
+    monkeypatch.setitem(GRID, "hidden", (4,))
+    monkeypatch.setitem(GRID, "merge", ("mean", "attention"))
+    with machine("cpu") as here:
+        model = search(training_data(), replace(SMALL, epochs=2), tmp_path / "m", here, tell=nothing)
+    tried = model.about["search"]
+    assert len(tried) == 4
+    assert model.about["metrics"]["dev_eer"] == min(trial["dev_eer"] for trial in tried)
+    assert load_model(tmp_path / "m").config == model.config
+    assert not draft_of(tmp_path / "m").exists()
+
+
+def test_two_processes_train_the_same_model_together(tmp_path: Path) -> None:
+    write_pack(tmp_path / "data.pack", training_data())
+    options = "--state 8 --hidden 4 --epochs 2 --batch-arcs 60 --device cpu --out"
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
+               "-m", "wordtrust.training", str(tmp_path / "data.pack"), *options.split(),
+               str(tmp_path / "m")]  # fmt: skip
+    told = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=120
+    )
+    assert [line.split(",")[0] for line in told.stdout.splitlines() if line.startswith("m:")] == [
+        "m: epoch 1",
+        "m: epoch 2",
+    ]
+    assert load_model(tmp_path / "m").about["metrics"]["dev_eer"] < 0.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_measures_are_those_of_the_metrics(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    confidence = rng.choice(np.linspace(0, 1, 30), 500)
+    correct = rng.random(500) < confidence
+    ours, theirs = measure(confidence, correct), Scores.of(confidence, correct).metrics()
+    assert ours == pytest.approx({"eer": theirs.eer, "nce": theirs.nce}, abs=1e-12)
+    assert measure(confidence, np.ones(500, bool)) == {}
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"drop": 1.0}, {"stop": "wer"}, {"rate": -1.0}, {"seed": -1}])
+def test_options_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        TrainOptions(**wrong)
+
+
+def test_an_unknown_device_is_told() -> None:
+    with pytest.raises(OptionError, match="cannot train on"), machine("cuda:77"):
+        pass

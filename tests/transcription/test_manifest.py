@@ -1,0 +1,104 @@
+"""Manifests: tables, JSON lines, wav.scp, folders; nothing is run, nothing is guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wordtrust.base.errors import InputError
+from wordtrust.lattices.assemble import Problems
+from wordtrust.transcription.manifest import Item, read_manifest
+
+
+def items(path: Path, text: str, audio: Path | None = None) -> list[Item]:
+    path.write_text(text, "utf-8")
+    return read_manifest(path, audio)
+
+
+def test_a_table(tmp_path: Path) -> None:
+    found = items(
+        tmp_path / "m.tsv",
+        "\ufeffUtt\taudio\tstart\tend\tchannel\tsplit\ttext\nu1\tclips/a.wav\t1.5\t3\t2\ttrain\tHello.\n\n"
+        'u2\t/far/b.mp3\t\t\t\tdev\tIt\'s "so".\n',
+    )
+    assert found == [
+        Item("u1", tmp_path / "clips/a.wav", "line 2", 1.5, 3.0, 2, "train"),
+        Item("u2", Path("/far/b.mp3"), "line 4", split="dev"),
+    ]
+
+
+def test_json_lines_as_nemo_writes_them(tmp_path: Path) -> None:
+    found = items(
+        tmp_path / "m.json",
+        '{"audio_filepath": "a.wav", "offset": 2, "duration": 1.25, "text": "x"}\n'
+        '{"audio_filepath": "b.wav", "duration": 7.5, "id": 12}\n',
+    )
+    assert [(each.utt, each.start, each.end) for each in found] == [("a-2.00", 2.0, 3.25), ("12", None, None)]
+
+
+def test_wav_scp_and_its_commands(tmp_path: Path) -> None:
+    found = items(tmp_path / "wav.scp", "u1 a.wav\nu2 with space.wav\n")
+    assert [each.path for each in found] == [tmp_path / "a.wav", tmp_path / "with space.wav"]
+    with pytest.raises(InputError, match="line 1: a command where a name and a path should be"):
+        items(tmp_path / "wav.scp", f"u1 touch {tmp_path}/run |\n")
+    assert not (tmp_path / "run").exists()
+
+
+def test_references_whose_utterances_are_files(tmp_path: Path) -> None:
+    (tmp_path / "clips" / "deep").mkdir(parents=True)
+    for name in ("u1.mp3", "deep/u2.flac", "u1.txt"):
+        (tmp_path / "clips" / name).touch()
+    table = "utt\tsplit\tduration\ttext\nu2\tdev\t2.0\tone\nu1\tdev\t2.0\ttwo\n"
+    found = items(tmp_path / "refs.tsv", table, tmp_path / "clips")
+    assert [(each.utt, each.path.name, each.end) for each in found] == [
+        ("u2", "u2.flac", None),
+        ("u1", "u1.mp3", None),
+    ]
+    with pytest.raises(InputError, match=r"refs.tsv, line 2, utterance u3: there is no audio file u3\.\* in "):
+        items(tmp_path / "refs.tsv", "utt\ttext\nu3\tone\n", tmp_path / "clips")
+
+
+def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").touch()
+    (tmp_path / "m.tsv").write_text("utt\ttext\na\tone\nb\ttwo\n")
+    problems = Problems(skip=True)
+    assert [each.utt for each in read_manifest(tmp_path / "m.tsv", None, problems)] == ["a"]
+    assert [error.utt for error in problems.errors] == ["b"]
+
+
+def test_a_list_of_files_and_a_wav_scp_with_tabs(tmp_path: Path) -> None:
+    assert [each.utt for each in items(tmp_path / "m.tsv", "audio\nx/a.wav\nb.wav\n")] == ["a", "b"]
+    assert [each.path.name for each in items(tmp_path / "wav.scp", "u1\ta.wav\nu2\tb.wav\n")] == ["a.wav", "b.wav"]
+    with pytest.raises(InputError, match="commas"):
+        items(tmp_path / "m.csv", "utt,audio\nu1,a.wav\n")
+
+
+def test_a_folder_and_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("b.wav", "a/c.OGG", "a/notes.txt"):
+        (tmp_path / name).touch()
+    assert [each.utt for each in read_manifest(tmp_path)] == ["a-c", "b"]
+    assert [each.utt for each in read_manifest(tmp_path / "b.wav")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "empty"),
+        ("utt\taudio\n", "there are no utterances in it"),
+        ("utt\taudio\nu1\n", "line 2: 1 fields where the header has 2"),
+        ("utt\taudio\tstart\nu1\ta.wav\tsoon\n", 'the column start is "soon", not a finite number'),
+        ("utt\taudio\tstart\tend\nu1\ta.wav\t3\t2\n", "line 2: it starts at 3 s and ends at 2 s"),
+        ("utt\taudio\tchannel\nu1\ta.wav\t0\n", "line 2: the channel is 0"),
+        ("utt\taudio\nu1\ta.wav\nu1\tb.wav\n", "line 3, utterance u1: two utterances have this name, also line 2"),
+        ('{"audio": 7}\n', "line 1: "),
+        ("{broken\n", "line 1"),
+        ("alone\n", "line 1: one field where a name and a path should be"),
+    ],
+)
+def test_bad_ones(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(InputError) as error:
+        items(tmp_path / "m.tsv", text)
+    assert told in str(error.value)
+    assert "m.tsv" in str(error.value)

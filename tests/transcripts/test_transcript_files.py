@@ -1,0 +1,294 @@
+"""Files of transcripts: each kind read back by something else, and nothing left after an error."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wordtrust as wt
+from tests.helpers.reading import timed_words
+from tests.helpers.strategies import lattices
+from tests.helpers.transcripts import NASTY
+from tests.helpers.transcripts import transcripts as made
+from wordtrust.base.errors import OptionError
+from wordtrust.lattices.lattice import Lattice
+from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.text import UNKNOWN
+from wordtrust.transcripts import files as transcript_files
+from wordtrust.transcripts.files import TranscriptWriter
+from wordtrust.transcripts.transcript import Alternative, Transcript, Word, transcripts
+from wordtrust.transcripts.views import level, visible
+
+HARBOUR = Transcript(
+    "harbour 1",
+    (
+        Word("the", "the", 0.5, 0.8, 0.98),
+        Word("Harbour-", "harbour", 0.8, 1.25, 0.7, (Alternative("harder", 0.2),), joins_next=True),
+        Word("<bell>", "bell", 1.25, 1.6, 0.3),
+        Word("rang", "rang", 3.2, 3.6005, 0.9),
+    ),
+)
+SILENT = Transcript("silent", ())
+many = st.lists(made(max_words=8), max_size=3)
+
+
+def written(found: list[Transcript], path: Path) -> bytes:
+    with TranscriptWriter(path) as out:
+        for each in found:
+            out.add([each])
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all examples of a property."""
+    return tmp_path_factory.mktemp("transcripts")
+
+
+@settings(max_examples=50)
+@given(many)
+def test_jsonl_is_a_line_for_each_utterance(folder: Path, found: list[Transcript]) -> None:
+    text = written(found, folder / "a.jsonl").decode("utf-8")
+    whole = json.dumps([each.to_dict() for each in found], ensure_ascii=False).encode("utf-8", "replace")
+    assert [json.loads(line) for line in text.splitlines()] == json.loads(whole)
+    assert gzip.decompress(written(found, folder / "a.jsonl.gz")).decode("utf-8") == text
+
+
+def test_ctm(tmp_path: Path) -> None:
+    text = written([HARBOUR, SILENT], tmp_path / "a.ctm").decode()
+    assert text == (
+        "harbour_1 1 0.500 0.300 the 0.980000\n"
+        "harbour_1 1 0.800 0.450 Harbour- 0.700000\n"
+        "harbour_1 1 1.250 0.350 bell 0.300000\n"  # <bell> would be a noise
+        "harbour_1 1 3.200 0.400 rang 0.900000\n"
+        ";; silent has no words\n"
+    )
+    assert gzip.decompress(written([HARBOUR, SILENT], tmp_path / "a.ctm.gz")).decode() == text
+
+
+@settings(max_examples=50)
+@given(lattices(score_sets=(("posterior",),)), st.sampled_from(["u", "a b", ";;c", *NASTY]))
+def test_our_reader_takes_ctm_back(folder: Path, lattice: Lattice, utt: str) -> None:
+    batch = lattice.batch()
+    assert batch.posterior is not None
+    words = transcripts(batch, batch.posterior, one_best(batch))[0].words
+    text = written([Transcript(utt, words)], folder / "a.ctm")
+    if not words:
+        assert text.startswith(b";; ")
+        return
+    again = wt.read(folder / "a.ctm", format="ctm")[0]
+    assert [word for word in again.words if word] == [word.norm for word in words]
+    assert again.posterior is not None
+    sure = again.posterior[~again.silence].tolist()
+    assert sure == pytest.approx([word.confidence for word in words], abs=1e-6)
+
+
+def test_our_reader_takes_times_back(tmp_path: Path) -> None:
+    written([HARBOUR], tmp_path / "a.ctm")
+    found = timed_words(wt.read(tmp_path / "a.ctm")[0])
+    expected = [("the", 0.5, 0.8), ("Harbour-", 0.8, 1.25), ("bell", 1.25, 1.6), ("rang", 3.2, 3.6)]
+    assert [word for word, _, _ in found] == [word for word, _, _ in expected]
+    assert [times for _, *times in found] == [pytest.approx(times, abs=1e-3) for _, *times in expected]
+
+
+def test_ctm_of_what_it_has_a_meaning_for(tmp_path: Path) -> None:
+    tokens = ("<ALT>", ";;", "[noise]", "<unk>", "C++")
+    words = [Word(token, norm, k, k + 1, 0.5) for k, (token, norm) in enumerate(zip(tokens, "abcde", strict=True))]
+    words += [Word("<b>", "<b>", 5, 6, 0.5), Word("<UNK>", UNKNOWN, 6, 7, 0.5)]
+    lines = written([Transcript("u", tuple(words))], tmp_path / "a.ctm").decode().splitlines()
+    assert [line.split()[4] for line in lines] == ["a", "b", "c", "d", "C++", "<unk>", "<UNK>"]
+
+
+def test_two_utterances_of_one_name_cannot_be_told_apart_in_ctm(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="would be called 'a_b'"):
+        written([Transcript("a b", ()), Transcript("a_b", ())], tmp_path / "a.ctm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_segments_of_a_recording_share_a_name_in_ctm(tmp_path: Path) -> None:
+    first, second = (Transcript("a b", (Word("w", "w", start, start + 1, 0.5),)) for start in (1.0, 4.0))
+    with TranscriptWriter(tmp_path / "a.ctm", recordings=True) as out:
+        out.add([SILENT, first, Transcript("a b", ())])
+        out.add([second, SILENT, HARBOUR])
+    lines = (tmp_path / "a.ctm").read_text().splitlines()
+    assert lines[:2] == ["a_b 1 1.000 1.000 w 0.500000", "a_b 1 4.000 1.000 w 0.500000"]
+    assert [line.split()[0] for line in lines[2:]] == ["harbour_1"] * 4 + [";;"]
+    assert lines[-1] == ";; silent has no words"
+    assert len(wt.read(tmp_path / "a.ctm")) == 2
+    (tmp_path / "a.ctm").unlink()
+    with (
+        pytest.raises(OptionError, match="two recordings would be called 'a_b'"),
+        TranscriptWriter(tmp_path / "a.ctm", recordings=True) as out,
+    ):
+        out.add([second, first])
+    assert not list(tmp_path.iterdir())
+
+
+def test_channels_of_a_file_have_a_field_in_ctm(tmp_path: Path) -> None:
+    said = [Transcript(name, (Word("w", "w", 1.0, 2.0, 0.5),)) for name in ("call-1", "call-2", "talk")]
+    channels = {"call-1": ("call", "1"), "call-2": ("call", "2"), "call-3": ("call", "3")}
+    with TranscriptWriter(tmp_path / "a.ctm", recordings=True, channels=channels) as out:
+        out.add([*said, Transcript("call-3", ())])
+    assert (tmp_path / "a.ctm").read_text().splitlines() == [
+        "call 1 1.000 1.000 w 0.500000",
+        "call 2 1.000 1.000 w 0.500000",
+        "talk 1 1.000 1.000 w 0.500000",
+        ";; call-3 has no words",
+    ]
+    assert [each.utt for each in wt.read(tmp_path / "a.ctm")] == ["call-1", "call-2", "talk"]
+
+
+TIMESTAMP = re.compile(r"(\d{2,}):([0-5]\d):([0-5]\d)\.(\d{3})")
+SPAN = re.compile(r"<c\.(low|medium|high)>([^<>\n\r]*)</c>")
+
+
+def seconds(stamp: str) -> float:
+    match = TIMESTAMP.fullmatch(stamp)
+    assert match, stamp
+    hours, minutes, rest, thousandths = map(int, match.groups())
+    return hours * 3600 + minutes * 60 + rest + thousandths / 1000
+
+
+def parsed_vtt(text: str) -> list[tuple[str, list[tuple[float, float, list[tuple[str, str]]]]]]:
+    """A strict reading of the parts of WebVTT that we write: utterances, their cues, their (class, text) spans."""
+    assert text.endswith("\n\n")
+    assert not re.search("[\x00\r\ufeff]", text)
+    header, *blocks = text.removesuffix("\n\n").split("\n\n")
+    assert header == "WEBVTT"
+    style, *blocks = blocks
+    assert style.startswith("STYLE\n")
+    assert "-->" not in style
+    utterances: list[tuple[str, list[Any]]] = []
+    for block in blocks:
+        if block.startswith("NOTE "):
+            assert "-->" not in block
+            assert "\n" not in block
+            utterances.append((block.removeprefix("NOTE "), []))
+            continue
+        timing, payload = block.split("\n")
+        start, end = map(seconds, timing.split(" --> "))
+        assert start < end
+        assert "-->" not in payload
+        assert payload.strip()
+        assert not SPAN.sub("", payload).strip(" ")
+        assert not re.search(r"&(?!amp;|lt;|gt;)", payload)
+        assert not utterances[-1][1] or start >= utterances[-1][1][-1][0]
+        utterances[-1][1].append((start, end, SPAN.findall(payload)))
+    return utterances
+
+
+def test_vtt(tmp_path: Path) -> None:
+    text = written([HARBOUR, SILENT], tmp_path / "a.vtt").decode()
+    assert text.split("\n\n", 2)[2] == (
+        "NOTE harbour 1\n\n"
+        "00:00:00.500 --> 00:00:01.600\n"
+        "<c.high>the</c> <c.medium>Harbour-</c><c.low>&lt;bell&gt;</c>\n\n"
+        "00:00:03.200 --> 00:00:03.600\n<c.high>rang</c>\n\n"  # after a pause
+        "NOTE silent\n\n"
+    )
+    assert len(parsed_vtt(text)) == 2
+
+
+def test_vtt_cues_are_short_and_never_cut_a_token(tmp_path: Path) -> None:
+    words = [Word("w", "w", k * 0.5, k * 0.5 + 0.5, 1.0, joins_next=k == 6) for k in range(17)]
+    slow = [Word("w", "w", 8.5 + 2 * k, 10.5 + 2 * k, 1.0) for k in range(3)]
+    [(_, cues)] = parsed_vtt(written([Transcript("u", (*words, *slow))], tmp_path / "a.vtt").decode())
+    assert [(start, end, len(spans)) for start, end, spans in cues] == [
+        (0, 4, 8), (4, 7.5, 7), (7.5, 12.5, 4), (12.5, 14.5, 1),
+    ]  # fmt: skip
+
+
+def test_vtt_times_after_an_hour_and_words_of_no_length(tmp_path: Path) -> None:
+    late = Transcript("u", (Word("a", "a", 3_723.5, 3_723.5, 1.0), Word("b", "b", 360_000.0, 360_001.0, 1.0)))
+    text = written([late], tmp_path / "a.vtt").decode()
+    assert "01:02:03.500 --> 01:02:03.501\n" in text
+    assert "100:00:00.000 --> 100:00:01.000\n" in text
+
+
+@settings(max_examples=50)
+@given(many)
+def test_vtt_holds_any_words(folder: Path, found: list[Transcript]) -> None:
+    utterances = parsed_vtt(written(found, folder / "a.vtt").decode("utf-8"))
+    assert len(utterances) == len(found)
+    for (_, cues), transcript in zip(utterances, found, strict=True):
+        spans = [span for _, _, spans in cues for span in spans]
+        assert [kind for kind, _ in spans] == [level(word.confidence) for word in transcript.words]
+        text = [span.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") for _, span in spans]
+        for word, shown in zip(transcript.words, text, strict=True):
+            assert shown in {visible(" ".join(each.split())) for each in (word.word, word.norm)}
+
+
+@settings(max_examples=50)
+@given(many)
+def test_parquet_is_a_row_for_each_word(folder: Path, found: list[Transcript]) -> None:
+    written(found, folder / "a.parquet")
+    rows = pq.read_table(folder / "a.parquet").to_pylist()
+    assert rows == [
+        {
+            "utt": whole(each.utt), "index": index, "word": whole(word.word), "norm": whole(word.norm),
+            "start": word.start, "end": word.end, "confidence": word.confidence,
+            "alternatives": [{"word": whole(each.word), "confidence": each.confidence} for each in word.alternatives],
+        }
+        for each in found
+        for index, word in enumerate(each.words)
+    ]  # fmt: skip
+
+
+def whole(text: str) -> str:
+    return re.sub("[\ud800-\udfff]", "?", text)
+
+
+def test_parquet_is_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript_files, "_GROUP_WORDS", 10)
+    written([HARBOUR] * 8, tmp_path / "a.parquet")
+    info = pq.ParquetFile(tmp_path / "a.parquet").metadata
+    assert [info.row_group(k).num_rows for k in range(info.num_row_groups)] == [12, 12, 8]
+    assert info.row_group(0).column(0).compression == "ZSTD"
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "ctm", "vtt", "srt", "html", "parquet", "jsonl.gz", "ctm.gz"])
+def test_nothing_is_left_after_an_error(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}"
+    path.write_bytes(b"old")
+    with pytest.raises(AttributeError), TranscriptWriter(path) as out:
+        out.add([HARBOUR, None])  # type: ignore[list-item]
+    assert path.read_bytes() == b"old"
+    with TranscriptWriter(path) as out:
+        out.add([SILENT])
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() != b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "ctm", "vtt", "srt", "parquet"])
+def test_no_utterances_make_a_valid_file(tmp_path: Path, ending: str) -> None:
+    text = written([], tmp_path / f"a.{ending}")
+    if ending == "parquet":
+        assert pq.read_table(tmp_path / "a.parquet").num_rows == 0
+    else:
+        assert text.startswith(b"WEBVTT") if ending == "vtt" else not text
+
+
+@pytest.mark.parametrize("name", ["words.txt", "words", "words.vtt.gz", "words.html.gz", "words.parquet.gz"])
+def test_other_endings(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OptionError, match=r"end in \.jsonl, \.json, \.ctm, \.vtt, \.srt, \.html or \.parquet"):
+        TranscriptWriter(tmp_path / name)
+
+
+def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OptionError, match="cannot be written: No such file"),
+        TranscriptWriter(tmp_path / "no" / "a.ctm"),
+    ):
+        pass
+    (tmp_path / "a.ctm").mkdir()
+    with pytest.raises(OptionError, match="it is a folder"), TranscriptWriter(tmp_path / "a.ctm"):
+        pass

@@ -1,0 +1,74 @@
+"""python -m tools.shipped_models: makes the models that come with the package, and the page about them.
+
+python -m tools.shipped_models make STUDY/models --networks STUDY/work --split dev --split eval
+       --vectors glove.txt.gz
+python -m tools.shipped_models add STUDY/models/NAME --networks STUDY/work --split dev --split eval
+python -m tools.shipped_models docs docs/shipped-models.md
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from wordtrust.base.errors import WordtrustError
+from wordtrust.base.files import atomic_text
+from wordtrust.confidence import shipped
+from wordtrust.confidence.model_file import WORDS
+from wordtrust.confidence.shipped.cards import page
+
+from .make import add_shipped, make_shipped
+from .small import MOST_WORDS
+
+
+@click.group()
+def main() -> None:
+    """Make the models that come with the package, and the page about them."""
+
+
+@main.command()
+@click.argument("models", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=shipped.FOLDER, help="[inside the package]")
+@click.option("--networks", type=click.Path(path_type=Path), help="A folder of NAME/SPLIT stores to measure them on.")
+@click.option("--split", multiple=True, help="Measured on these.")
+@click.option("--words", type=int, default=MOST_WORDS, show_default=True, help="That all models know together.")
+@click.option("--vectors", type=click.Path(path_type=Path), help="The file of vectors: words at its top are kept.")
+def make(
+    models: Path, out: Path, networks: Path | None, split: tuple[str, ...], words: int, vectors: Path | None
+) -> None:
+    """Make them from the models of a study."""
+    names = make_shipped(models, out, networks=networks, splits=split, vectors=vectors, words=words)
+    click.echo(f"{out}: {', '.join(names)}")
+
+
+@main.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=shipped.FOLDER, help="[inside the package]")
+@click.option("--networks", type=click.Path(path_type=Path), help="A folder of NAME/SPLIT stores to measure it on.")
+@click.option("--split", multiple=True, help="Measured on these.")
+def add(model: Path, out: Path, networks: Path | None, split: tuple[str, ...]) -> None:
+    """Add one model of another study; those that are there stay as they are."""
+    click.echo(f"{out}: {add_shipped(model, out, networks=networks, splits=split)}")
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def docs(file: Path) -> None:
+    """Write the page about them."""
+    with atomic_text(file) as opened:
+        opened.write(current_page())
+
+
+def current_page() -> str:
+    """The page about the models that are there now."""
+    words = shipped.FOLDER / WORDS
+    return page(shipped.models(), words.stat().st_size if words.is_file() else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main(standalone_mode=False)
+    except (WordtrustError, click.ClickException) as error:
+        sys.exit(f"wordtrust.confidence.shipped: {error}")

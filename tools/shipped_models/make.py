@@ -1,0 +1,196 @@
+"""From the models of a study to those that come with the package."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from wordtrust.base.errors import InputError, OptionError
+from wordtrust.base.files import atomic_text
+from wordtrust.confidence.model_file import SCALES, WORDS, Model, checksum, load_model, save_model, update_about
+from wordtrust.confidence.shipped import CARD, COMBINATION, MODEL
+from wordtrust.confidence.shipped.cards import card_of, joint_card
+from wordtrust.confidence.word_vectors import read_vectors
+
+from .small import MOST_WORDS, SharedWords, read_shared, shrink, with_shared, without_leftovers
+
+_MOST_VECTORS = 100_000
+BASELINES = "baselines.json"
+LARGEST, LARGEST_TOGETHER = 3_000_000, 10_000_000  # bytes
+LARGEST_LIST = 100_000  # bytes of checksums of utterances
+
+
+def make_shipped(
+    models: Path,
+    out: Path,
+    *,
+    networks: Path | None = None,
+    splits: tuple[str, ...] = (),
+    vectors: Path | None = None,
+    words: int = MOST_WORDS,
+) -> list[str]:
+    """Make the folder of shipped models from a study's models; gives their names.
+
+    With `networks` (a folder with NAME/SPLIT stores) every model is measured as it is shipped, on each of `splits`.
+    The models keep so many words, in the order of the file of `vectors`. What was in `out` before goes.
+    """
+    found = _models(models)
+    combinations = sorted(file.parent for file in models.glob(f"*/{COMBINATION}"))
+    if not found and not combinations:
+        raise InputError("there are no models", file=str(models), remedy="Name the folder `models` of a study")
+    _refuse_strange(out)
+    draft = out.resolve().with_name(f".{out.resolve().name}.{secrets.token_hex(4)}.part")
+    try:
+        draft.mkdir(parents=True)
+        _write_models(found, draft, words, vectors)
+        for folder in combinations:
+            _ship_combination(folder, draft / folder.name, models.parent / "study.json")
+        for name in found:
+            _copy_settings(models / name, draft / name)
+            _add_card(draft / name, networks, splits)
+        _check_sizes(draft)
+        shutil.rmtree(out, ignore_errors=True)
+        os.replace(draft, out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return [*found, *(folder.name for folder in combinations)]
+
+
+def add_shipped(model: Path, out: Path, *, networks: Path | None = None, splits: tuple[str, ...] = ()) -> str:
+    """Add a model of another study to those that are there, which stay as they are; gives its name.
+
+    It takes the words that they share, and is measured like them.
+    """
+    found, name = load_model(model), model.resolve().name
+    if (out / name).exists():
+        raise OptionError(f"{out / name}: is there already")
+    small = without_leftovers(replace(found, table=with_shared(found.table, read_shared(out / WORDS))))
+    try:
+        save_model(small, out / name, small=True, shared_words=checksum(out / WORDS))
+        _copy_settings(model, out / name)
+        _add_card(out / name, networks, splits)
+        _check_sizes(out)
+    except BaseException:
+        shutil.rmtree(out / name, ignore_errors=True)
+        raise
+    return name
+
+
+def _models(models: Path) -> dict[str, Model]:
+    return {file.parent.name: load_model(file.parent) for file in sorted(models.glob(f"*/{MODEL}"))}
+
+
+def _write_models(found: Mapping[str, Model], out: Path, words: int, vectors: Path | None) -> None:
+    """All of them, with the words that they share in one file."""
+    if not found:
+        return
+    order = None if vectors is None else read_vectors(vectors, set(), extra=_MOST_VECTORS).words
+    shared = SharedWords([model.table for model in found.values()], words, order)
+    checksum = shared.write(out / WORDS)
+    for name, model in found.items():
+        own = not shared.fits(model.table)
+        small = shrink(model, words) if own else replace(model, table=shared.apply(model.table))
+        save_model(without_leftovers(small), out / name, small=True, shared_words=None if own else checksum)
+
+
+def _copy_settings(model: Path, out: Path) -> None:
+    """What `wordtrust study --models shipped` takes besides models: scales and baselines."""
+    if (model / SCALES).is_file():
+        shutil.copyfile(model / SCALES, out / SCALES)
+    if (model / BASELINES).is_file():
+        text = _compact(json.loads((model / BASELINES).read_text("utf-8")))
+        (out / f"{BASELINES}.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _compact(found: Any) -> str:
+    return json.dumps(_shortened(found), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _shortened(value: Any) -> Any:
+    """Numbers with six digits, which is more than any of them is worth."""
+    if isinstance(value, dict):
+        return {name: _shortened(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _refuse_strange(out: Path) -> None:
+    """What was shipped before goes, and nothing that is something else."""
+    strange = [each for each in out.glob("*") if each.name != WORDS and not _is_ours(each)]
+    if strange:
+        raise OptionError(f"{strange[0]}: is no model; name a folder for shipped models only")
+
+
+def _is_ours(folder: Path) -> bool:
+    return (folder / MODEL).is_file() or (folder / COMBINATION).is_file()
+
+
+def _add_card(folder: Path, networks: Path | None, splits: tuple[str, ...]) -> None:
+    """Measure what is shipped, and write it into its card."""
+    stores = {split: networks / folder.name / split for split in splits} if networks else {}
+    metrics = {split: measure(folder, store) for split, store in stores.items() if store.is_dir()}
+    about: dict[str, Any] = {"card": card_of(folder.name, load_model(folder), metrics)}
+    if "dev" in metrics:  # what training noted was about other words, and several recognizers
+        found = metrics["dev"]["arcs"]["confidence"]
+        about["metrics"] = {f"dev_{name}": found[name] for name in ("eer", "nce")}
+    update_about(folder, about, small=True)
+
+
+def measure(folder: Path, store: Path) -> dict[str, Any]:
+    """What `wordtrust evaluate` gives for a model on networks, rounded."""
+    from functools import partial
+
+    from wordtrust.confidence.model_calibration import calibrated_judge
+    from wordtrust.confidence.word_scorer import load
+    from wordtrust.evaluation.evaluate import evaluate
+    from wordtrust.formats import stream
+
+    scorer = load(folder)
+    found = evaluate(stream([str(store)]), partial(calibrated_judge, scorer), scorer.choice.paths).to_dict()
+    return {name: _rounded(value) for name, value in found.items() if name != "arcs_paper"}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _rounded(each) for name, each in value.items()}
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _ship_combination(folder: Path, out: Path, study: Path) -> None:
+    """What was fitted for several recognizers; a long list of the utterances it was fitted on is left out."""
+    from wordtrust.combination.combination_file import Fitted
+
+    fitted = Fitted.load(folder)
+    if len(json.dumps(sorted(fitted.utterances))) > LARGEST_LIST:
+        fitted = replace(fitted, utterances=frozenset())
+    fitted.save(out)
+    written = json.loads((out / COMBINATION).read_text("utf-8"))
+    (out / COMBINATION).write_text(_compact(written), "utf-8")
+    metrics: dict[str, Any] = {}
+    if study.is_file():
+        found = json.loads(study.read_text("utf-8"))
+        counts = {name: found[name] for name in ("better", "equal", "worse") if name in found}
+        metrics = {str(found.get("about", {}).get("test", "eval")): counts} if len(counts) == 3 else {}
+    with atomic_text(out / CARD) as file:
+        file.write(json.dumps(joint_card(out.name, fitted.order, metrics)) + "\n")
+
+
+def _check_sizes(out: Path) -> None:
+    sizes = {folder.name: _bytes(folder) for folder in out.iterdir() if folder.is_dir()}
+    large = [name for name, size in sizes.items() if size > LARGEST]
+    total = sum(sizes.values()) + sum(file.stat().st_size for file in out.glob(WORDS))
+    if large or total > LARGEST_TOGETHER:
+        what = f"{large[0]} has {sizes[large[0]]:,} bytes" if large else f"all together have {total:,} bytes"
+        raise OptionError(f"{out}: {what}, which is too much to come with the package; keep fewer words (--words)")
+
+
+def _bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())

@@ -1,0 +1,112 @@
+"""N-best lists as Vosk prints them, drawn from lattices of its model: what the shipped model `vosk` learned from.
+
+    python tools/vosk_nbest.py DATA --recognizer kaldi-small-2020 --out vosk-data
+
+writes a folder that `wordtrust study` takes (vosk/SPLIT.jsonl.gz, vosk/recognizer.json, refs.tsv). How long lists are
+depends on the model's --lattice-beam (conf/model.conf) and on SetMaxAlternatives: with several forms
+BEAMxALTERNATIVES, every utterance is there once for each, its name followed by the form.
+
+The model itself is then made like this, STUDY being a study of DATA, its fold models (K from 0 to 3) included:
+
+    wordtrust study vosk-data --vectors glove.txt.gz --until packs --out study
+    python -m wordtrust.training study/work/vosk.pack --start STUDY/work/trained/kaldi-small-2020 --drop 0.3
+        --rate 1e-3 --epochs 12 --patience 4 --batch-arcs 1000 --out study/work/trained/vosk
+    ... the same with --folds 4 --fold K, beginning with kaldi-small-2020-fold-K, to vosk-fold-K
+    wordtrust study vosk-data --vectors glove.txt.gz --out study
+    python -m tools.shipped_models add study/models/vosk --networks NETWORKS --split dev
+        --split eval --split eval-2x100
+
+with networks of lists of one form in each store of NETWORKS/vosk, built with study/work/vosk/scales.json.
+
+Vosk prunes the lattice, then multiplies language scores by 0.9, then prints the likeliest texts. Lattices that were
+written with a wider beam hold all of that; those in DATA are taken to be multiplied already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.likeliest import Text, likeliest, within_beam
+from wordtrust import Lattice, stream
+from wordtrust.base.files import atomic_text
+from wordtrust.lattices.lattice import Scales
+from wordtrust.lattices.weights import log_scores
+
+FORMS = ("2x10", "2x100")  # the beam of the small models; lists that are cut off, and lists that hardly are
+MULTIPLIED = 0.9  # what Vosk multiplies language scores with once the lattice is there
+NAME = "vosk"
+
+
+def record(lattice: Lattice, beam: float, most: int) -> dict[str, Any]:
+    """What Vosk would have printed, as a record of an N-best list."""
+    kept = within_beam(lattice, beam, score=log_scores(lattice, Scales(transition=1 / MULTIPLIED)))
+    return {
+        "utt": lattice.utt,
+        "nbest": [_hypothesis(lattice, each) for each in likeliest(lattice, most, among=kept)],
+    }
+
+
+def _hypothesis(lattice: Lattice, text: Text) -> dict[str, Any]:
+    words = [_word(lattice, arc) for arc in text.arcs if lattice.word[arc]]
+    return {"score": round(text.score, 6), "text": " ".join(word["word"] for word in words), "words": words}
+
+
+def _word(lattice: Lattice, arc: int) -> dict[str, Any]:
+    start, end = (round(float(lattice.time[each[arc]]), 6) for each in (lattice.source, lattice.target))
+    return {"word": lattice.surfaces[arc], "start": start, "end": end}
+
+
+def records(lattices: Path, forms: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The lists of a file, every utterance in each form."""
+    for batch in stream(lattices):
+        for lattice in batch:
+            for form in forms:
+                beam, most = form.split("x")
+                yield {**record(lattice, float(beam), int(most)), "utt": named(lattice.utt, form, forms)}
+
+
+def named(utt: str, form: str, forms: Sequence[str]) -> str:
+    """What an utterance is called in one of the forms; as before, where there is only one."""
+    return utt if len(forms) == 1 else f"{utt}.{form}"
+
+
+def write_references(file: Path, out: Path, forms: Sequence[str]) -> None:
+    """The references, every utterance in each form; the file has no quoting."""
+    with file.open(encoding="utf-8", newline="") as given, atomic_text(out) as made:
+        rows = csv.DictReader(given, delimiter="\t", quoting=csv.QUOTE_NONE)
+        fields = rows.fieldnames or []
+        made.write("\t".join(fields) + "\n")
+        for row in rows:
+            for form in forms:
+                changed = {**row, "utt": named(row["utt"], form, forms)}
+                made.write("\t".join(changed[field] for field in fields) + "\n")
+
+
+def main() -> None:
+    """Write the folder."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="Has refs.tsv and the recognizer's folder.")
+    parser.add_argument("--recognizer", default="kaldi-small-2020", help="[%(default)s]")
+    parser.add_argument("--splits", default="train,dev,eval", help="[%(default)s]")
+    parser.add_argument("--forms", default=",".join(FORMS), help="BEAMxALTERNATIVES, joined by commas [%(default)s]")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    forms, folder = given.forms.split(","), given.out / NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    write_references(given.data / "refs.tsv", given.out / "refs.tsv", forms)
+    about = {"name": NAME, "format": "nbest", "pick": "total"}
+    (folder / "recognizer.json").write_text(json.dumps(about) + "\n", "utf-8")
+    for split in given.splits.split(","):
+        with gzip.open(folder / f"{split}.jsonl.gz", "wt", encoding="utf-8") as file:
+            for found in records(given.data / given.recognizer / f"{split}.ark.gz", forms):
+                file.write(json.dumps(found, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
