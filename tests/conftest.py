@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
@@ -14,3 +15,23 @@ if os.environ.get("CI") and hasattr(providers, "_local_constants"):
     # Numbers and strings of the modules loaded so far get into examples, and which are loaded depends on the order.
     known = providers._local_constants
     setattr(providers, "_get_local_constants", lambda: known)  # noqa: B010
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--quick`: for the inner loop."""
+    parser.addoption("--quick", action="store_true", help="leave slow tests out; few examples for each property")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the profile of examples that fits."""
+    if config.getoption("--quick"):
+        settings.register_profile("quick", parent=settings.get_profile("wordtrust"), max_examples=10)
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out of quick runs."""
+    if config.getoption("--quick"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]

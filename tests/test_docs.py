@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
+from tools import api_page
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
@@ -60,6 +62,10 @@ def make_model() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
         assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_the_api_page_is_what_the_docstrings_say() -> None:
+    assert api_page.PAGE.read_text("utf-8") == api_page.page(), "make it again: python -m tools.api_page"
 
 
 def commands(page: Path) -> list[list[str]]:
