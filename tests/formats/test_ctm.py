@@ -231,8 +231,8 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, lattice: Lattice) 
     path = tmp_path_factory.mktemp("ctm") / "x.ctm"
     (again,) = read(written(lattice.batch(), path))
     if "a;;b" in lattice.text:  # two pieces, which CTM does not tell from two words; short ones push pauses away
-        written_words = [s.replace("\u2060", "") for s in lattice.surfaces if s]
-        assert written_words == [s for s in again.surfaces if s]
+        # ... and `;;`, a comment for some programs, makes it write the normalised word.
+        assert [word for word in again.words if word] == [word for word in lattice.words if word]
         return
     assert again.equals(lattice, tolerance=2e-6)
 

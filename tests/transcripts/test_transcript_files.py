@@ -21,11 +21,11 @@ from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.paths import one_best
-from wordtrust.lattices.text import UNKNOWN
+from wordtrust.lattices.text import UNKNOWN, visible
 from wordtrust.transcripts import files as transcript_files
 from wordtrust.transcripts.files import TranscriptWriter
 from wordtrust.transcripts.transcript import Alternative, Transcript, Word, transcripts
-from wordtrust.transcripts.views import level, visible
+from wordtrust.transcripts.views import level
 
 HARBOUR = Transcript(
     "harbour 1",

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from tests.helpers.transcripts import NASTY, hostile
 from tests.helpers.transcripts import transcripts as made
+from wordtrust.lattices.text import visible
 from wordtrust.transcripts.files import TranscriptWriter
 from wordtrust.transcripts.transcript import Alternative, Transcript, Word
-from wordtrust.transcripts.views import level, spelled, visible
+from wordtrust.transcripts.views import level, spelled
 
 SIT = Word("Sit", "sit", 63.3, 63.68, 0.4, (Alternative("seat", 0.3), Alternative("<b>", 0.02)))
 FIRST = Transcript("talk", (Word("I'll", "i'll", 63, 63.3, 0.95), SIT, Word("there.", "there", 63.68, 64, 0.6)))

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
+from wordtrust.lattices.text import visible
 from wordtrust.transcripts.files import TranscriptWriter
 from wordtrust.transcripts.transcript import Transcript, Word
-from wordtrust.transcripts.views import level, spelled, visible
+from wordtrust.transcripts.views import level, spelled
 
 FIRST = Transcript(
     "talk",

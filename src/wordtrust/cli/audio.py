@@ -179,7 +179,7 @@ def _transcribe(
 ) -> None:
     """Show the words as they come, then write them."""
     from ..base.progress import AudioProgress
-    from ..transcripts.views import visible
+    from ..lattices.text import visible
 
     if journal is not None and journal.resumed:
         click.echo(f"wordtrust: going on after {journal.resumed:,} segments that were done before", err=True)

@@ -1,42 +1,165 @@
 """NIST CTM: a word a line, `file channel start duration word [confidence [type [speaker]]]`.
 
-Read: one lattice for each file and channel, in the order in which they first appear; their words may stand anywhere
-in the file and are sorted by start. Its name is FILE, or FILE-CHANNEL where a file has several channels. The
-confidence is the posterior; where a word of an utterance has none (or `NA`), the utterance has none. Words of the
-types `noise`, `non-lex` and `misc` are marks, not words. Comments begin with `;;`.
+Reading gives one lattice for each file and channel, in the order in which they first appear; their words may be
+anywhere in the file and are sorted by start. A lattice is named FILE, or FILE-CHANNEL where a file has several
+channels. The confidence is the posterior; if a word of an utterance has none (or `NA`), the utterance has none. Words
+of the types `noise`, `non-lex` and `misc` are marks, not words. Comments begin with `;;`.
 
 Alternations (`<ALT_BEGIN>`, `<ALT>`, `<ALT_END>`, with any times) become parallel branches, the first of which is
 the picked one. A branch with nothing but `@` is silence, and its posterior is what the other branches leave of 1.
 
-Written: the recognizer's 1-best, one line for each normalised word, spelled as the recognizer wrote it (the pieces
-of `Middle-earth` are two lines, `Middle-` and `earth`). Times have three decimals, confidences six; channel 1. White
-space in names becomes `_`. An utterance that says nothing is a comment, as CTM cannot hold it.
+Writing gives the recognizer's 1-best, one line for each normalised word, spelled as the recognizer wrote it (the
+pieces of `Middle-earth` are two lines, `Middle-` and `earth`). White space in names becomes `_`, a control character
+U+FFFD; a word that CTM gives a meaning of its own (`;;`, `<ALT>`) is written as the normalised one. Times have three
+decimals, confidences six; the channel is 1. An utterance without words is a comment, as CTM cannot hold it.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
-from ..lattices.assemble import Builder, Problems
-from ..lattices.lattice import Lattice, Lattices, Origin, Times
+from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.lattice import Ints, Lattice, Lattices, Origin, Times
 from ..lattices.paths import one_best
-from ..lattices.text import JOINER
+from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark, visible
 from .base import Format, ReadOptions, WriteOptions
-from .ctm_lines import ALTERNATION, Alternation, Utterance, text, utterances
 from .inputs import Stream
+from .onebest import checked_confidence
 from .series import Piece, series
 from .timing import chain
 
+LATEST = 1e9  # seconds
+ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
+_NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a"}
+_NO_WORD_TYPES = {b"noise", b"non-lex", b"misc"}
 _NUMBER = re.compile(rb"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
+
+
+class CtmLine(NamedTuple):
+    """One word of a CTM file."""
+
+    file: str
+    channel: str
+    start: float  # seconds
+    end: float  # the file has the duration
+    word: str
+    confidence: float | None = None
+
+    @classmethod
+    def parse(cls, fields: Sequence[bytes], *, in_alternation: bool = False) -> CtmLine:
+        """The line with these fields. The marks of alternations have no times, and neither has `@` in them."""
+        if not 5 <= len(fields) <= 8:
+            raise _wrong_field_count(fields)
+        file, channel, word = _decoded(fields[0]), _decoded(fields[1]), fields[4]
+        if word[:1] in b"<@" and (word.upper() in ALTERNATION or (word == b"@" and in_alternation)):
+            return cls(file, channel, 0.0, 0.0, word.upper().decode())
+        try:
+            start, duration = float(fields[2]), float(fields[3])
+        except ValueError:
+            _refuse_times(fields)
+        if not (0 <= start <= LATEST and 0 <= duration <= LATEST):
+            _refuse_times(fields)
+        if len(fields) > 6 and fields[6].lower() in _NO_WORD_TYPES:
+            word = b"[%s]" % word
+        confidence = _parse_confidence(fields[5]) if len(fields) > 5 else None
+        return cls(file, channel, start, start + duration, _parse_word(word), confidence)
+
+    @property
+    def is_alternation_mark(self) -> bool:
+        """Whether the line begins or ends an alternation or a branch of it."""
+        return self.word[:1] == "<" and self.word.encode() in ALTERNATION
+
+    def serialize(self) -> str:
+        """The line as it is written, with its line end.
+
+        Start and end are rounded to milliseconds, so that words that follow each other still do when read again.
+        """
+        start, end = max(0, round(self.start * 1000)), max(0, round(self.end * 1000))
+        confidence = "" if self.confidence is None else f" {self.confidence:.6f}"
+        times = f"{start / 1000:.3f} {(end - start) / 1000:.3f}"
+        return f"{self.file} {self.channel} {times} {self.word}{confidence}\n"
+
+
+def name_field(utt: str) -> str:
+    """The name of an utterance as a field of its own that begins no comment."""
+    name = _one_field(utt) or "_"
+    return f"_{name}" if name.startswith(";;") else name
+
+
+def word_field(surface: str, word: str) -> str:
+    """A field that is read back as the normalised `word`: no comment, alternation, silence or noise.
+
+    That is the surface if possible.
+    """
+    for text in (surface, word):
+        written = _one_field(text)
+        is_unknown = written.lower() in UNKNOWN_MARKS
+        if ";;" not in written and not is_mark(written) and (word == UNKNOWN or not is_unknown):
+            return written
+    return UNKNOWN
+
+
+def comment_without_words(name: str) -> str:
+    """The line for an utterance in which nothing was said."""
+    return f";; {name} has no words\n"
+
+
+def _one_field(text: str) -> str:
+    """The text without white space, and with nothing in it that acts on a terminal."""
+    return visible("_".join(text.split()))
+
+
+def _wrong_field_count(fields: Sequence[bytes]) -> InputError:
+    return InputError(
+        f"{len(fields)} fields: {b' '.join(fields).decode('utf-8', 'replace')[:60]!r}",
+        remedy="A line of CTM is: file channel start duration word [confidence [type [speaker]]]",
+    )
+
+
+def _refuse_times(fields: Sequence[bytes]) -> NoReturn:
+    start, duration = (time.decode("utf-8", "replace")[:20] for time in fields[2:4])
+    raise InputError(
+        f"start and duration are {start!r} and {duration!r}",
+        remedy="Both are seconds, not negative; `*` is for alternations only",
+    )
+
+
+def _parse_confidence(text: bytes) -> float | None:
+    try:
+        return checked_confidence(float(text), "the confidence")
+    except ValueError:
+        if text in _NO_CONFIDENCE:
+            return None
+        found = f"the confidence is {text.decode('utf-8', 'replace')[:20]!r}"
+        raise InputError(found, remedy="It is a number from 0 to 1, or NA") from None
+
+
+def _parse_word(word: bytes) -> str:
+    try:
+        return word.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"the word {word[:20]!r} is not UTF-8", remedy="Save the file as UTF-8") from None
+
+
+def _decoded(name: bytes) -> str:
+    """A name; bytes that are no UTF-8 are kept apart, as `_shown` shows them."""
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
@@ -45,7 +168,7 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
     if len(lines) > 1:
         lines.pop()  # it may be cut
     rows = [line.split() for line in lines if line.strip() and not line.lstrip().startswith(b";;")]
-    if not rows or not all(_is_row(row) for row in rows):
+    if not rows or not all(_is_ctm_row(row) for row in rows):
         return 0.0
     marks = sum(row[4] in ALTERNATION for row in rows)
     words = sum(not _NUMBER.fullmatch(row[4]) for row in rows)
@@ -55,7 +178,7 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
     return 0.5 if any(b"." in row[2] and len(row) > 5 for row in rows) else 0.2
 
 
-def _is_row(row: list[bytes]) -> bool:
+def _is_ctm_row(row: list[bytes]) -> bool:
     if not 5 <= len(row) <= 8:
         return False
     return (
@@ -63,30 +186,99 @@ def _is_row(row: list[bytes]) -> bool:
     )
 
 
+Alternation = list[list[int]]  # the words of each branch, by index
+
+
+@dataclass(slots=True)
+class _Recording:
+    """The words of a file and channel as columns."""
+
+    line: int  # its first
+    start: array[float] = field(default_factory=lambda: array("d"))
+    end: array[float] = field(default_factory=lambda: array("d"))
+    confidence: array[float] = field(default_factory=lambda: array("d"))  # NaN where there is none
+    token: array[int] = field(default_factory=lambda: array("i"))
+    alternations: list[Alternation] = field(default_factory=list)
+    in_alternation: bool = False
+    is_bad: bool = False  # and was reported
+
+    def add(self, line: CtmLine, tokens: Tokens) -> None:
+        """Add a word, or what a mark says about alternations."""
+        if line.is_alternation_mark:
+            self._mark(line.word)
+        elif not (line.word == "@" and self.in_alternation):
+            if self.in_alternation:
+                self.alternations[-1][-1].append(len(self.start))
+            self.start.append(line.start)
+            self.end.append(line.end)
+            self.token.append(tokens.id(line.word))
+            self.confidence.append(np.nan if line.confidence is None else line.confidence)
+
+    def _mark(self, mark: str) -> None:
+        """Begin an alternation, or a branch of it, or end it."""
+        if self.in_alternation == (mark == "<ALT_BEGIN>"):
+            where = "within another one" if self.in_alternation else "without <ALT_BEGIN>"
+            raise InputError(f"{mark} stands {where}", remedy="Alternations do not nest")
+        if mark == "<ALT_END>":
+            self.in_alternation = False
+            return
+        if mark == "<ALT_BEGIN>":
+            self.in_alternation = True
+            self.alternations.append([])
+        self.alternations[-1].append([])
+
+    def columns(self) -> tuple[Times, Times, Ints, Times]:
+        """Start, end, token and confidence of every word."""
+        return np.array(self.start), np.array(self.end), np.array(self.token, np.int32), np.array(self.confidence)
+
+
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """One lattice for each file and channel."""
     tokens = options.shared_tokens()
-    found = utterances(stream, tokens, problems)
-    channels = Counter(file for file, _ in found)
-    has_picked = any(each.alternations for each in found.values())
+    recordings = _read_recordings(stream, tokens, problems)
+    channels = Counter(file for file, _ in recordings)
+    has_picked = any(recording.alternations for recording in recordings.values())
     builder = Builder(tokens, problems, origin=Origin(stream.name, "ctm"))
-    for (file, channel), utterance in found.items():
-        utt = text(file) if channels[file] == 1 else f"{text(file)}-{text(channel)}"
+    for (file, channel), recording in recordings.items():
+        utt = _shown(file if channels[file] == 1 else f"{file}-{channel}")
         try:
-            if utterance.is_open:
+            if recording.in_alternation:
                 raise InputError("an alternation has no <ALT_END>", remedy="The file is cut off or damaged")
-            if len(utterance.start) > options.max_arcs:
-                raise options.too_many_arcs(len(utterance.start))
-            if not utterance.is_bad:
-                add = _add_branched if utterance.alternations else _add_linear
-                yield from add(builder, utt, utterance, has_picked)
+            if len(recording.start) > options.max_arcs:
+                raise options.too_many_arcs(len(recording.start))
+            if not recording.is_bad:
+                add = _add_branched if recording.alternations else _add_linear
+                yield from add(builder, utt, recording, has_picked)
         except InputError as error:
-            problems.report(error.at(file=stream.name, utt=utt, place=f"line {utterance.line}"))
+            problems.report(error.at(file=stream.name, utt=utt, place=f"line {recording.line}"))
     yield from builder.flush()
 
 
-def _add_linear(builder: Builder, utt: str, utterance: Utterance, has_picked: bool) -> Iterator[Lattices]:
-    start, end, token, confidence = utterance.columns()
+def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict[tuple[str, str], _Recording]:
+    """All words by file and channel. A recording with a bad line is reported once, and marked."""
+    recordings: dict[tuple[str, str], _Recording] = {}
+    for number, raw in stream.lines():
+        fields = (raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw).split()
+        if not fields or fields[0].startswith(b";;"):
+            continue
+        if len(fields) < 2:
+            raise _wrong_field_count(fields).at(file=stream.name, place=f"line {number}")
+        key = _decoded(fields[0]), _decoded(fields[1])
+        recording = recordings.get(key)
+        if recording is None:
+            recording = recordings[key] = _Recording(number)
+        if recording.is_bad:
+            continue
+        try:
+            recording.add(CtmLine.parse(fields, in_alternation=recording.in_alternation), tokens)
+        except InputError as error:
+            recording.is_bad, recording.in_alternation = True, False
+            problems.report(error.at(file=stream.name, utt=_shown(key[0]), place=f"line {number}"))
+    return recordings
+
+
+def _add_linear(builder: Builder, utt: str, recording: _Recording, has_picked: bool) -> Iterator[Lattices]:
+    start, end, token, confidence = recording.columns()
     order = np.argsort(start, kind="stable")
     line = chain(start[order], end[order])
     confidence = confidence[order]
@@ -98,16 +290,16 @@ def _add_linear(builder: Builder, utt: str, utterance: Utterance, has_picked: bo
         token=np.append(token[order], np.int32(0))[line.word],  # -1, silence, is the last
         start=line.start,
         end=line.end,
-        place=utterance.line,
+        place=recording.line,
         spread_words=line.spread_words,
         posterior=None if np.isnan(confidence).any() else line.on_arcs(confidence, silence=1.0),
         picked=np.ones(len(line.word), bool) if has_picked else None,
     )
 
 
-def _add_branched(builder: Builder, utt: str, utterance: Utterance, has_picked: bool) -> Iterator[Lattices]:
-    start, end, token, confidence = utterance.columns()
-    pieces = _pieces(utterance, start)
+def _add_branched(builder: Builder, utt: str, recording: _Recording, has_picked: bool) -> Iterator[Lattices]:
+    start, end, token, confidence = recording.columns()
+    pieces = _pieces(recording, start)
     branches = [branch for piece in pieces for branch in piece]
     words = np.array([word for branch in branches for word in branch], np.int64)
     made = series([_piece(piece, start, end) for piece in pieces])
@@ -124,20 +316,20 @@ def _add_branched(builder: Builder, utt: str, utterance: Utterance, has_picked: 
         token=np.append(token[words], np.int32(0))[made.word],
         start=0,
         end=made.end,
-        place=utterance.line,
+        place=recording.line,
         spread_words=made.spread_words,
         posterior=posterior,
         picked=is_first[made.hypothesis] if has_picked else None,
     )
 
 
-def _pieces(utterance: Utterance, start: Times) -> list[Alternation]:
+def _pieces(recording: _Recording, start: Times) -> list[Alternation]:
     """Alternations and the words between them, in order of time; the latter as pieces with one branch."""
-    inside = {word for alternation in utterance.alternations for branch in alternation for word in branch}
+    inside = {word for alternation in recording.alternations for branch in alternation for word in branch}
     outside = [word for word in np.argsort(start, kind="stable").tolist() if word not in inside]
     timed = [
         (min(start[word] for branch in alternation for word in branch), alternation)
-        for alternation in utterance.alternations
+        for alternation in recording.alternations
         if any(alternation)
     ]
     timed.sort(key=lambda item: item[0])
@@ -171,45 +363,35 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
     with atomic_text(path) as file:
         for batch in batches:
             paths = one_best(batch)
-            for number, lattice in enumerate(batch):
-                name = _written_name(lattice.utt)
+            for index, lattice in enumerate(batch):
+                name = name_field(lattice.utt)
                 if name in names:
                     raise OptionError(
                         f"{path}: two utterances would be called {name!r} and be read as one. Write them to two files"
                     )
                 names.add(name)
-                file.writelines(_lines(name, lattice, paths.arcs[paths.offsets[number] : paths.offsets[number + 1]]))
+                arcs = paths.arcs[paths.offsets[index] : paths.offsets[index + 1]]
+                lines = [line.serialize() for line in _lattice_lines(name, lattice, arcs[lattice.word[arcs] > 0])]
+                file.writelines(lines or [comment_without_words(name)])
 
 
-def _written_name(utt: str) -> str:
-    """A name that is one field and begins no comment."""
-    name = "_".join(utt.split()) or "_"
-    return f"_{name}" if name.startswith(";;") else name
+def _lattice_lines(name: str, lattice: Lattice, arcs: NDArray[np.int32]) -> Iterator[CtmLine]:
+    starts, ends = lattice.time[lattice.source[arcs]].tolist(), lattice.time[lattice.target[arcs]].tolist()
+    confidences = [None] * len(arcs) if lattice.posterior is None else lattice.posterior[arcs].tolist()
+    words = _written_words(lattice, arcs.tolist())
+    for start, end, word, confidence in zip(starts, ends, words, confidences, strict=True):
+        yield CtmLine(name, "1", start, end, word, confidence)
 
 
-def _lines(name: str, lattice: Lattice, path: NDArray[np.int32]) -> Iterator[str]:
-    arcs = path[lattice.word[path] > 0]
-    if not len(arcs):
-        yield f";; {name} has no words\n"
-        return
-    # Whole milliseconds, so that words that follow each other still do when they are read again.
-    starts = np.rint(lattice.time[lattice.source[arcs]] * 1000).astype(np.int64).tolist()
-    ends = np.rint(lattice.time[lattice.target[arcs]] * 1000).astype(np.int64).tolist()
-    sure = [""] * len(arcs)
-    if lattice.posterior is not None:
-        sure = [f" {posterior:.6f}" for posterior in lattice.posterior[arcs].tolist()]
-    for word, start, end, confidence in zip(_spelled(lattice, arcs.tolist()), starts, ends, sure, strict=True):
-        yield f"{name} 1 {start / 1000:.3f} {(end - start) / 1000:.3f} {word}{confidence}\n"
-
-
-def _spelled(lattice: Lattice, arcs: Sequence[int]) -> list[str]:
+def _written_words(lattice: Lattice, arcs: Sequence[int]) -> list[str]:
     """Words as the recognizer wrote them. A number that was spelled out has that on its first word only: 42 is
     written as its words, forty and two.
     """
     surfaces = ["".join(lattice.surfaces[arc].replace(JOINER, "").split()) for arc in arcs]
+    following = [*surfaces[1:], "."]  # nothing goes on after the last one
     return [
-        surface if surface and following else lattice.words[arc]
-        for arc, surface, following in zip(arcs, surfaces, [*surfaces[1:], "."], strict=True)
+        word_field(surface if surface and after else lattice.words[arc], lattice.words[arc])
+        for arc, surface, after in zip(arcs, surfaces, following, strict=False)
     ]
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import OptionError
 from ..base.files import atomic
+from ..lattices.text import visible
 from ..transcripts.palette import PAGE, ROLES
-from ..transcripts.views import visible
 from .chart import Bars, Chart, Dots, Line, Mark, Note
 
 if TYPE_CHECKING:

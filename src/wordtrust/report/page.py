@@ -16,8 +16,8 @@ from ..base.files import atomic_text
 from ..base.version import __version__
 from ..evaluation.evaluate import Evaluation
 from ..evaluation.metrics import Scores
+from ..lattices.text import visible
 from ..transcripts.palette import style_sheet
-from ..transcripts.views import visible
 from .chart import Chart
 from .examples import Example, pick
 from .history import subset_charts, subset_counts, training_charts

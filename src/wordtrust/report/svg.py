@@ -11,7 +11,7 @@ from html import escape
 
 import numpy as np
 
-from ..transcripts.views import visible
+from ..lattices.text import visible
 from .chart import Bars, Chart, Dots, Line, Mark, Note
 
 WIDTH, HEIGHT = 360, 290

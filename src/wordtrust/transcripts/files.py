@@ -25,11 +25,11 @@ from typing import Any, Self
 
 from ..base.errors import OptionError
 from ..base.files import atomic, atomic_text
+from ..formats.ctm import name_field
 from .json import json_line, write_json, write_jsonl
 from .page import write_page
 from .subtitles import write_srt, write_vtt
 from .transcript import Add, Transcript
-from .views import ctm_name, to_ctm
 
 __all__ = ["TranscriptWriter", "json_line"]
 
@@ -94,11 +94,11 @@ def _ctm_utterances(path: Path) -> Iterator[Add]:
 
     def add(transcripts: Sequence[Transcript]) -> None:
         for each in transcripts:
-            name = ctm_name(each.utt)
+            name = name_field(each.utt)
             if name in names:
                 raise _one_name(path, "utterances", name)
             names.add(name)
-            file.write(to_ctm(each))
+            file.write(each.to_ctm())
 
     with atomic_text(path) as file:
         yield add
@@ -113,7 +113,7 @@ def _ctm_recordings(path: Path, channels: Channels) -> Iterator[Add]:
     def add(transcripts: Sequence[Transcript]) -> None:
         for each in transcripts:
             name, channel = channels.get(each.utt, (each.utt, "1"))
-            key = ctm_name(name), channel
+            key = name_field(name), channel
             if not each.words:
                 silent.setdefault(key, each.utt)
                 continue
@@ -121,11 +121,11 @@ def _ctm_recordings(path: Path, channels: Channels) -> Iterator[Add]:
             if each.words[0].start < end - _OVERLAP:
                 raise _one_name(path, "recordings", key[0])
             ends[key] = max(end, each.words[-1].end)
-            file.write(to_ctm(Transcript(name, each.words), channel))
+            file.write(Transcript(name, each.words).to_ctm(channel))
 
     with atomic_text(path) as file:
         yield add
-        file.writelines(to_ctm(Transcript(name, ())) for key, name in silent.items() if key not in ends)
+        file.writelines(Transcript(name, ()).to_ctm() for key, name in silent.items() if key not in ends)
 
 
 def _one_name(path: Path, what: str, name: str) -> OptionError:

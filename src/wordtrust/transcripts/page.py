@@ -19,8 +19,9 @@ from typing import Any
 
 from ..base.files import atomic_text
 from ..base.version import __version__
+from ..lattices.text import visible
 from .transcript import Add, Transcript, Word
-from .views import HIGH, LOW, clock, level, spelled, visible
+from .views import HIGH, LOW, clock, level, spelled
 
 MOST_LETTERS = 300  # of the title and of what is known about a recording
 _TITLED = 3  # recordings that the title names

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
+from ..lattices.text import visible
 from .transcript import Add, Transcript, Word
-from .views import Level, level, spelled, visible
+from .views import Level, level, spelled
 
 Shown = tuple[Word, str, str]  # a word, its spelling, the space after it
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .views import LOW, STYLES, clock, level, spelled, to_rich, visible
+from ..lattices.text import visible
+from .views import LOW, STYLES, clock, level, spelled, to_rich
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import OptionError
+from ..formats import ctm
 from ..lattices.lattice import Lattices, Offsets
 from ..lattices.paths import Paths
 from ..lattices.text import JOINER, join_surfaces
@@ -84,9 +85,16 @@ class Transcript:
         White space in names and words becomes `_`, a control character U+FFFD. What CTM gives a meaning of its own
         (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment.
         """
-        from .views import to_ctm
+        from .views import spelled
 
-        return to_ctm(self, channel)
+        if channel.split() != [channel]:
+            raise OptionError(f"the channel is {channel!r}, not one word like 1 or A")
+        name = ctm.name_field(self.utt)
+        lines = [
+            ctm.CtmLine(name, channel, word.start, word.end, ctm.word_field(written, word.norm), word.confidence)
+            for word, (written, _) in zip(self.words, spelled(self.words), strict=True)
+        ]
+        return "".join(line.serialize() for line in lines) or ctm.comment_without_words(name)
 
     def to_rich(self) -> Text:
         """For the terminal: words under 0.9 in brackets, those under 0.5 with a question mark in front."""

@@ -1,4 +1,4 @@
-"""Transcripts to look at: in a notebook, on a terminal, and as lines of CTM.
+"""Transcripts to look at: in a notebook and on a terminal.
 
 Words come from recognizers, so they can hold anything: nothing in them may act as markup, move the cursor of a
 terminal or turn the order of the text around them.
@@ -7,13 +7,11 @@ terminal or turn the order of the text around them.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from ..base.errors import OptionError
-from ..lattices.text import UNKNOWN, UNKNOWN_MARKS, is_mark
+from ..lattices.text import visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 Level = Literal["low", "medium", "high"]
 LOW, HIGH = 0.5, 0.9  # under LOW a word is more likely wrong than right; from HIGH on most people just read on
 
-# Control characters, line ends, what turns the direction of text, halves of characters.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 # One hue that grows stronger, see-through on light and dark pages; the kinds of underline do without colour.
 _TINT = "rgba(234, 88, 12, {:.2f})"
 _STRONGEST = 0.6
@@ -36,11 +32,6 @@ _BRACKETS = {"low": ("[?", "]"), "medium": ("[", "]"), "high": ("", "")}
 def level(confidence: float) -> Level:
     """How far a word can be trusted, in three steps."""
     return "low" if confidence < LOW else "medium" if confidence < HIGH else "high"
-
-
-def visible(text: str) -> str:
-    """The text with a replacement character for all that would act instead of being seen."""
-    return _UNSEEN.sub("\ufffd", text)
 
 
 def spelled(words: Sequence[Word]) -> list[tuple[str, str]]:
@@ -114,41 +105,3 @@ def _title(word: Word) -> str:
         f"{word.confidence:.2f} {visible(word.word or word.norm)} ({word.start:.2f} to {word.end:.2f} s)"
         + (f"\nor:{others}" if others else "")
     )
-
-
-def to_ctm(transcript: Transcript, channel: str = "1") -> str:
-    """NIST CTM, as `Transcript.to_ctm` says."""
-    if channel.split() != [channel]:
-        raise OptionError(f"the channel is {channel!r}, not one word like 1 or A")
-    name = ctm_name(transcript.utt)
-    if not transcript.words:
-        return f";; {name} has no words\n"
-    pairs = zip(transcript.words, spelled(transcript.words), strict=True)
-    return "".join(f"{name} {channel} {_ctm_fields(word, written)}\n" for word, (written, _) in pairs)
-
-
-def ctm_name(utt: str) -> str:
-    """A name that is one field and begins no comment."""
-    name = _field(utt) or "_"
-    return f"_{name}" if name.startswith(";;") else name
-
-
-def _ctm_fields(word: Word, written: str) -> str:
-    # Whole milliseconds, so that words that follow each other still do when they are read again.
-    start, end = (max(0, round(time * 1000)) for time in (word.start, word.end))
-    return f"{start / 1000:.3f} {(end - start) / 1000:.3f} {_ctm_word(word, written)} {word.confidence:.6f}"
-
-
-def _ctm_word(word: Word, written: str) -> str:
-    """One field that is read as this word: no comment, alternation, silence or noise."""
-    unknown = word.norm == UNKNOWN
-    for each in (written, word.norm):
-        field = _field(each)
-        if ";;" not in field and not is_mark(field) and (unknown or field.lower() not in UNKNOWN_MARKS):
-            return field
-    return UNKNOWN
-
-
-def _field(text: str) -> str:
-    """The text without white space, and with nothing in it that acts on a terminal."""
-    return visible("_".join(text.split()))
