@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.plain.rover import rover as plain_rover
 from benchmarks.synthetic import words as made_up_words
-from wordtrust.combination.choice import all_subsets, choose, combine, errors_of, mean_confidence
-from wordtrust.combination.error_regression import InformedChoice
+from wordtrust.combination.error_regression import ErrorRegression
 from wordtrust.combination.rover import RoverSettings, grid, rover_errors, tune_rover
-from wordtrust.combination.system_output import Outputs, Together
+from wordtrust.combination.subset_comparison import all_subsets, choose, compare_subsets, errors_of, mean_confidence
+from wordtrust.combination.system_output import SystemOutput, SystemOutputs
 from wordtrust.formats.references import Reference
 from wordtrust.lattices.lattice import Vocabulary
 from wordtrust.networks.align import align
@@ -27,7 +27,7 @@ ROUNDS = 3  # the best of these: other work on the machine slows any of them
 VOTING = RoverSettings("average", 0.5, 0.5)
 
 
-def recognizers(seed: int = 0) -> Together:
+def recognizers(seed: int = 0) -> SystemOutputs:
     """Recognizers that mishear 7 to 40% of the words, leave out or add some, and know it in part."""
     random, vocabulary = np.random.default_rng(seed), made_up_words(5_000)
     sizes = np.maximum(1, random.poisson(WORDS, UTTERANCES))
@@ -39,10 +39,12 @@ def recognizers(seed: int = 0) -> Together:
         f"u{number:04d}": Reference(f"u{number:04d}", "", tuple(words), f"s{number % 50}")
         for number, words in enumerate(said)
     }
-    return Together.of(systems, known)
+    return SystemOutputs.of(systems, known)
 
 
-def _heard(random: np.random.Generator, said: Sequence[Sequence[str]], rate: float, words: Sequence[str]) -> Outputs:
+def _heard(
+    random: np.random.Generator, said: Sequence[Sequence[str]], rate: float, words: Sequence[str]
+) -> SystemOutput:
     vocabulary, number, offsets = Vocabulary(), [], [0]
     right: list[bool] = []
     for utterance in said:
@@ -59,7 +61,7 @@ def _heard(random: np.random.Generator, said: Sequence[Sequence[str]], rate: flo
         offsets.append(len(number))
     chance = np.clip(random.beta(2, 2, len(right)) + np.where(right, 0.3, -0.1), 0, 1)
     start = np.arange(len(number), dtype=np.float64)
-    return Outputs(
+    return SystemOutput(
         tuple(f"u{place:04d}" for place in range(len(said))), np.array(offsets, np.int64),
         np.array(number, np.int32), start, start + 1, vocabulary, chance, chance**0.8,
     )  # fmt: skip
@@ -68,7 +70,7 @@ def _heard(random: np.random.Generator, said: Sequence[Sequence[str]], rate: flo
 Heard = list[list[list[tuple[str, float]]]]
 
 
-def _texts(together: Together) -> tuple[Heard, list[list[str]]]:
+def _texts(together: SystemOutputs) -> tuple[Heard, list[list[str]]]:
     """(word, confidence) by recognizer and utterance, and what was said, as plain lists."""
     heard = []
     for outputs in together.outputs:
@@ -137,10 +139,10 @@ def run() -> None:
     plain = _best(lambda: _plain_rover(heard, said, few), 1)
     _compare("ROVER", _best(lambda: rover_errors(together, subsets, VOTING)), plain, len(subsets))
     print(f"ROVER's settings, {len(grid())} tried: {_best(lambda: tune_rover(together, subsets), 1):.2f} s")
-    fitted = InformedChoice.fit(together, subsets)
-    fit, use = _best(lambda: InformedChoice.fit(together, subsets)), _best(lambda: fitted.choose(together, subsets))
+    fitted = ErrorRegression.fit(together, subsets)
+    fit, use = _best(lambda: ErrorRegression.fit(together, subsets)), _best(lambda: fitted.choose(together, subsets))
     print(f"informed choice: fit {fit:.2f} s, choose {use:.2f} s")
-    whole = _best(lambda: combine(together, subsets, informed=fitted, rover=VOTING))
+    whole = _best(lambda: compare_subsets(together, subsets, informed=fitted, rover=VOTING))
     print(f"the whole table, with 1,000 draws of speakers: {whole:.2f} s")
 
 

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from wordtrust.combination.joint import FitOptions, JointModel, Systems, hypotheses
+from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, hypotheses
 from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.model import THRESHOLD, best_words
 from wordtrust.combination.joint.weigh import Weigher, inputs, marginals
@@ -41,7 +41,7 @@ def _recognizer(said: list[list[str]], chance: float, seed: int) -> Lattices:
     return concatenate([*parts, *builder.flush()])
 
 
-def _systems() -> Systems:
+def _systems() -> JointHypotheses:
     random, vocabulary = np.random.default_rng(0), Vocabulary()
     said = [[f"w{word}" for word in random.integers(500, size=WORDS)] for _ in range(UTTERANCES)]
     made = []
@@ -49,10 +49,10 @@ def _systems() -> Systems:
         each = _recognizer(said, 0.05 * (number + 1), number)
         assert each.posterior is not None
         made.append(hypotheses(each, each.posterior, one_best(each), vocabulary))
-    return Systems.of([replace(each, notes={}) for each in made])
+    return JointHypotheses.of([replace(each, notes={}) for each in made])
 
 
-def _stages(systems: Systems, model: Weigher, subset: tuple[int, ...]) -> list[float]:
+def _stages(systems: JointHypotheses, model: Weigher, subset: tuple[int, ...]) -> list[float]:
     """Seconds for the union, its evidence, and weighing and decoding."""
     moments = [time.perf_counter()]
     union = systems.union(subset)

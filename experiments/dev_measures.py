@@ -13,7 +13,7 @@ import numpy as np
 
 from wordtrust.base.folds import speaker_number
 from wordtrust.confidence.word_scorer import Choice
-from wordtrust.evaluation.evaluate import Evaluation, Judged, evaluate_batch
+from wordtrust.evaluation.evaluate import ArcConfidence, Evaluation, evaluate_batch
 from wordtrust.evaluation.metrics import SpeakerErrors
 from wordtrust.lattices.lattice import Floats, Lattices
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
@@ -31,7 +31,7 @@ def measure(confidence: Callable[[Lattices], Floats], batches: Iterable[Lattices
     found, errors = Evaluation(), {way: SpeakerErrors() for way in Choice.all()}
     for networks in batches:
         scores = confidence(networks)
-        found += evaluate_batch(networks, lambda _, scores=scores: {"confidence": Judged(scores)})  # type: ignore[misc]
+        found += evaluate_batch(networks, lambda _, scores=scores: {"confidence": ArcConfidence(scores)})  # type: ignore[misc]
         spoken = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
         for way in errors:
             aligned = score_paths(networks, way.paths(networks, scores), spoken).alignments

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordtrust.confidence.calibration import make
-from wordtrust.evaluation.evaluate import Judge, evaluate
+from wordtrust.evaluation.evaluate import ArcScorer, evaluate
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.networks.build_store import SPEAKER
@@ -36,7 +36,7 @@ class Words:
     utterances: NDArray[np.int64]  # [speakers]
 
     @classmethod
-    def of(cls, batches: Sequence[Lattices], judge: Judge) -> Words:
+    def of(cls, batches: Sequence[Lattices], judge: ArcScorer) -> Words:
         """Of networks, as this judge sees them."""
         found = evaluate(batches, judge).scores
         raw = found["one_best", "confidence"]

@@ -13,7 +13,7 @@ import wordtrust as wt
 from tests.helpers.made_models import SAMPLE, sample_networks, write_model, write_networks
 from wordtrust.base.errors import InputError, WordtrustError
 from wordtrust.cli import cli
-from wordtrust.combination.combination_file import FILE, Fitted
+from wordtrust.combination.combination_file import FILE, FittedCombination
 from wordtrust.lattices.lattice import Lattices
 
 NAMES = ("one", "two", "three")
@@ -90,7 +90,7 @@ def test_what_was_fitted_is_used_again(folder: Path) -> None:
     again = combined(folder, "--subsets", "--joint", folder / "joint")
     assert {"informed", "rover"} <= set(first["better"])
     assert again == first
-    kept = Fitted.load(folder / "joint")
+    kept = FittedCombination.load(folder / "joint")
     assert set(kept.order) == set(NAMES)
     assert len(kept.rover) == 4
 
@@ -215,7 +215,7 @@ def test_what_is_wrong_is_told(folder: Path, words: list[str], told: str) -> Non
 def test_a_damaged_folder_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text, "utf-8")
     with pytest.raises(InputError, match=FILE):
-        Fitted.load(tmp_path)
+        FittedCombination.load(tmp_path)
 
 
 def test_subsets_that_were_not_fitted_are_told(folder: Path) -> None:

@@ -15,10 +15,16 @@ from numpy.typing import NDArray
 
 from tests.helpers.said import outputs, several, together
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.combination.choice import Combination, all_subsets, choose, combine, mean_confidence
-from wordtrust.combination.error_regression import InformedChoice
+from wordtrust.combination.error_regression import ErrorRegression
 from wordtrust.combination.rover import RoverSettings
-from wordtrust.combination.system_output import Together
+from wordtrust.combination.subset_comparison import (
+    SubsetComparison,
+    all_subsets,
+    choose,
+    compare_subsets,
+    mean_confidence,
+)
+from wordtrust.combination.system_output import SystemOutputs
 
 # Utterances "a b" and "c d". Errors: A 0 and 2, B 1 and 0, C 2 and 2.
 A = outputs(["a b", "x x"], [0.9, 0.7, 0.2, 0.4], calibrated=[0.8, 0.8, 0.9, 0.9])
@@ -27,8 +33,8 @@ C = outputs(["", "y y"], [0.6, 0.6], calibrated=[0.5, 0.5])
 SAID = ["a b", "c d"]
 
 
-def _table(**how: Any) -> Combination:
-    return combine(together({"A": A, "B": B, "C": C}, SAID), **how)
+def _table(**how: Any) -> SubsetComparison:
+    return compare_subsets(together({"A": A, "B": B, "C": C}, SAID), **how)
 
 
 def test_mean_confidences() -> None:
@@ -81,7 +87,7 @@ def test_further_ways_stand_in_the_same_table() -> None:
 
 def test_only_ways_that_there_are_confidences_for() -> None:
     bare = together({"A": outputs(["a"], None), "B": outputs(["b"], None)}, ["a"])
-    found = combine(bare, rover=RoverSettings()).to_dict()
+    found = compare_subsets(bare, rover=RoverSettings()).to_dict()
     assert set(found["better"]) == {"rover"}
     assert "raw" not in found["subsets"][0]
     with pytest.raises(OptionError, match="the words of A have no confidences"):
@@ -102,10 +108,10 @@ def test_all_subsets_of_nine() -> None:
 
 def test_references_without_words() -> None:
     with pytest.raises(OptionError, match="no word in the references"):
-        combine(together({"A": ["a"], "B": ["b"]}, [""]))
+        compare_subsets(together({"A": ["a"], "B": ["b"]}, [""]))
 
 
-def _plain(recognizers: Together) -> list[dict[str, Any]]:
+def _plain(recognizers: SystemOutputs) -> list[dict[str, Any]]:
     """The table, utterance by utterance."""
     rows = []
     errors = recognizers.errors.tolist()
@@ -129,8 +135,8 @@ def _plain(recognizers: Together) -> list[dict[str, Any]]:
 
 
 @given(several())
-def test_as_in_plain_python(recognizers: Together) -> None:
-    words, found = len(recognizers.spoken), combine(recognizers, replicates=10).to_dict()
+def test_as_in_plain_python(recognizers: SystemOutputs) -> None:
+    words, found = len(recognizers.spoken), compare_subsets(recognizers, replicates=10).to_dict()
     expected = [
         {key: value if key == "members" else value / words for key, value in row.items()}
         for row in _plain(recognizers)
@@ -143,11 +149,11 @@ def test_as_in_plain_python(recognizers: Together) -> None:
 
 @given(several())
 @settings(max_examples=30)
-def test_with_copies_of_itself_nothing_changes(recognizers: Together) -> None:
+def test_with_copies_of_itself_nothing_changes(recognizers: SystemOutputs) -> None:
     one = recognizers.outputs[0]
     same = replace(recognizers, names=("A", "B", "C"), outputs=(one, one, one))
-    fitted = InformedChoice.fit(same, all_subsets(3))
-    found = combine(same, informed=fitted, rover=RoverSettings("maximum", 0.0, 0.5), replicates=10)
+    fitted = ErrorRegression.fit(same, all_subsets(3))
+    found = compare_subsets(same, informed=fitted, rover=RoverSettings("maximum", 0.0, 0.5), replicates=10)
     assert set(found.equal.values()) == {4}
     assert all(subset.oracle == subset.best_member for subset in found.subsets)
     assert set(found.none_worse.values()) <= {1.0}
@@ -161,22 +167,22 @@ def test_share_of_draws_in_which_no_subset_is_worse() -> None:
     """Two speakers. B is better for y; a way that takes the worse for y is worse unless only x is drawn: 1 in 4."""
     two = together({"A": ["a", "x"], "B": ["a", "b"]}, ["a", "b"], ["x", "y"])
     bad, good = np.array([[0, 1]], np.int32), np.array([[0, 0]], np.int32)
-    found = combine(two, others={"bad": bad, "good": good}, replicates=4000).none_worse
+    found = compare_subsets(two, others={"bad": bad, "good": good}, replicates=4000).none_worse
     assert found["good"] == 1.0
     assert found["bad"] == pytest.approx(0.25, abs=0.03)
-    again = combine(two, others={"bad": bad, "good": good}, replicates=4000).none_worse
+    again = compare_subsets(two, others={"bad": bad, "good": good}, replicates=4000).none_worse
     assert again == found
 
 
 def test_the_best_member_is_that_of_each_draw() -> None:
     """A is better for x, B for y: as good as A is as good as the best in draws with x at least as often as y."""
     two = together({"A": ["a", "x"], "B": ["x", "b"]}, ["a", "b"], ["x", "y"])
-    found = combine(two, others={"as A": two.errors[:1]}, replicates=4000).none_worse
+    found = compare_subsets(two, others={"as A": two.errors[:1]}, replicates=4000).none_worse
     assert found["as A"] == pytest.approx(0.75, abs=0.03)
 
 
 def test_one_speaker_cannot_be_drawn() -> None:
-    assert combine(together({"A": ["a"], "B": ["b"]}, ["a"])).none_worse == {}
+    assert compare_subsets(together({"A": ["a"], "B": ["b"]}, ["a"])).none_worse == {}
 
 
 # The argument of the paper (issue: it holds only for scores that are calibrated given all systems' scores).
@@ -184,7 +190,7 @@ ITEMS = 30_000
 Rates = NDArray[np.float64]
 
 
-def _items(right: Rates, sure: Rates, seed: int) -> Together:
+def _items(right: Rates, sure: Rates, seed: int) -> SystemOutputs:
     """One-word utterances: recognizer k is right with probability right[k, item] and says sure[k, item]."""
     random = np.random.default_rng(seed)
     systems = {}
@@ -208,7 +214,7 @@ def test_calibrated_alone_the_choice_can_be_worse_than_the_best_member() -> None
         for score in np.unique(alone[k]):
             share = 1 - items.errors[k][alone[k] == score].mean()
             assert share == pytest.approx(score, abs=0.01)
-    (subset,) = combine(items).subsets
+    (subset,) = compare_subsets(items).subsets
     assert 1 - subset.best_member == pytest.approx(0.8, abs=0.01)
     assert 1 - subset.ways["raw"] == pytest.approx(0.775, abs=0.01)
     assert subset.ways["raw"] > subset.best_member + 0.015
@@ -216,7 +222,7 @@ def test_calibrated_alone_the_choice_can_be_worse_than_the_best_member() -> None
 
 def test_calibrated_given_all_the_choice_is_as_good_as_the_best_member() -> None:
     right, _ = _easy_and_hard()
-    (subset,) = combine(_items(right, right, seed=2)).subsets
+    (subset,) = compare_subsets(_items(right, right, seed=2)).subsets
     assert subset.ways["raw"] == subset.best_member
     assert 1 - subset.ways["raw"] == pytest.approx(0.8, abs=0.01)
 
@@ -226,7 +232,7 @@ def test_true_probabilities_are_never_worse(seed: int) -> None:
     """Any recognizers at all: four kinds of items, the probability of being right given the kind as the score."""
     random = np.random.default_rng(seed)
     right = random.random((4, 4))[:, random.integers(0, 4, ITEMS)]
-    found = combine(_items(right, right, seed=seed + 10), replicates=10)
+    found = compare_subsets(_items(right, right, seed=seed + 10), replicates=10)
     noise = 3 * np.sqrt(0.5 / ITEMS)
     assert all(subset.ways["raw"] <= subset.best_member + noise for subset in found.subsets)
     assert found.better["raw"] >= 6
@@ -234,9 +240,9 @@ def test_true_probabilities_are_never_worse(seed: int) -> None:
 
 def test_informed_choice_repairs_what_is_calibrated_alone() -> None:
     right, alone = _easy_and_hard()
-    fitted = InformedChoice.fit(_items(right, alone, seed=3), [(0, 1)], margin=0)
+    fitted = ErrorRegression.fit(_items(right, alone, seed=3), [(0, 1)], margin=0)
     items = _items(right, alone, seed=4)
-    (subset,) = combine(items, informed=fitted).subsets
+    (subset,) = compare_subsets(items, informed=fitted).subsets
     assert subset.ways["informed"] <= subset.best_member < subset.ways["raw"]
 
 
@@ -246,7 +252,7 @@ def test_informed_choice_sees_missing_words() -> None:
     short = outputs([["a b", "a"][k % 2] for k in range(400)], 1.0)
     whole = outputs(["a b"] * 399 + ["a x"], 0.9)
     two = together({"A": short, "B": whole}, said)
-    (subset,) = combine(two, informed=InformedChoice.fit(two, [(0, 1)], ridge=1.0)).subsets
+    (subset,) = compare_subsets(two, informed=ErrorRegression.fit(two, [(0, 1)], ridge=1.0)).subsets
     assert subset.ways["raw"] == 0.25
     assert subset.ways["informed"] <= subset.best_member == 1 / 800
 
@@ -260,18 +266,18 @@ def test_informed_choice_without_confidences_goes_by_agreement() -> None:
     three = together(
         {name: outputs(each.tolist(), None) for name, each in zip("ABC", texts, strict=True)}, ["yes"] * 600
     )
-    fitted = InformedChoice.fit(three, all_subsets(3), ridge=1.0)
-    found = combine(three, informed=fitted).subsets[-1]
+    fitted = ErrorRegression.fit(three, all_subsets(3), ridge=1.0)
+    found = compare_subsets(three, informed=fitted).subsets[-1]
     assert found.ways["informed"] == 0
     assert found.best_member > 0.25
 
 
 @given(several())
 @settings(max_examples=30)
-def test_informed_choice_is_kept_as_json_and_knows_members_by_name(recognizers: Together) -> None:
+def test_informed_choice_is_kept_as_json_and_knows_members_by_name(recognizers: SystemOutputs) -> None:
     subsets = all_subsets(len(recognizers.names))
-    fitted = InformedChoice.fit(recognizers, subsets)
-    kept = InformedChoice.from_dict(json.loads(json.dumps(fitted.to_dict())))
+    fitted = ErrorRegression.fit(recognizers, subsets)
+    kept = ErrorRegression.from_dict(json.loads(json.dumps(fitted.to_dict())))
     chosen = fitted.choose(recognizers, subsets)
     assert kept.choose(recognizers, subsets).tolist() == chosen.tolist()
     turned = recognizers.subset(recognizers.names[::-1])
@@ -282,13 +288,13 @@ def test_informed_choice_is_kept_as_json_and_knows_members_by_name(recognizers: 
 
 def test_informed_choice_refuses_what_it_cannot_do() -> None:
     three = together({"A": A, "B": B, "C": C}, SAID)
-    fitted = InformedChoice.fit(three, [(0, 1)])
+    fitted = ErrorRegression.fit(three, [(0, 1)])
     with pytest.raises(OptionError, match="not fitted for A and C"):
         fitted.choose(three, [(0, 2)])
     with pytest.raises(OptionError, match="two or more different recognizers"):
-        InformedChoice.fit(three, [(0, 0)])
+        ErrorRegression.fit(three, [(0, 0)])
     with pytest.raises(OptionError, match="ridge must be over 0"):
-        InformedChoice.fit(three, [(0, 1)], ridge=0)
+        ErrorRegression.fit(three, [(0, 1)], ridge=0)
     bare = together({"A": replace(A, confidence=None, calibrated=None), "B": B}, SAID)
     with pytest.raises(OptionError, match="fitted with confidences"):
         fitted.choose(bare, [(0, 1)])
@@ -309,8 +315,8 @@ def test_informed_choice_refuses_what_it_cannot_do() -> None:
     ],
 )
 def test_informed_choice_from_a_damaged_file(change: dict[str, Any]) -> None:
-    good = InformedChoice.fit(together({"A": A, "B": B}, SAID), [(0, 1)]).to_dict()
+    good = ErrorRegression.fit(together({"A": A, "B": B}, SAID), [(0, 1)]).to_dict()
     with pytest.raises(InputError, match="this is no choice among recognizers"):
-        InformedChoice.from_dict(good | change)
+        ErrorRegression.from_dict(good | change)
     with pytest.raises(InputError, match="this is no choice among recognizers"):
-        InformedChoice.from_dict([])
+        ErrorRegression.from_dict([])

@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.joint_data import chain, corpus, shared
 from wordtrust import OptionError
-from wordtrust.combination.joint import FitOptions, Systems
+from wordtrust.combination.joint import FitOptions, JointHypotheses
 from wordtrust.combination.joint.examples import Example, spoken_in
 from wordtrust.combination.joint.fit import slopes
 from wordtrust.combination.joint.risk import accuracies, expected_accuracy
@@ -23,12 +23,14 @@ from wordtrust.networks.build_store import REFERENCE
 def heard(reference: str, *recognizers: list[tuple[str, float, float]]) -> Union:
     """Recognizers that say one thing each of one utterance."""
     made = shared(*(chain(words, 1.5) for words in recognizers))
-    return Systems.of([replace(each, notes={REFERENCE: (reference,)}) for each in made]).union(range(len(made)))
+    return JointHypotheses.of([replace(each, notes={REFERENCE: (reference,)}) for each in made]).union(
+        range(len(made))
+    )
 
 
 def example(seed: int = 0) -> Example:
     recognizers, _ = corpus(2, 4, (0.3, 0.3), seed=seed)
-    return Example.of(Systems.of(recognizers), (0, 1))
+    return Example.of(JointHypotheses.of(recognizers), (0, 1))
 
 
 def test_accuracies_by_hand() -> None:
@@ -105,7 +107,7 @@ def test_gradients_of_trust_against_differences() -> None:
 
 def test_trust_learns_how_often_words_are_right() -> None:
     recognizers, _ = corpus(4, 60, (0.4, 0.4))
-    one = Example.of(Systems.of(recognizers), (0, 1))
+    one = Example.of(JointHypotheses.of(recognizers), (0, 1))
     trust = fit_trust([(one,)] * 8, 2, FitOptions(hidden=4, trust_epochs=20))
     found, words = trust.confidence(one.flat, one.x, one.silent, (0, 1)), ~one.silent
     assert found[words].mean() == pytest.approx(one.right[words].mean(), abs=0.03)

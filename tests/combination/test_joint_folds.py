@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.joint_data import corpus
-from wordtrust.combination.joint import FitOptions, JointModel, Systems, fit_joint, joint_errors, measure
+from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, fit_joint, joint_errors, measure
 from wordtrust.combination.joint import model as decoding
 from wordtrust.combination.joint.fit_model import THRESHOLDS
 from wordtrust.combination.joint.measure import Folds, path_errors
@@ -18,24 +18,24 @@ from wordtrust.confidence.calibration.folds import fold_numbers
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 
 QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, trust_epochs=4)
-Fit = tuple[JointModel, Systems, list[str]]
+Fit = tuple[JointModel, JointHypotheses, list[str]]
 
 
 @pytest.fixture(scope="module")
 def fitted() -> Fit:
     recognizers, names = corpus(8, 20, (0.3, 0.15, 0.25))
-    systems = Systems.of(recognizers)
+    systems = JointHypotheses.of(recognizers)
     return fit_joint(systems, names, options=QUICK), systems, names
 
 
-def folds_of(systems: Systems) -> list[list[int]]:
+def folds_of(systems: JointHypotheses) -> list[list[int]]:
     """The utterances of each fold of speakers."""
     speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
     fold = fold_numbers(len(speakers), speakers, QUICK.folds)
     return [np.flatnonzero(fold == number).tolist() for number in range(QUICK.folds)]
 
 
-def errors_by(model: JointModel, systems: Systems, names: list[str], turn: int) -> dict[tuple[int, ...], int]:
+def errors_by(model: JointModel, systems: JointHypotheses, names: list[str], turn: int) -> dict[tuple[int, ...], int]:
     """Word errors of every subset, each fold decoded by one weigher alone: its own, or one further on."""
     total = dict.fromkeys(model.settings, 0)
     for number, rows in enumerate(folds_of(systems)):
@@ -83,7 +83,7 @@ def test_the_weights_of_a_fold_do_not_depend_on_what_its_speakers_said(fitted: F
         for row, other in zip(rows, [*rows[1:], rows[0]], strict=True):
             said[row] = systems.hypotheses[0].notes[REFERENCE][other]
         lying = [replace(each, notes={**each.notes, REFERENCE: tuple(said)}) for each in systems.hypotheses]
-        again = fit_joint(Systems.of(lying), names, options=QUICK)
+        again = fit_joint(JointHypotheses.of(lying), names, options=QUICK)
         assert again.names == model.names
         kept = [place == number for place in range(QUICK.folds)]
         assert list(map(same, again.weighers, model.weighers)) == kept
@@ -122,13 +122,13 @@ def test_errors_in_batches_are_those_at_once(fitted: Fit, monkeypatch: pytest.Mo
 def test_no_more_than_a_batch_is_joined_at_a_time(fitted: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
     model, systems, names = fitted
     joined: list[int] = []
-    union = Systems.union
+    union = JointHypotheses.union
 
-    def watched(self: Systems, *given: object, **more: object) -> object:
+    def watched(self: JointHypotheses, *given: object, **more: object) -> object:
         joined.append(len(self))
         return union(self, *given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Systems, "union", watched)
+    monkeypatch.setattr(JointHypotheses, "union", watched)
     monkeypatch.setattr(decoding, "BATCH", 50)
     monkeypatch.setattr(measure, "BATCH", 50)
     model.decode(systems, names)
@@ -140,6 +140,6 @@ def test_no_more_than_a_batch_is_joined_at_a_time(fitted: Fit, monkeypatch: pyte
 
 def test_no_utterances_are_decoded_to_none(fitted: Fit) -> None:
     model, systems, names = fitted
-    nothing = Systems.of([each[:0] for each in systems.hypotheses])
+    nothing = JointHypotheses.of([each[:0] for each in systems.hypotheses])
     assert len(model.decode(nothing, names).lattices) == 0
     assert joint_errors(model, nothing, names, [(0, 1)]).shape == (1, 0)

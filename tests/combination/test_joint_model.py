@@ -14,8 +14,8 @@ from tests.helpers.joint_data import corpus
 from wordtrust import InputError, OptionError
 from wordtrust.combination.joint import (
     FitOptions,
+    JointHypotheses,
     JointModel,
-    Systems,
     fit_joint,
     fit_model,
     joint_errors,
@@ -38,31 +38,32 @@ def errors(lattices: Lattices, paths: object) -> int:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> tuple[JointModel, Systems, list[str]]:
+def fitted() -> tuple[JointModel, JointHypotheses, list[str]]:
     recognizers, names = corpus(8, 25, (0.3, 0.15, 0.25))
-    systems = Systems.of(recognizers)
+    systems = JointHypotheses.of(recognizers)
     return fit_joint(systems, names, options=QUICK), systems, names
 
 
 def test_the_joint_output_beats_the_best_member_on_new_utterances(
-    fitted: tuple[JointModel, Systems, list[str]],
+    fitted: tuple[JointModel, JointHypotheses, list[str]],
 ) -> None:
     model, _, names = fitted
     fresh, _ = corpus(4, 50, (0.3, 0.15, 0.25), seed=1)
     alone = [
-        errors(each, model.decode(Systems.of([each]), [name]).paths) for each, name in zip(fresh, names, strict=True)
+        errors(each, model.decode(JointHypotheses.of([each]), [name]).paths)
+        for each, name in zip(fresh, names, strict=True)
     ]
-    together = model.decode(Systems.of(fresh), names)
+    together = model.decode(JointHypotheses.of(fresh), names)
     assert errors(together.lattices, together.paths) < 0.8 * min(alone)
     assert model.names == ("r1", "r2", "r0")  # the best first
     text = transcripts(together.lattices, together.confidence, together.paths)
     assert 0 < sum(each.confidence or 0.0 for each in text) / len(text) < 1
 
 
-def test_confidences_mean_what_they_say(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_confidences_mean_what_they_say(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
     model, _, names = fitted
     fresh, _ = corpus(4, 100, (0.3, 0.15, 0.25), seed=2)
-    found = model.decode(Systems.of(fresh), names)
+    found = model.decode(JointHypotheses.of(fresh), names)
     spoken = Spoken.of([note.split() for note in found.lattices.notes[REFERENCE]], found.lattices)
     right = score_paths(found.lattices, found.paths, spoken).alignments.correct
     text = transcripts(found.lattices, found.confidence, found.paths)
@@ -71,7 +72,7 @@ def test_confidences_mean_what_they_say(fitted: tuple[JointModel, Systems, list[
     assert sure[right].mean() > sure[~right].mean() + 0.1
 
 
-def test_the_order_of_recognizers_does_not_matter(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_the_order_of_recognizers_does_not_matter(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
     model, systems, names = fitted
     one = model.decode(systems, names)
     other = model.decode(systems.order([2, 0, 1]), [names[2], names[0], names[1]])
@@ -79,7 +80,9 @@ def test_the_order_of_recognizers_does_not_matter(fitted: tuple[JointModel, Syst
     assert one.confidence == pytest.approx(other.confidence)
 
 
-def test_where_the_best_member_is_better_its_output_stands(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_where_the_best_member_is_better_its_output_stands(
+    fitted: tuple[JointModel, JointHypotheses, list[str]],
+) -> None:
     model, systems, names = fitted
     members = (0, 1, 2)
     cautious = replace(model, settings={members: replace(model.settings[members], alone=True)})
@@ -90,7 +93,7 @@ def test_where_the_best_member_is_better_its_output_stands(fitted: tuple[JointMo
     assert errors(alone.lattices, alone.paths) == model.settings[members].best_member
 
 
-def test_how_sure_all_are_of_what_one_prints(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_how_sure_all_are_of_what_one_prints(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
     model, systems, names = fitted
     found = model.decode(systems, names)
     assert found.names == model.names
@@ -100,27 +103,29 @@ def test_how_sure_all_are_of_what_one_prints(fitted: tuple[JointModel, Systems, 
 
 def test_a_copy_of_a_recognizer_adds_nothing() -> None:
     recognizers, _ = corpus(6, 20, (0.2,))
-    model = fit_joint(Systems.of([recognizers[0], recognizers[0]]), ["one", "copy"], options=QUICK)
+    model = fit_joint(JointHypotheses.of([recognizers[0], recognizers[0]]), ["one", "copy"], options=QUICK)
     settings = model.settings[0, 1]
     assert settings.errors <= 1.05 * settings.best_member
 
 
 def test_a_gain_that_is_not_sure_leaves_the_best_member_its_output(
-    fitted: tuple[JointModel, Systems, list[str]],
+    fitted: tuple[JointModel, JointHypotheses, list[str]],
 ) -> None:
     model, _, _ = fitted
     sure = model.settings[0, 1, 2]
     assert not sure.alone
     assert sure.best_member - sure.errors > sure.deviation > 0
     recognizers, names = corpus(4, 10, (0.3, 0.15))
-    never = fit_joint(Systems.of(recognizers), names, options=replace(QUICK, least_gain=100.0))
+    never = fit_joint(JointHypotheses.of(recognizers), names, options=replace(QUICK, least_gain=100.0))
     assert never.settings[0, 1].alone
 
 
-def test_at_every_instant_confidences_sum_to_at_most_one(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_at_every_instant_confidences_sum_to_at_most_one(
+    fitted: tuple[JointModel, JointHypotheses, list[str]],
+) -> None:
     model, _, names = fitted
     fresh, _ = corpus(3, 10, (0.3, 0.15, 0.25), seed=4)
-    found = model.decode(Systems.of(fresh), names)
+    found = model.decode(JointHypotheses.of(fresh), names)
     for number, lattice in enumerate(found.lattices):
         first, last = found.lattices.arc_offsets[number : number + 2]
         start, end = lattice.time[lattice.source], lattice.time[lattice.target]
@@ -131,7 +136,7 @@ def test_at_every_instant_confidences_sum_to_at_most_one(fitted: tuple[JointMode
 
 def test_a_killed_fit_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recognizers, names = corpus(4, 10, (0.3, 0.15, 0.25))
-    systems, draft = Systems.of(recognizers), tmp_path / "draft"
+    systems, draft = JointHypotheses.of(recognizers), tmp_path / "draft"
     whole = fit_joint(systems, names, options=QUICK)
     monkeypatch.setattr(fit_model, "_AT_ONCE", 2)
 
@@ -155,7 +160,7 @@ def test_a_kill_before_the_first_subset_costs_no_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, done: list[str]
 ) -> None:
     recognizers, names = corpus(4, 10, (0.3, 0.15, 0.25))
-    systems, draft = Systems.of(recognizers), tmp_path / "draft"
+    systems, draft = JointHypotheses.of(recognizers), tmp_path / "draft"
     monkeypatch.setattr(fit_model, "THRESHOLDS", (0.6,))  # not the one that a model has as long as none was chosen
     whole = fit_joint(systems, names, options=QUICK)
     assert whole.threshold == 0.6
@@ -177,7 +182,7 @@ def test_a_kill_before_the_first_subset_costs_no_weights(
 
 def test_a_draft_of_something_else_is_not_used(tmp_path: Path) -> None:
     recognizers, names = corpus(4, 10, (0.3, 0.15))
-    systems, draft = Systems.of(recognizers), tmp_path / "draft"
+    systems, draft = JointHypotheses.of(recognizers), tmp_path / "draft"
     fit_joint(systems, names, options=QUICK, draft=draft)
     other = fit_joint(systems, names, options=replace(QUICK, hidden=5), draft=draft)
     assert other.weighers[0].word.out.shape == (5,)
@@ -185,7 +190,7 @@ def test_a_draft_of_something_else_is_not_used(tmp_path: Path) -> None:
     assert fit_joint(systems, names, options=QUICK, draft=draft).weighers[0].word.out.shape == (4,)
 
 
-def test_errors_of_many_subsets(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_errors_of_many_subsets(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
     model, systems, names = fitted
     told: list[int] = []
     found = joint_errors(model, systems, names, [(0, 1), (1, 2), (0, 1, 2)], jobs=2, tell=told.append)
@@ -203,7 +208,7 @@ def test_recognizers_are_matched_by_utterance() -> None:
     assert first.notes[REFERENCE] == second.notes[REFERENCE]
 
 
-def test_the_file_gives_the_same_model(tmp_path: Path, fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_the_file_gives_the_same_model(tmp_path: Path, fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
     model, systems, names = fitted
     save_joint(model, tmp_path / "joint")
     again = load_joint(tmp_path / "joint")
@@ -241,14 +246,14 @@ def broken(path: Path, about: dict[str, object], **arrays: np.ndarray) -> Path:
     ],
 )
 def test_a_damaged_file_says_so(
-    tmp_path: Path, fitted: tuple[JointModel, Systems, list[str]], about: dict[str, object], message: str
+    tmp_path: Path, fitted: tuple[JointModel, JointHypotheses, list[str]], about: dict[str, object], message: str
 ) -> None:
     save_joint(fitted[0], tmp_path / "joint")
     with pytest.raises(InputError, match=message):
         load_joint(broken(tmp_path / "joint", about))
 
 
-def test_weights_that_are_no_numbers(tmp_path: Path, fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_weights_that_are_no_numbers(tmp_path: Path, fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
     save_joint(fitted[0], tmp_path / "joint")
     bad = load_file(tmp_path / "joint")["0.word.skip"] * np.nan
     with pytest.raises(InputError, match="no number"):
@@ -258,7 +263,7 @@ def test_weights_that_are_no_numbers(tmp_path: Path, fitted: tuple[JointModel, S
         load_joint(tmp_path / "joint")
 
 
-def test_unknown_and_repeated_recognizers(fitted: tuple[JointModel, Systems, list[str]]) -> None:
+def test_unknown_and_repeated_recognizers(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
     model, systems, _ = fitted
     with pytest.raises(OptionError, match="does not know 'x'"):
         model.decode(systems, ["r0", "r1", "x"])
@@ -269,6 +274,6 @@ def test_unknown_and_repeated_recognizers(fitted: tuple[JointModel, Systems, lis
 def test_references_and_speakers_are_needed() -> None:
     recognizers, names = corpus(1, 4, (0.2, 0.2))
     with pytest.raises(InputError, match="several speakers"):
-        fit_joint(Systems.of(recognizers), names, options=QUICK)
+        fit_joint(JointHypotheses.of(recognizers), names, options=QUICK)
     with pytest.raises(OptionError, match="names of their own"):
-        fit_joint(Systems.of(recognizers), ["a", "a"], options=QUICK)
+        fit_joint(JointHypotheses.of(recognizers), ["a", "a"], options=QUICK)

@@ -15,7 +15,7 @@ from tests.helpers.strategies import lattices
 from wordtrust import OptionError, build, stream
 from wordtrust.combination.joint.evidence import KINDS, evidence
 from wordtrust.combination.joint.hypotheses import CONFIDENCE, hypotheses
-from wordtrust.combination.joint.union import Systems, Union
+from wordtrust.combination.joint.union import JointHypotheses, Union
 from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattice, Lattices, Vocabulary
 from wordtrust.lattices.paths import best_confidence, best_paths, one_best
@@ -35,7 +35,7 @@ def output(network: Lattices) -> list[str]:
 
 
 def joined(*recognizers: Lattices) -> Union:
-    return Systems.of(shared(*recognizers)).union(range(len(recognizers)))
+    return JointHypotheses.of(shared(*recognizers)).union(range(len(recognizers)))
 
 
 networks = lattices(words=WORDS, score_sets=(("posterior",),), utt="u").map(lambda each: build(each).lattices)
@@ -44,7 +44,7 @@ networks = lattices(words=WORDS, score_sets=(("posterior",),), utt="u").map(lamb
 @given(st.lists(networks, min_size=1, max_size=4))
 def test_every_output_is_a_path_and_no_word_is_lost(recognizers: list[Lattices]) -> None:
     prepared = shared(*recognizers)
-    union = Systems.of(prepared).union(range(len(prepared)))
+    union = JointHypotheses.of(prepared).union(range(len(prepared)))
     merged = union.lattices
     assert (merged.source < merged.target).all()  # in topological order, so without a cycle
     assert (np.diff(merged.time) >= 0).all()
@@ -64,7 +64,7 @@ def test_what_recognizers_print_is_a_path_too(recognizers: list[Lattices]) -> No
         assert each.posterior is not None
         best = best_confidence(each, each.posterior, "gain", threshold=0.9)
         prepared.append(hypotheses(each, each.posterior, best, vocabulary))
-    union = Systems.of(prepared).union(range(len(prepared)))
+    union = JointHypotheses.of(prepared).union(range(len(prepared)))
     for number, each in enumerate(recognizers):
         assert said(union.lattices, np.where(union.printed[:, number], 1.0, -1e6)) == output(each)
 
@@ -203,7 +203,7 @@ def test_real_recognizers_together_know_more() -> None:
         network = build(next(stream(SHARED / name / "dev.jsonl.gz"))[:60]).lattices
         assert network.posterior is not None
         made.append(hypotheses(network, network.posterior, one_best(network), vocabulary))
-    union = Systems.of(made).union((0, 1))
+    union = JointHypotheses.of(made).union((0, 1))
     said = [references[utt].words for utt in union.lattices.utts]
     alone = [oracle_errors(each, said) for each in made]
     assert oracle_errors(union.lattices, said) < min(alone)
@@ -223,9 +223,9 @@ def oracle_errors(network: Lattices, said: list[tuple[str, ...]]) -> int:
 def test_recognizers_must_have_the_same_utterances_and_words() -> None:
     one, other = chain([("i", 0.0, 1.0)], 1.0), chain([("i", 0.0, 1.0)], 1.0, utt="other")
     with pytest.raises(OptionError, match="same utterances"):
-        Systems.of(shared(one, other))
+        JointHypotheses.of(shared(one, other))
     with pytest.raises(OptionError, match="numbered alike"):
-        Systems.of([*shared(one), *shared(one)])
+        JointHypotheses.of([*shared(one), *shared(one)])
 
 
 def test_confidences_must_be_numbers() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.helpers.said import outputs, several, together
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.combination.rover import RoverSettings, grid, rover, rover_errors, tune_rover
-from wordtrust.combination.system_output import Together
+from wordtrust.combination.system_output import SystemOutputs
 from wordtrust.networks.align import align
 
 SETTINGS = st.sampled_from([
@@ -140,7 +140,7 @@ def _winner(slot: Slot, sure: list[float], by: str, alpha: float, nothing: float
     return next(word for word, score in scores.items() if score > max(scores.values()) - 1e-9)
 
 
-def _plain(several: Together, members: tuple[int, ...], utterance: int, how: RoverSettings) -> list[str]:
+def _plain(several: SystemOutputs, members: tuple[int, ...], utterance: int, how: RoverSettings) -> list[str]:
     """ROVER in plain Python; every word is tagged with its confidence by counting it off."""
     slots: list[Slot] = []
     for number, member in enumerate(members):
@@ -161,20 +161,20 @@ def _plain(several: Together, members: tuple[int, ...], utterance: int, how: Rov
 
 @given(several(), SETTINGS)
 @settings(max_examples=200)
-def test_as_in_plain_python(recognizers: Together, how: RoverSettings) -> None:
+def test_as_in_plain_python(recognizers: SystemOutputs, how: RoverSettings) -> None:
     every = tuple(range(len(recognizers.names)))
     found = rover(recognizers, how)
     for utterance in range(len(recognizers)):
         assert list(found.words(utterance)) == _plain(recognizers, every, utterance, how)
 
 
-def _reference(recognizers: Together, utterance: int) -> list[str]:
+def _reference(recognizers: SystemOutputs, utterance: int) -> list[str]:
     said = recognizers.spoken[recognizers.spoken_offsets[utterance] : recognizers.spoken_offsets[utterance + 1]]
     return list(recognizers.outputs[0].vocabulary.lookup(said.tolist()))
 
 
 @given(several(max_utterances=2), SETTINGS, st.randoms(use_true_random=False))
-def test_all_subsets_at_once(recognizers: Together, how: RoverSettings, random: object) -> None:
+def test_all_subsets_at_once(recognizers: SystemOutputs, how: RoverSettings, random: object) -> None:
     count = len(recognizers.names)
     subsets = [order for size in range(1, count + 1) for order in permutations(range(count), size)]
     random.shuffle(subsets)  # type: ignore[attr-defined]
@@ -186,7 +186,7 @@ def test_all_subsets_at_once(recognizers: Together, how: RoverSettings, random: 
 
 
 @given(several(), SETTINGS, st.integers(2, 4))
-def test_with_copies_of_itself_nothing_changes(recognizers: Together, how: RoverSettings, copies: int) -> None:
+def test_with_copies_of_itself_nothing_changes(recognizers: SystemOutputs, how: RoverSettings, copies: int) -> None:
     first, other = recognizers.outputs[0], recognizers.outputs[0]
     other = replace(other, confidence=other.calibrated, calibrated=other.confidence)
     same = replace(recognizers, names=tuple("abcd"[:copies]), outputs=(first, other, first, other)[:copies])
@@ -208,7 +208,7 @@ def test_one_setting_for_each_subset() -> None:
 
 @given(several())
 @settings(max_examples=30)
-def test_tuned_settings_make_the_fewest_errors(recognizers: Together) -> None:
+def test_tuned_settings_make_the_fewest_errors(recognizers: SystemOutputs) -> None:
     subsets = list(combinations(range(len(recognizers.names)), 2))
     tried = [RoverSettings(), *grid(calibrated=True)[1::9]]
     found = tune_rover(recognizers, subsets, tried)

@@ -14,7 +14,7 @@ import wordtrust as wt
 from tests.helpers.said import outputs, references, together
 from tests.helpers.strategies import lattices
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.combination.system_output import Outputs, Together, join, references_of
+from wordtrust.combination.system_output import SystemOutput, SystemOutputs, concatenate_outputs, references_of
 from wordtrust.lattices.lattice import Lattice, Vocabulary, concatenate
 from wordtrust.lattices.paths import best_confidence
 from wordtrust.networks.align import align
@@ -35,7 +35,7 @@ def test_words_of_scored_networks(many: list[Lattice]) -> None:
     assert networks.posterior is not None
     paths = best_confidence(networks, networks.posterior)
     shown = word_confidence(networks, networks.posterior, paths)
-    found = Outputs.of(networks, networks.posterior, paths)
+    found = SystemOutput.of(networks, networks.posterior, paths)
     for number, network in enumerate(networks):
         rows = range(paths.offsets[number], paths.offsets[number + 1])
         spoken = [row for row in rows if network.words[paths.arcs[row]]]
@@ -47,10 +47,10 @@ def test_words_of_scored_networks(many: list[Lattice]) -> None:
         assert found.confidence[part].tolist() == [shown[row] for row in spoken]
 
 
-def _ctm(folder: Path, *lines: str) -> Outputs:
+def _ctm(folder: Path, *lines: str) -> SystemOutput:
     path = folder / "a.ctm"
     path.write_text("".join(f"{line}\n" for line in lines))
-    return join(Outputs.given(batch) for batch in wt.stream(path))
+    return concatenate_outputs(SystemOutput.one_best(batch) for batch in wt.stream(path))
 
 
 def test_a_ctm_gives_its_confidences(tmp_path: Path) -> None:
@@ -74,11 +74,11 @@ def test_a_ctm_without_confidences_has_none(tmp_path: Path) -> None:
 def test_confidences_of_some_utterances_only_are_an_error() -> None:
     parts = [outputs(["a"], 0.5), outputs(["", "b"], None, utts=["v", "w"])]
     with pytest.raises(InputError, match=r"utterance w: the words have no confidence.*Leave such utterances out"):
-        join(parts)
+        concatenate_outputs(parts)
 
 
 def test_an_utterance_without_words_lacks_no_confidence() -> None:
-    found = join([outputs(["a"], 0.5), outputs([""], None, utts=["v"])])
+    found = concatenate_outputs([outputs(["a"], 0.5), outputs([""], None, utts=["v"])])
     assert found.confidence is not None
     assert found.confidence.tolist() == [0.5]
 
@@ -99,18 +99,18 @@ def test_means_and_sums_by_utterance() -> None:
 
 
 def test_join_keeps_words_and_order() -> None:
-    found = join([outputs(["a b", ""], [0.1, 0.2]), outputs(["b c"], [0.3, 0.4], utts=["v"])])
+    found = concatenate_outputs([outputs(["a b", ""], [0.1, 0.2]), outputs(["b c"], [0.3, 0.4], utts=["v"])])
     assert found.utts == ("u0", "u1", "v")
     assert [found.words(number) for number in range(3)] == [("a", "b"), (), ("b", "c")]
     assert found.word[1] == found.word[2]
     assert found.confidence is not None
     assert found.confidence.tolist() == [0.1, 0.2, 0.3, 0.4]
-    assert len(join([])) == 0
+    assert len(concatenate_outputs([])) == 0
 
 
 def test_join_refuses_an_utterance_twice() -> None:
     with pytest.raises(InputError, match="utterance u0: the utterance is there twice"):
-        join([outputs(["a"]), outputs(["b"])])
+        concatenate_outputs([outputs(["a"]), outputs(["b"])])
 
 
 def test_take_by_name() -> None:
@@ -127,7 +127,7 @@ SYSTEMS = {"A": outputs(["a b", "c"]), "B": outputs(["c d", "a x"], utts=["u1", 
 
 
 def test_side_by_side() -> None:
-    both = Together.of(SYSTEMS, references(["a b", "c d e"], ["x", "y"]))
+    both = SystemOutputs.of(SYSTEMS, references(["a b", "c d e"], ["x", "y"]))
     assert both.utts == ("u0", "u1")
     assert [each.words(1) for each in both.outputs] == [("c",), ("c", "d")]
     assert both.outputs[0].vocabulary is both.outputs[1].vocabulary
@@ -150,37 +150,37 @@ LACKING = {"A": outputs(["a", "b"]), "B": outputs(["a"], utts=["u1"])}
 
 def test_an_utterance_that_one_lacks_is_an_error() -> None:
     with pytest.raises(InputError, match=r"B lacks 1 of 2 utterances \(u0\).*Leave them out"):
-        Together.of(LACKING, references(["a", "b"]))
+        SystemOutputs.of(LACKING, references(["a", "b"]))
 
 
 def test_an_utterance_that_one_lacks_can_be_left_out_or_empty() -> None:
-    left = Together.of(LACKING, references(["a", "b"]), missing="leave out")
+    left = SystemOutputs.of(LACKING, references(["a", "b"]), missing="leave out")
     assert (left.utts, left.errors.tolist(), left.left_out) == (("u1",), [[0], [1]], {"A": 0, "B": 1})
-    empty = Together.of(LACKING, references(["a", "b"]), missing="empty")
+    empty = SystemOutputs.of(LACKING, references(["a", "b"]), missing="empty")
     assert (empty.utts, empty.errors.tolist()) == (("u0", "u1"), [[0, 0], [1, 1]])
 
 
 def test_nothing_shared() -> None:
     apart = {"A": outputs(["a"]), "B": outputs(["a"], utts=["v"])}
     with pytest.raises(InputError, match="no utterance is shared by all recognizers"):
-        Together.of(apart, references(["a"]), missing="leave out")
+        SystemOutputs.of(apart, references(["a"]), missing="leave out")
 
 
 def test_a_missing_reference_is_an_error() -> None:
     with pytest.raises(InputError, match="utterance u1: 1 of 2 utterances have no reference"):
-        Together.of(SYSTEMS, references(["a"]))
+        SystemOutputs.of(SYSTEMS, references(["a"]))
 
 
 def test_unknown_names_and_no_names() -> None:
     with pytest.raises(OptionError, match="there is no recognizer 'C', but: A, B"):
-        Together.of(SYSTEMS, references(["a", "b"])).subset(["C"])
+        SystemOutputs.of(SYSTEMS, references(["a", "b"])).subset(["C"])
     with pytest.raises(OptionError, match="there is no recognizer"):
-        Together.of({}, {})
+        SystemOutputs.of({}, {})
 
 
 def test_an_utterance_twice_in_one_recognizer() -> None:
     with pytest.raises(InputError, match="twice"):
-        Together.of({"A": outputs(["a", "b"], utts=["u0", "u0"])}, references(["a"]))
+        SystemOutputs.of({"A": outputs(["a", "b"], utts=["u0", "u0"])}, references(["a"]))
 
 
 def test_references_stand_in_networks() -> None:

@@ -21,7 +21,7 @@ from tests.helpers.made_models import made_model, sample_networks, write_model, 
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.folds import speaker_number
 from wordtrust.cli import main
-from wordtrust.combination.combination_file import Fitted
+from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.confidence import features, shipped
 from wordtrust.confidence.config import weight_shapes
 from wordtrust.confidence.model_calibration import Folds, fit_calibration, held_out
@@ -358,5 +358,5 @@ def test_what_is_shipped_is_small_and_loads() -> None:
         assert each.fits
     for name in shipped.names(shipped.MODEL):
         assert wt.load(name).calibration is not None
-    joint = Fitted.load(shipped.folder_of("joint", shipped.COMBINATION))
+    joint = FittedCombination.load(shipped.folder_of("joint", shipped.COMBINATION))
     assert set(joint.order) == set(RECOGNIZERS) - {"vosk"}  # the lattices of the same recognizer are in it

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import wordtrust as wt
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks
-from wordtrust.combination.system_output import Outputs
+from wordtrust.combination.system_output import SystemOutput
 from wordtrust.confidence.adapt import adapt
 from wordtrust.confidence.model_calibration import (
     Calibration,
@@ -174,7 +174,7 @@ def test_repairs_are_fitted_on_speakers_that_models_do_not_know(
 
 def shown(networks: Lattices, confidence: Floats) -> NDArray[np.float64]:
     """The confidences of the words of the 1-best."""
-    found = Outputs.of(networks, confidence, decode.one_best(networks)).confidence
+    found = SystemOutput.of(networks, confidence, decode.one_best(networks)).confidence
     assert found is not None
     return found
 

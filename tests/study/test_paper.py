@@ -14,7 +14,7 @@ from tests.helpers.calibration import direct
 from tests.helpers.made_models import made_model, sample_networks, write_model
 from tests.helpers.said import outputs, together
 from wordtrust.base.errors import InputError
-from wordtrust.combination.choice import combine
+from wordtrust.combination.subset_comparison import compare_subsets
 from wordtrust.combination.system_output import references_of
 from wordtrust.confidence.calibration import KernelCalibrator
 from wordtrust.confidence.calibration.base import logit
@@ -169,7 +169,7 @@ def test_outputs_stand_side_by_side_and_combine(calibrated: WordScorer, networks
         {"a": calibrated, "b": calibrated}, {"a": lambda: [networks], "b": lambda: [networks]},
         references_of(networks),
     )  # fmt: skip
-    found = combine(both)
+    found = compare_subsets(both)
     [pair] = found.subsets
     assert pair.ways["raw"] == pair.ways["calibrated"] == pair.best_member  # the same output twice
     assert set(found.spread) == {"raw", "calibrated"}

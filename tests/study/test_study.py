@@ -16,7 +16,7 @@ import wordtrust as wt
 from tests.helpers.study_data import train_in_this_process, write_data
 from wordtrust.base.errors import WordtrustError
 from wordtrust.cli import cli
-from wordtrust.combination.combination_file import Fitted
+from wordtrust.combination.combination_file import FittedCombination
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 CHANCES = {"alpha": 0.35, "beta": 0.45, "gamma": 0.25}  # the best is not the first
@@ -92,7 +92,9 @@ def test_figures_are_those_of_the_single_commands(made: Path, study: dict[str, A
         for population in ("arcs", "arcs_paper", "one_best", "output"):
             for kind, values in alone[population].items():
                 assert study["recognizers"][name][population][kind] == pytest.approx(values)
-    assert list(CHANCES) != list(Fitted.load(out / "models" / "joint").order)  # so numbers cannot be mixed up unseen
+    assert list(CHANCES) != list(
+        FittedCombination.load(out / "models" / "joint").order
+    )  # so numbers cannot be mixed up unseen
     together = next(each["joint"] for each in study["subsets"] if len(each["members"]) == 3)
     assert study["joint_of_all"]["errors"]["wer"] == pytest.approx(together)
     systems = [f"{name}={out / 'models' / name},{out / 'work' / name / 'eval'}" for name in CHANCES]

@@ -15,13 +15,13 @@ import pytest
 import wordtrust as wt
 from tests.helpers.made_models import made_model
 from tests.helpers.study_data import write_data
-from wordtrust.combination.choice import all_subsets
-from wordtrust.combination.combination_file import Fitted
-from wordtrust.combination.system_output import Outputs, Together, references_of
+from wordtrust.combination.combination_file import FittedCombination
+from wordtrust.combination.subset_comparison import all_subsets
+from wordtrust.combination.system_output import SystemOutput, SystemOutputs, references_of
 from wordtrust.confidence.model_calibration import Calibration, fit_calibration
 from wordtrust.confidence.model_file import save_model
 from wordtrust.confidence.word_scorer import Choice, WordScorer
-from wordtrust.evaluation.evaluate import Judge, Judged, by_posterior, evaluate, path_errors
+from wordtrust.evaluation.evaluate import ArcConfidence, ArcScorer, evaluate, path_errors, posterior_confidence
 from wordtrust.formats import stream
 from wordtrust.lattices.lattice import Floats, Lattices, concatenate
 from wordtrust.networks.build_store import SPEAKER
@@ -83,8 +83,8 @@ def ways(out: Path, name: str) -> tuple[Confidence, Confidence]:
     return by_strangers(folds), trained.confidence
 
 
-def judge(way: Confidence) -> Judge:
-    return lambda networks: by_posterior(networks) | {"confidence": Judged(way(networks))}
+def judge(way: Confidence) -> ArcScorer:
+    return lambda networks: posterior_confidence(networks) | {"confidence": ArcConfidence(way(networks))}
 
 
 @pytest.mark.parametrize("name", CHANCES)
@@ -107,22 +107,22 @@ def test_words_are_chosen_and_calibrated_on_speakers_that_models_do_not_know(out
     assert choice == Choice.all()[int(np.argmin(errors[0]))]
 
 
-def together(out: Path, way: int) -> Together:
+def together(out: Path, way: int) -> SystemOutputs:
     """The outputs of the final models, scored as they have to be (0) or must not be (1)."""
     outputs, references = {}, {}
     for name in CHANCES:
         final, networks = wt.load(out / "models" / name), networks_of(out, name)
         confidence = ways(out, name)[way](networks)
-        found = Outputs.of(networks, confidence, final.choice.paths(networks, confidence))
+        found = SystemOutput.of(networks, confidence, final.choice.paths(networks, confidence))
         assert final.calibration is not None
         outputs[name] = found.with_calibrated(final.calibration.parts["words"])
         references = references_of(networks)
-    return Together.of(outputs, references)
+    return SystemOutputs.of(outputs, references)
 
 
 def test_the_combination_is_fitted_on_speakers_that_models_do_not_know(out: Path) -> None:
-    kept, (right, wrong) = Fitted.load(out / "models" / "joint"), (together(out, way) for way in range(2))
-    expected, seen = (Fitted.fit(each, all_subsets(3)) for each in (right, wrong))
+    kept, (right, wrong) = FittedCombination.load(out / "models" / "joint"), (together(out, way) for way in range(2))
+    expected, seen = (FittedCombination.fit(each, all_subsets(3)) for each in (right, wrong))
     assert kept.order == expected.order
     assert kept.order != tuple(CHANCES)
     assert kept.rover == expected.rover

@@ -15,7 +15,7 @@ from tests.helpers.joint_data import corpus
 from tests.helpers.study_data import write_data
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.combination.joint import Decoded
-from wordtrust.combination.system_output import Outputs, Together
+from wordtrust.combination.system_output import SystemOutput, SystemOutputs
 from wordtrust.formats.references import Reference
 from wordtrust.lattices.lattice import Scales
 from wordtrust.lattices.paths import one_best
@@ -289,8 +289,8 @@ def test_joined_words_by_hand() -> None:
     confidence, picked = lattices.extra["confidence"].astype(np.float64), lattices.picked
     assert picked is not None
     decoded = Decoded(lattices, confidence, one_best(lattices), ("r",), picked[:, np.newaxis])
-    own = Outputs.of(lattices, confidence, decoded.paths)
-    together = Together.of({"r": own}, references)
+    own = SystemOutput.of(lattices, confidence, decoded.paths)
+    together = SystemOutputs.of({"r": own}, references)
     record = joint_record(decoded, together)
     assert record["against_best_member"] == {"value": 0.0, "low": 0.0, "high": 0.0, "p": 1.0}
     assert record["one_best"]["r"] == record["output"]

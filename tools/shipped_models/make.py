@@ -166,9 +166,9 @@ def _rounded(value: Any) -> Any:
 
 def _ship_combination(folder: Path, out: Path, study: Path) -> None:
     """What was fitted for several recognizers; a long list of the utterances it was fitted on is left out."""
-    from wordtrust.combination.combination_file import Fitted
+    from wordtrust.combination.combination_file import FittedCombination
 
-    fitted = Fitted.load(folder)
+    fitted = FittedCombination.load(folder)
     if len(json.dumps(sorted(fitted.utterances))) > LARGEST_LIST:
         fitted = replace(fitted, utterances=frozenset())
     fitted.save(out)

@@ -16,11 +16,11 @@ from .calibration import tell_unheard
 from .inputs import announce_compilation
 
 if TYPE_CHECKING:
-    from ..combination.choice import Combination
-    from ..combination.combination_file import Fitted
-    from ..combination.joint import Systems as JoinedSystems
-    from ..combination.system_output import Together
-    from ..combination.systems import Systems
+    from ..combination.combination_file import FittedCombination
+    from ..combination.joint import JointHypotheses
+    from ..combination.subset_comparison import SubsetComparison
+    from ..combination.system_output import SystemOutputs
+    from ..combination.systems import CombinationInput
 
 
 @click.command()
@@ -69,7 +69,7 @@ def combine(
                 --joint joint --words both.ctm
               wordtrust combine a=calls-a.ctm b=calls-b.ctm --ref calls.stm
     """
-    from ..combination.systems import Systems
+    from ..combination.systems import CombinationInput
 
     announce_compilation()
     named = _named(systems)
@@ -77,7 +77,7 @@ def combine(
         raise OptionError("name two recognizers or more")
     _check_options(fit=bool(fit), out=out, joint=joint, folds=bool(fold_model), figures=figures, report=report)
     _check_targets(words_file, report)
-    given = Systems.of(named, ref, _pairs(fold_model), allow_mismatch=allow_mismatch)
+    given = CombinationInput.of(named, ref, _pairs(fold_model), allow_mismatch=allow_mismatch)
     cores = jobs or os.cpu_count() or 1
     with_joint = given.have_networks and not only_choice
     fitted = _fitted(given, _named(fit), out, joint, every, cores if with_joint else 0)
@@ -100,7 +100,9 @@ def combine(
         print_combination(found)
 
 
-def _only_words(path: Path | None, together: Together, fitted: Fitted | None, joined: JoinedSystems | None) -> None:
+def _only_words(
+    path: Path | None, together: SystemOutputs, fitted: FittedCombination | None, joined: JointHypotheses | None
+) -> None:
     """Without references there is nothing to measure, but there are words."""
     if path is None:
         raise OptionError(
@@ -111,7 +113,7 @@ def _only_words(path: Path | None, together: Together, fitted: Fitted | None, jo
     write_words(path, together, fitted, joined)
 
 
-def _require_fitted(names: Sequence[str], fitted: Fitted) -> None:
+def _require_fitted(names: Sequence[str], fitted: FittedCombination) -> None:
     strange = sorted(set(names) - set(fitted.order))
     if strange:
         raise OptionError(
@@ -130,7 +132,7 @@ def _check_options(
         raise OptionError("--figures come with a report: --report FILE.html")
 
 
-def _tell_about(given: Systems, together: Together, fitted: Fitted | None) -> None:
+def _tell_about(given: CombinationInput, together: SystemOutputs, fitted: FittedCombination | None) -> None:
     """What would make figures look better than they are."""
     seen = fitted.seen(together) if fitted else 0
     if seen:
@@ -139,7 +141,7 @@ def _tell_about(given: Systems, together: Together, fitted: Fitted | None) -> No
     tell_unheard(len(given.references) - len(together), len(given.references))
 
 
-def _write_report(path: Path, found: Combination, figures: Path | None) -> None:
+def _write_report(path: Path, found: SubsetComparison, figures: Path | None) -> None:
     from ..evaluation.evaluate import Evaluation
     from ..report import write_report
 
@@ -178,20 +180,25 @@ def _named(given: Sequence[str]) -> dict[str, str]:
 
 
 def _fitted(
-    given: Systems, fit: Mapping[str, str], out: Path | None, folder: Path | None, every: bool, joint_jobs: int
-) -> Fitted | None:
+    given: CombinationInput,
+    fit: Mapping[str, str],
+    out: Path | None,
+    folder: Path | None,
+    every: bool,
+    joint_jobs: int,
+) -> FittedCombination | None:
     """What was fitted before, or is now; the joint model with so many jobs, none of it with 0."""
-    from ..combination.combination_file import Fitted
+    from ..combination.combination_file import FittedCombination
     from ..confidence.shipped import COMBINATION, folder_of
 
     if folder is not None:
-        return Fitted.load(folder_of(folder, COMBINATION), with_joint=joint_jobs > 0)
+        return FittedCombination.load(folder_of(folder, COMBINATION), with_joint=joint_jobs > 0)
     if not fit or out is None:
         return None
     data = given.on(fit)
     held_out = data.together()
     subsets = _subsets(len(held_out.names), every)
-    fitted = Fitted.fit(held_out, subsets)
+    fitted = FittedCombination.fit(held_out, subsets)
     if joint_jobs:
         from ..combination.joint import fit_joint
 
@@ -209,25 +216,25 @@ def _tell(done: str) -> None:
 
 
 def _subsets(systems: int, every: bool) -> list[tuple[int, ...]]:
-    from ..combination.choice import all_subsets
+    from ..combination.subset_comparison import all_subsets
 
     return all_subsets(systems) if every else [tuple(range(systems))]
 
 
 def _combined(
-    together: Together,
-    printed: Together | None,
-    fitted: Fitted | None,
-    joined: JoinedSystems | None,
+    together: SystemOutputs,
+    printed: SystemOutputs | None,
+    fitted: FittedCombination | None,
+    joined: JointHypotheses | None,
     every: bool,
     jobs: int,
-) -> Combination:
-    from ..combination.choice import combine as measure
+) -> SubsetComparison:
     from ..combination.rover import RoverSettings
+    from ..combination.subset_comparison import compare_subsets
 
     if fitted is None:
         subsets = _subsets(len(together.names), every)
-        return measure(together, subsets, one_best=printed, rover=RoverSettings())
+        return compare_subsets(together, subsets, one_best=printed, rover=RoverSettings())
     _require_fitted(together.names, fitted)
     names = [name for name in fitted.order if name in together.names]
     ordered, subsets = together.subset(names), _subsets(len(names), every)
@@ -239,12 +246,16 @@ def _combined(
         numbers = [[together.names.index(names[each]) for each in subset] for subset in subsets]
         others["joint"] = joint_errors(fitted.joint, joined, together.names, numbers, jobs=jobs)
     one_best = None if printed is None else printed.subset(names)
-    return measure(ordered, subsets, one_best=one_best, rover=settings, informed=fitted.informed, others=others)
+    return compare_subsets(
+        ordered, subsets, one_best=one_best, rover=settings, informed=fitted.informed, others=others
+    )
 
 
-def write_words(path: Path, together: Together, fitted: Fitted | None, joined: JoinedSystems | None) -> None:
+def write_words(
+    path: Path, together: SystemOutputs, fitted: FittedCombination | None, joined: JointHypotheses | None
+) -> None:
     """The words of all together: of the joint network, or else of the recognizer chosen for each utterance."""
-    from ..combination.choice import choose, mean_confidence
+    from ..combination.subset_comparison import choose, mean_confidence
     from ..combination.system_output import chosen_transcripts
     from ..transcripts.files import TranscriptWriter
     from ..transcripts.transcript import transcripts

@@ -57,16 +57,16 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
               wordtrust convert lattices/ words.ctm
               wordtrust convert lat.1.gz picture.svg --utt utt-17
     """
-    from ..evaluation.corpus_counts import Counts, count
+    from ..evaluation.corpus_counts import CorpusCounts, count_lattices
     from ..formats import writable, write
     from ..formats.base import WriteOptions
 
-    chosen, done = writable(out, to), Counts()
+    chosen, done = writable(out, to), CorpusCounts()
 
     def counted() -> Iterator[Lattices]:
         nonlocal done
         for batch in _only(inputs.batches("converting"), utts):
-            done += count(batch)
+            done += count_lattices(batch)
             yield batch
 
     write(counted(), out, format=chosen.name, options=WriteOptions(inputs.options.frame_length))

@@ -14,7 +14,7 @@ from .inputs import Inputs, announce_compilation, lattice_inputs, load_reference
 
 if TYPE_CHECKING:
     from ..confidence.word_scorer import WordScorer
-    from ..evaluation.evaluate import Choose, Evaluation, Judge
+    from ..evaluation.evaluate import ArcScorer, Choose, Evaluation
     from ..networks.tuned_scales import TunedScales
 
 
@@ -244,15 +244,15 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
     return Path(given[0]), given[1:]
 
 
-def _judge(scorer: WordScorer | None, criterion: str | None) -> tuple[Judge, Choose]:
+def _judge(scorer: WordScorer | None, criterion: str | None) -> tuple[ArcScorer, Choose]:
     """Whose confidences are measured, and how they choose words."""
     from functools import partial
 
     from ..confidence.model_calibration import calibrated_judge
     from ..confidence.word_scorer import Choice
-    from ..evaluation.evaluate import by_posterior
+    from ..evaluation.evaluate import posterior_confidence
 
     if scorer is None:
-        return by_posterior, Choice(criterion or "mean").paths
+        return posterior_confidence, Choice(criterion or "mean").paths
     choice = Choice(criterion, scorer.choice.threshold) if criterion else scorer.choice
     return partial(calibrated_judge, scorer), choice.paths

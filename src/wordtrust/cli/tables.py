@@ -14,11 +14,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..evaluation.corpus_counts import Counts, total
+from ..evaluation.corpus_counts import CorpusCounts, total
 from ..evaluation.metrics import Interval, intervals
 
 if TYPE_CHECKING:
-    from ..combination.choice import Combination
+    from ..combination.subset_comparison import SubsetComparison
     from ..confidence.shipped import ShippedModel
     from ..evaluation.evaluate import Evaluation
     from ..evaluation.metrics import GuaranteedThreshold, OperatingPoint
@@ -37,7 +37,7 @@ def console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=_WIDTH_OF_FILES)
 
 
-def print_counts(files: Mapping[str, Counts]) -> None:
+def print_counts(files: Mapping[str, CorpusCounts]) -> None:
     """What `wordtrust info` shows."""
     rows, out = _grouped(files), console()
     # A narrow terminal gets the columns that matter most, and the end of long names.
@@ -115,7 +115,7 @@ def _rounded_up(threshold: float) -> str:
     return f"{ceil(threshold * 1e6) / 1e6:.6f}"
 
 
-def print_combination(found: Combination) -> None:
+def print_combination(found: SubsetComparison) -> None:
     """What `wordtrust combine` shows."""
     out = console()
     alone = _table("recognizer", "WER %")
@@ -153,12 +153,12 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _grouped(files: Mapping[str, Counts]) -> dict[str, Counts]:
+def _grouped(files: Mapping[str, CorpusCounts]) -> dict[str, CorpusCounts]:
     """One row a file; one row a folder or archive where there would be too many."""
     for name_of in (str, _archive, _folder):
-        rows: dict[str, Counts] = {}
+        rows: dict[str, CorpusCounts] = {}
         for file, counts in files.items():
-            rows[name_of(file)] = rows.get(name_of(file), Counts()) + counts
+            rows[name_of(file)] = rows.get(name_of(file), CorpusCounts()) + counts
         if len(rows) <= _MOST_ROWS:
             break
     return rows
@@ -173,7 +173,7 @@ def _folder(file: str) -> str:
     return str(Path(_archive(file)).parent)
 
 
-def _cells(counts: Counts) -> tuple[str, ...]:
+def _cells(counts: CorpusCounts) -> tuple[str, ...]:
     return (
         ", ".join(counts.formats),
         f"{counts.utterances:,}",
@@ -186,7 +186,7 @@ def _cells(counts: Counts) -> tuple[str, ...]:
     )
 
 
-def _remarks(counts: Counts) -> Iterable[str]:
+def _remarks(counts: CorpusCounts) -> Iterable[str]:
     """What a person should know before trusting the numbers."""
     for name in ("acoustic", "transition", "posterior"):
         having = counts.scores[name]

@@ -12,10 +12,10 @@ from zlib import crc32
 from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
-from .error_regression import InformedChoice
+from .error_regression import ErrorRegression
 from .joint import JointModel, load_joint, save_joint
 from .rover import RoverSettings, tune_rover
-from .system_output import Together
+from .system_output import SystemOutputs
 
 KIND = "wordtrust combination"
 VERSION = 1
@@ -26,17 +26,17 @@ Members = frozenset[str]
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """Fitted for the subsets that it names."""
+class FittedCombination:
+    """FittedCombination for the subsets that it names."""
 
     order: tuple[str, ...]  # recognizers, the one with the fewest errors first
     rover: Mapping[Members, RoverSettings]
-    informed: InformedChoice
+    informed: ErrorRegression
     joint: JointModel | None = None
     utterances: frozenset[int] = frozenset()  # what it was fitted on, as checksums of their names
 
     @classmethod
-    def fit(cls, together: Together, subsets: Sequence[Sequence[int]]) -> Fitted:
+    def fit(cls, together: SystemOutputs, subsets: Sequence[Sequence[int]]) -> FittedCombination:
         """Learn from outputs by models that were trained without the speakers.
 
         Calibrators may have been fitted on just these words: in a study they are, on the same scores out of fold.
@@ -47,9 +47,9 @@ class Fitted:
         rover = {
             frozenset(ordered.names[n] for n in subset): each for subset, each in zip(turned, settings, strict=True)
         }
-        return cls(ordered.names, rover, InformedChoice.fit(together, subsets), utterances=_checksums(together))
+        return cls(ordered.names, rover, ErrorRegression.fit(together, subsets), utterances=_checksums(together))
 
-    def seen(self, together: Together) -> int:
+    def seen(self, together: SystemOutputs) -> int:
         """How many of these utterances it was fitted on."""
         return len(self.utterances & _checksums(together))
 
@@ -74,7 +74,7 @@ class Fitted:
             file.write(json.dumps(found | {"informed": self.informed.to_dict()}) + "\n")
 
     @classmethod
-    def load(cls, folder: Path, *, with_joint: bool = True) -> Fitted:
+    def load(cls, folder: Path, *, with_joint: bool = True) -> FittedCombination:
         """Read it; anything else is an `InputError`."""
         path = folder / FILE
         remedy = "Make it with: wordtrust combine NAME=MODEL,STORE ... --fit NAME=STORE ... --out FOLDER"
@@ -88,7 +88,7 @@ class Fitted:
             order = tuple(str(name) for name in json_checks.list_of(found, "order"))
             joint = load_joint(folder / JOINT) if with_joint and (folder / JOINT).is_file() else None
             seen = frozenset(int(each) for each in json_checks.list_of(found, "utterances"))
-            return cls(order, rover, InformedChoice.from_dict(found.get("informed")), joint, seen)
+            return cls(order, rover, ErrorRegression.from_dict(found.get("informed")), joint, seen)
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
         except (TypeError, KeyError, ValueError, OverflowError, OptionError) as error:
@@ -97,7 +97,7 @@ class Fitted:
             raise error.at(file=str(path)) from None
 
 
-def _checksums(together: Together) -> frozenset[int]:
+def _checksums(together: SystemOutputs) -> frozenset[int]:
     return frozenset(crc32(utt.encode("utf-8", "replace")) for utt in together.utts)
 
 

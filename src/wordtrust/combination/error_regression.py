@@ -24,7 +24,7 @@ from ..base.errors import InputError, OptionError
 from ..lattices.lattice import Ints
 from ..networks.align import align_numbers
 from ..networks.word_confidence import Reals
-from .system_output import Outputs, Together
+from .system_output import SystemOutput, SystemOutputs
 
 RIDGE = 10.0  # utterances that speak for "no influence", in units of each input's mean square
 MARGIN = 0.2  # errors
@@ -40,7 +40,7 @@ class _Evidence:
     differences: NDArray[np.int32]  # [recognizers, recognizers, utterances] words that two outputs differ in
 
     @classmethod
-    def of(cls, together: Together) -> _Evidence:
+    def of(cls, together: SystemOutputs) -> _Evidence:
         count = len(together.names)
         differences = np.zeros((count, count, len(together)), np.int32)
         for one, other in combinations(range(count), 2):
@@ -73,19 +73,19 @@ class _Evidence:
         return self.differences[list(one), list(other)]
 
 
-def _differences(one: Outputs, other: Outputs) -> Ints:
+def _differences(one: SystemOutput, other: SystemOutput) -> Ints:
     found = align_numbers(one.word, one.offsets, other.word, other.offsets)
     errors: Ints = found.counts[:, 1:].sum(axis=1, dtype=np.int32)
     return errors
 
 
-def _doubts(outputs: Outputs) -> Reals | None:
+def _doubts(outputs: SystemOutput) -> Reals | None:
     values = outputs.confidence if outputs.calibrated is None else outputs.calibrated
     return None if values is None else outputs.sums(1 - values)
 
 
 @dataclass(frozen=True, slots=True)
-class InformedChoice:
+class ErrorRegression:
     """Predicts the errors of every member of every subset it was fitted for."""
 
     weights: Mapping[Members, Reals]  # by members in their order: [inputs, members]
@@ -95,8 +95,13 @@ class InformedChoice:
 
     @classmethod
     def fit(
-        cls, together: Together, subsets: Sequence[Sequence[int]], *, ridge: float = RIDGE, margin: float = MARGIN
-    ) -> InformedChoice:
+        cls,
+        together: SystemOutputs,
+        subsets: Sequence[Sequence[int]],
+        *,
+        ridge: float = RIDGE,
+        margin: float = MARGIN,
+    ) -> ErrorRegression:
         """Learn from outputs by models that were trained without the speakers.
 
         Calibrators may have been fitted on just these words: in a study they are, on the same scores out of fold.
@@ -114,7 +119,7 @@ class InformedChoice:
             leaders[members] = members[int(errors.sum(axis=0).argmin())]
         return cls(weights, leaders, doubts, margin)
 
-    def choose(self, together: Together, subsets: Sequence[Sequence[int]]) -> Ints:
+    def choose(self, together: SystemOutputs, subsets: Sequence[Sequence[int]]) -> Ints:
         """[subsets, utterances] which recognizer is expected to have the fewest errors among the members."""
         evidence = _Evidence.of(together)
         if self.doubts and evidence.doubts is None:
@@ -140,7 +145,7 @@ class InformedChoice:
         return {"doubts": self.doubts, "margin": self.margin, "subsets": subsets}
 
     @classmethod
-    def from_dict(cls, kept: Any) -> InformedChoice:
+    def from_dict(cls, kept: Any) -> ErrorRegression:
         """Take what nobody has checked; raises an `InputError` if it is bad."""
         try:
             doubts, margin = bool(kept["doubts"]), float(kept["margin"])
@@ -157,7 +162,7 @@ class InformedChoice:
         return cls(weights, leaders, doubts, margin)
 
 
-def _members(together: Together, subset: Sequence[int]) -> Members:
+def _members(together: SystemOutputs, subset: Sequence[int]) -> Members:
     if len(set(subset)) < max(2, len(subset)):
         raise OptionError("a choice is among two or more different recognizers")
     return tuple(together.names[number] for number in subset)

@@ -27,7 +27,7 @@ from ..base.errors import InputError, OptionError
 from ..lattices.lattice import Ints, Offsets
 from ..networks.word_confidence import Reals
 from .rover_kernels import AVERAGE, FREQUENCY, MAXIMUM, count_errors, write_winners
-from .system_output import Outputs, Together
+from .system_output import SystemOutput, SystemOutputs
 
 VOTES = {"frequency": FREQUENCY, "average": AVERAGE, "maximum": MAXIMUM}
 GRID = tuple(round(0.1 * step, 1) for step in range(11))
@@ -75,7 +75,7 @@ class _Words:
     offsets: Offsets  # [recognizers, utterances + 1]
 
     @classmethod
-    def of(cls, together: Together, *, voting: bool, calibrated: bool) -> _Words:
+    def of(cls, together: SystemOutputs, *, voting: bool, calibrated: bool) -> _Words:
         sizes = [len(each.word) for each in together.outputs]
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         offsets = np.stack([each.offsets for each in together.outputs]) + first[:, np.newaxis]
@@ -83,7 +83,7 @@ class _Words:
         return cls(np.concatenate([each.word for each in together.outputs]), confidence, offsets)
 
 
-def _confidences(together: Together, calibrated: bool) -> Reals:
+def _confidences(together: SystemOutputs, calibrated: bool) -> Reals:
     which = "calibrated" if calibrated else "confidence"
     found = [getattr(each, which) for each in together.outputs]
     lacking = [name for name, values in zip(together.names, found, strict=True) if values is None]
@@ -94,7 +94,7 @@ def _confidences(together: Together, calibrated: bool) -> Reals:
     return np.concatenate(found)
 
 
-def _check_aligned(together: Together, too_long: int) -> None:
+def _check_aligned(together: SystemOutputs, too_long: int) -> None:
     """Raise an error if there is an utterance that a kernel could not align."""
     if too_long >= 0:
         words = sum(int(each.lengths[too_long]) for each in together.outputs)
@@ -105,7 +105,7 @@ def _check_aligned(together: Together, too_long: int) -> None:
         )
 
 
-def rover(together: Together, settings: RoverSettings = RoverSettings()) -> Outputs:  # noqa: B008  # it is frozen
+def rover(together: SystemOutputs, settings: RoverSettings = RoverSettings()) -> SystemOutput:  # noqa: B008  # it is frozen
     """What all recognizers together say, aligned in their order; times and confidences are means over who said it.
 
     Without confidences they vote by frequency, and the result has none either.
@@ -122,14 +122,14 @@ def rover(together: Together, settings: RoverSettings = RoverSettings()) -> Outp
     )  # fmt: skip
     _check_aligned(together, too_long)
     size = int(offsets[-1])
-    return Outputs(
+    return SystemOutput(
         together.utts, offsets, word[:size], found[1, :size], found[2, :size], together.outputs[0].vocabulary,
         found[0, :size] if has_confidence else None,
     )  # fmt: skip
 
 
 def rover_errors(
-    together: Together, subsets: Sequence[Sequence[int]], settings: RoverSettings | Sequence[RoverSettings]
+    together: SystemOutputs, subsets: Sequence[Sequence[int]], settings: RoverSettings | Sequence[RoverSettings]
 ) -> Ints:
     """[subsets, utterances] the word errors of many subsets.
 
@@ -146,7 +146,7 @@ def rover_errors(
 
 
 def tune_rover(
-    together: Together, subsets: Sequence[Sequence[int]], settings: Sequence[RoverSettings] | None = None
+    together: SystemOutputs, subsets: Sequence[Sequence[int]], settings: Sequence[RoverSettings] | None = None
 ) -> list[RoverSettings]:
     """The settings with the fewest errors on held-out data for each of these subsets; ties to the earlier setting."""
     tried = list(settings or grid(calibrated=all(each.calibrated is not None for each in together.outputs)))
@@ -158,7 +158,7 @@ def tune_rover(
 
 
 def _count(
-    together: Together,
+    together: SystemOutputs,
     subsets: Sequence[Sequence[int]],
     settings: Sequence[RoverSettings],
     tried: Ints,

@@ -1,8 +1,8 @@
-"""What recognizers said, word by word, and several of them side by side: what combination works on.
+"""What recognizers said, word by word, and several of them side by side: the input of combination.
 
-`Outputs` is one recognizer over a corpus. It comes from networks that a model has scored (`Outputs.of`), or from any
-file that gives words, with or without confidences (`Outputs.given`): a CTM, a cloud service's JSON, a lattice.
-`Together` puts several recognizers beside each other and beside what was really said.
+`SystemOutput` is one system over a corpus. It comes from networks that a model has scored (`SystemOutput.of`), or
+from any file with words, with or without confidences (`SystemOutput.one_best`): a CTM, a cloud service's JSON, a
+lattice. `SystemOutputs` puts several systems side by side, with the references.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Predicts(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class SystemOutput:
     """The output words of one recognizer over a corpus, utterances end to end."""
 
     utts: tuple[str, ...]
@@ -53,12 +53,12 @@ class Outputs:
     surface: Ints | None = None  # [words] the word as the recognizer wrote it, likewise a number in `vocabulary`
 
     @classmethod
-    def of(cls, networks: Lattices, confidence: Floats | Reals, paths: Paths) -> Outputs:
+    def of(cls, networks: Lattices, confidence: Floats | Reals, paths: Paths) -> SystemOutput:
         """The words of paths through scored networks, with their confidences as people see them."""
         return _on_paths(networks, word_confidence(networks, confidence, paths), paths)
 
     @classmethod
-    def given(cls, lattices: Lattices) -> Outputs:
+    def one_best(cls, lattices: Lattices) -> SystemOutput:
         """What the recognizer itself would print, with the confidence that its file gave."""
         if lattices.posterior is None:
             return _on_paths(lattices, None, one_best(lattices))
@@ -77,7 +77,7 @@ class Outputs:
         """The words of one utterance, by its number."""
         return self.vocabulary.lookup(self.word[self.offsets[utterance] : self.offsets[utterance + 1]].tolist())
 
-    def with_calibrated(self, calibrator: Predicts) -> Outputs:
+    def with_calibrated(self, calibrator: Predicts) -> SystemOutput:
         """The same with calibrated confidences beside the raw ones."""
         if self.confidence is None:
             raise OptionError("these words have no confidences that could be calibrated")
@@ -92,7 +92,7 @@ class Outputs:
         """[utterances] the mean of `values`, one a word; 0 for an output without words: nothing speaks for it."""
         return self.sums(values) / np.maximum(self.lengths, 1)
 
-    def take(self, utts: Sequence[str], vocabulary: Vocabulary) -> Outputs:
+    def take(self, utts: Sequence[str], vocabulary: Vocabulary) -> SystemOutput:
         """These utterances in this order, words numbered by `vocabulary`; one that is not there has no words."""
         number = {utt: place for place, utt in enumerate(self.utts)}
         rows = np.array([number.get(utt, -1) for utt in utts], np.int64)
@@ -101,7 +101,7 @@ class Outputs:
         first = np.where(rows < 0, 0, self.offsets[rows])
         places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], lengths)
         word = renumbered(self.word, self.vocabulary, vocabulary)
-        return Outputs(
+        return SystemOutput(
             tuple(utts), offsets, word[places], self.start[places], self.end[places],
             vocabulary, _part(self.confidence, places), _part(self.calibrated, places),
             None if self.surface is None else _surfaces(self, vocabulary)[places],
@@ -118,13 +118,13 @@ def _arcs(lattices: Lattices, paths: Paths) -> Offsets:
     return arcs
 
 
-def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> Outputs:
+def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> SystemOutput:
     arcs = _arcs(lattices, paths)
     spoken = lattices.word[arcs] > 0
     offsets = np.concatenate([[0], np.cumsum(spoken)])[paths.offsets].astype(np.int64)
     arcs = arcs[spoken]
     first_node = np.repeat(lattices.node_offsets[:-1], np.diff(offsets))
-    return Outputs(
+    return SystemOutput(
         utts=lattices.utts,
         offsets=offsets,
         word=lattices.word[arcs],
@@ -136,12 +136,12 @@ def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> Outputs:
     )
 
 
-def _surfaces(outputs: Outputs, vocabulary: Vocabulary) -> Ints:
+def _surfaces(outputs: SystemOutput, vocabulary: Vocabulary) -> Ints:
     found = outputs.word if outputs.surface is None else outputs.surface
     return renumbered(found, outputs.vocabulary, vocabulary)
 
 
-def join(parts: Iterable[Outputs]) -> Outputs:
+def concatenate_outputs(parts: Iterable[SystemOutput]) -> SystemOutput:
     """The outputs of one recognizer over several batches as one; an utterance may be in one of them only."""
     found = list(parts)
     vocabulary = found[0].vocabulary if found else Vocabulary()
@@ -149,7 +149,7 @@ def join(parts: Iterable[Outputs]) -> Outputs:
     _require_once(utts)
     words = (renumbered(part.word, part.vocabulary, vocabulary) for part in found)
     lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in found)])
-    return Outputs(
+    return SystemOutput(
         utts=utts,
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         word=np.concatenate([np.zeros(0, np.int32), *words]),
@@ -168,7 +168,7 @@ def _require_once(utts: Sequence[str]) -> None:
         raise InputError("the utterance is there twice", utt=utt, remedy="Give every utterance of a recognizer once")
 
 
-def _joined(parts: Sequence[Outputs], name: str) -> Reals | None:
+def _joined(parts: Sequence[SystemOutput], name: str) -> Reals | None:
     given = [(part, getattr(part, name)) for part in parts if len(part.word)]
     known = [values for _, values in given if values is not None]
     if known and len(known) < len(given):
@@ -196,11 +196,11 @@ def references_of(networks: Lattices) -> dict[str, Reference]:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class SystemOutputs:
     """Several recognizers on the same utterances, their words numbered alike, and what was really said."""
 
     names: tuple[str, ...]
-    outputs: tuple[Outputs, ...]  # one a recognizer
+    outputs: tuple[SystemOutput, ...]  # one a recognizer
     speakers: tuple[str, ...]  # [utterances]
     spoken: Ints  # reference words, numbered as in the outputs, utterances end to end
     spoken_offsets: Offsets  # [utterances + 1]
@@ -208,8 +208,8 @@ class Together:
 
     @classmethod
     def of(
-        cls, systems: Mapping[str, Outputs], references: Mapping[str, Reference], *, missing: Missing = "error"
-    ) -> Together:
+        cls, systems: Mapping[str, SystemOutput], references: Mapping[str, Reference], *, missing: Missing = "error"
+    ) -> SystemOutputs:
         """Put recognizers side by side on the utterances of the first and of all others.
 
         `missing` says what happens with an utterance that one of them lacks: it is an error, the utterance is left
@@ -251,13 +251,13 @@ class Together:
         """[recognizers, utterances] word errors of each output."""
         return np.stack([self.count_errors(each) for each in self.outputs])
 
-    def count_errors(self, outputs: Outputs) -> Ints:
+    def count_errors(self, outputs: SystemOutput) -> Ints:
         """[utterances] word errors of outputs that have these utterances and word numbers."""
         found = align_numbers(self.spoken, self.spoken_offsets, outputs.word, outputs.offsets, unknown=self.unknown)
         errors: Ints = found.counts[:, 1:].sum(axis=1, dtype=np.int32)
         return errors
 
-    def subset(self, names: Sequence[str]) -> Together:
+    def subset(self, names: Sequence[str]) -> SystemOutputs:
         """Some of the recognizers, in this order."""
         strange = [name for name in names if name not in self.names]
         if strange:
@@ -271,7 +271,7 @@ class Together:
         return tuple(self.names[place] for place in order.tolist())
 
 
-def _lacking(outputs: Outputs, every: Mapping[str, None]) -> list[str]:
+def _lacking(outputs: SystemOutput, every: Mapping[str, None]) -> list[str]:
     _require_once(outputs.utts)
     own = set(outputs.utts)
     return [utt for utt in every if utt not in own]
@@ -299,7 +299,7 @@ def _known(utts: Sequence[str], references: Mapping[str, Reference]) -> list[Ref
     return [references[utt] for utt in utts]
 
 
-def chosen_transcripts(together: Together, which: Sequence[int]) -> list[Transcript]:
+def chosen_transcripts(together: SystemOutputs, which: Sequence[int]) -> list[Transcript]:
     """The words of the recognizer that was chosen for each utterance, with the best confidences it has."""
     found = []
     for number, (utt, system) in enumerate(zip(together.utts, which, strict=True)):

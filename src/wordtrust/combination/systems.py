@@ -18,7 +18,7 @@ from ..lattices.paths import Paths
 from ..networks.build_store import REFERENCE
 from . import joint
 from .joint import hypotheses
-from .system_output import Missing, Outputs, Together, join, references_of
+from .system_output import Missing, SystemOutput, SystemOutputs, concatenate_outputs, references_of
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,15 @@ class System:
             found.append((networks, confidence, self.scorer.choice.paths(networks, confidence)))
         return found
 
-    def outputs(self) -> Outputs:
+    def outputs(self) -> SystemOutput:
         """The best-confidence words, calibrated where the model is; or the words of the file."""
         if self.scorer is None:
-            found, curve = join(map(Outputs.given, self.batches)), self.calibrator
+            found, curve = concatenate_outputs(map(SystemOutput.one_best, self.batches)), self.calibrator
         else:
-            found, calibration = join(Outputs.of(*each) for each in self._scored), self.scorer.calibration
+            found, calibration = (
+                concatenate_outputs(SystemOutput.of(*each) for each in self._scored),
+                self.scorer.calibration,
+            )
             curve = calibration.parts["words"] if calibration else None
         return found if curve is None else found.with_calibrated(curve)
 
@@ -62,13 +65,13 @@ class System:
         """All that the recognizer holds possible, for the joint network."""
         return concatenate(hypotheses(*each, vocabulary) for each in self._scored)
 
-    def printed(self) -> Outputs:
+    def printed(self) -> SystemOutput:
         """What the recognizer itself would print."""
-        return join(map(Outputs.given, self.batches))
+        return concatenate_outputs(map(SystemOutput.one_best, self.batches))
 
 
 @dataclass(frozen=True)
-class Systems:
+class CombinationInput:
     """All of them, by name, and what was really said."""
 
     systems: Mapping[str, System]
@@ -83,7 +86,7 @@ class Systems:
         folds: Sequence[tuple[str, str]] = (),
         *,
         allow_mismatch: bool,
-    ) -> Systems:
+    ) -> CombinationInput:
         """From MODEL,STORE or FILE by name; `folds` are models trained without a fold of speakers, by name."""
 
         def scorer(model: str) -> WordScorer:
@@ -110,14 +113,14 @@ class Systems:
             found, ref, {name: tuple(scorer(path) for owner, path in folds if owner == name) for name in found}
         )
 
-    def on(self, stores: Mapping[str, str]) -> Systems:
+    def on(self, stores: Mapping[str, str]) -> CombinationInput:
         """The same recognizers on data to fit on, every speaker scored by a model that never saw them."""
         if set(stores) != set(self.systems):
             raise OptionError(f"--fit needs one NAME=STORE for each of {', '.join(self.systems)}")
         moved = {
             name: replace(each, path=stores[name], folds=self.folds[name]) for name, each in self.systems.items()
         }
-        return Systems(moved, self.ref, self.folds)
+        return CombinationInput(moved, self.ref, self.folds)
 
     @cached_property
     def references(self) -> Mapping[str, Reference]:
@@ -135,25 +138,25 @@ class Systems:
         first = next(iter(self.systems.values()))
         return self.ref is not None or any(REFERENCE in networks.notes for networks in first.batches)
 
-    def together(self) -> Together:
+    def together(self) -> SystemOutputs:
         """The outputs side by side."""
         missing: Missing = "error" if self.have_networks else "empty"
         outputs = {name: system.outputs() for name, system in self.systems.items()}
-        return Together.of(outputs, self.references, missing=missing)
+        return SystemOutputs.of(outputs, self.references, missing=missing)
 
     @property
     def have_networks(self) -> bool:
         """Whether all of them can be joined in one network."""
         return all(system.scorer for system in self.systems.values())
 
-    def joined(self) -> joint.Systems:
+    def joined(self) -> joint.JointHypotheses:
         """All that they hold possible, side by side."""
         vocabulary = Vocabulary()
         found = [system.hypotheses(vocabulary) for system in self.systems.values()]
-        return joint.Systems.of(joint.matched(found))
+        return joint.JointHypotheses.of(joint.matched(found))
 
-    def printed(self) -> Together | None:
+    def printed(self) -> SystemOutputs | None:
         """What the recognizers themselves would print, where that is something else."""
         if not self.have_networks:
             return None
-        return Together.of({name: system.printed() for name, system in self.systems.items()}, self.references)
+        return SystemOutputs.of({name: system.printed() for name, system in self.systems.items()}, self.references)

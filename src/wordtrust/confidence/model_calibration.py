@@ -19,7 +19,7 @@ from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 from ..base.folds import in_fold, speaker_number
-from ..evaluation.evaluate import Choose, Evaluation, Judged, by_posterior, evaluate
+from ..evaluation.evaluate import ArcConfidence, Choose, Evaluation, evaluate, posterior_confidence
 from ..evaluation.given_confidences import with_confidences
 from ..evaluation.metrics import Scores
 from ..lattices.assemble import Problems
@@ -95,9 +95,9 @@ class Folds:
                 found = np.where(theirs, scorer.confidence(networks), found)
         return found
 
-    def judge(self, networks: Lattices) -> dict[str, Judged]:
+    def judge(self, networks: Lattices) -> dict[str, ArcConfidence]:
         """For `evaluate`: posteriors and confidences, neither calibrated."""
-        return by_posterior(networks) | {"confidence": Judged(self.confidence(networks))}
+        return posterior_confidence(networks) | {"confidence": ArcConfidence(self.confidence(networks))}
 
 
 def _fold_of(scorer: WordScorer) -> tuple[int, int]:
@@ -125,22 +125,22 @@ def _fitted(scores: Scores, name: str) -> Calibrator:
     return make(name).fit(np.clip(scores.score, 0.0, 1.0), scores.correct, groups=scores.speaker)
 
 
-def calibrated_judge(scorer: WordScorer, networks: Lattices) -> dict[str, Judged]:
+def calibrated_judge(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConfidence]:
     """For `evaluate`: posteriors and confidences, and both calibrated where the model is."""
-    found = by_posterior(networks)
+    found = posterior_confidence(networks)
     confidence = scorer.confidence(scorer.networks(networks))
     curve = scorer.calibration
     if curve is None:
-        return found | {"confidence": Judged(confidence)}
+        return found | {"confidence": ArcConfidence(confidence)}
     posterior, trust = found["posterior"].confidence, scorer.trust(networks)
     return found | {
-        "calibrated_posterior": Judged(
+        "calibrated_posterior": ArcConfidence(
             posterior,
             lambda scores: curve.of("posterior_arcs", scores),
             lambda scores: curve.of("posterior_words", scores),
         ),
-        "confidence": Judged(confidence),
-        "calibrated": Judged(
+        "confidence": ArcConfidence(confidence),
+        "calibrated": ArcConfidence(
             confidence,
             lambda scores: trust * curve.of_arcs(networks, scores),
             lambda scores: trust * curve.of("words", scores),

@@ -16,8 +16,8 @@ from .metrics import ErrorCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Counts of a set of utterances; `+` joins two sets, `Counts()` is the empty one."""
+class CorpusCounts:
+    """CorpusCounts of a set of utterances; `+` joins two sets, `CorpusCounts()` is the empty one."""
 
     utterances: int = 0
     nodes: int = 0
@@ -35,11 +35,11 @@ class Counts:
     one_best: ErrorCounts = field(default_factory=ErrorCounts)  # where references are given
     oracle: ErrorCounts = field(default_factory=ErrorCounts)  # of the path with the fewest errors
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: CorpusCounts) -> CorpusCounts:
         joined: dict[str, Any] = {
             each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)
         }
-        return Counts(**joined | {"largest": max(self.largest, other.largest)})
+        return CorpusCounts(**joined | {"largest": max(self.largest, other.largest)})
 
     @property
     def arcs_per_second(self) -> float:
@@ -68,15 +68,15 @@ class Counts:
         )
 
 
-def count(lattices: Lattices, references: Mapping[str, Reference] | None = None) -> Counts:
+def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | None = None) -> CorpusCounts:
     """The counts of one batch; with references, its errors too."""
     if not len(lattices):
-        return Counts()
+        return CorpusCounts()
     path, number = one_best(lattices), len(lattices)
     first_arc = np.repeat(lattices.arc_offsets[:-1], np.diff(path.offsets))
     errors = _errors(lattices, references) if references is not None else {}
     starts, ends = lattices.time[lattices.node_offsets[:-1]], lattices.time[lattices.node_offsets[1:] - 1]
-    return Counts(
+    return CorpusCounts(
         utterances=number,
         nodes=len(lattices.time),
         arcs=len(lattices.source),
@@ -104,14 +104,14 @@ def _errors(lattices: Lattices, references: Mapping[str, Reference]) -> dict[str
 
 def count_by_file(
     batches: Iterable[Lattices], references: Mapping[str, Reference] | None = None
-) -> dict[str, Counts]:
+) -> dict[str, CorpusCounts]:
     """The counts of each file, in the order in which they come."""
-    found: dict[str, Counts] = {}
+    found: dict[str, CorpusCounts] = {}
     for batch in batches:
-        found[batch.origin.file] = found.get(batch.origin.file, Counts()) + count(batch, references)
+        found[batch.origin.file] = found.get(batch.origin.file, CorpusCounts()) + count_lattices(batch, references)
     return found
 
 
-def total(parts: Iterable[Counts]) -> Counts:
+def total(parts: Iterable[CorpusCounts]) -> CorpusCounts:
     """All of them together."""
-    return sum(parts, Counts())
+    return sum(parts, CorpusCounts())

@@ -67,7 +67,7 @@ def _as_it_is(scores: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ArcConfidence:
     """A confidence for every arc, and what becomes of it (calibration) for arcs and for words that are shown."""
 
     confidence: Floats
@@ -78,19 +78,19 @@ class Judged:
     )
 
 
-Judge = Callable[[Lattices], Mapping[str, Judged]]  # by kind of score; words are chosen by the last one
+ArcScorer = Callable[[Lattices], Mapping[str, ArcConfidence]]  # by kind of score; words are chosen by the last one
 Choose = Callable[[Lattices, Floats], Paths]
 
 
-def by_posterior(networks: Lattices) -> dict[str, Judged]:
+def posterior_confidence(networks: Lattices) -> dict[str, ArcConfidence]:
     """The judge that needs no model."""
     _require_references(networks)
     assert networks.posterior is not None
-    return {"posterior": Judged(networks.posterior)}
+    return {"posterior": ArcConfidence(networks.posterior)}
 
 
 def evaluate(
-    batches: Iterable[Lattices], judge: Judge = by_posterior, choose: Choose = best_confidence
+    batches: Iterable[Lattices], judge: ArcScorer = posterior_confidence, choose: Choose = best_confidence
 ) -> Evaluation:
     """Evaluate networks, with their posteriors as confidence unless another judge is given."""
     parts = [evaluate_batch(batch, judge, choose) for batch in batches]
@@ -99,7 +99,9 @@ def evaluate(
     return parts[0] if parts else Evaluation()
 
 
-def evaluate_batch(networks: Lattices, judge: Judge = by_posterior, choose: Choose = best_confidence) -> Evaluation:
+def evaluate_batch(
+    networks: Lattices, judge: ArcScorer = posterior_confidence, choose: Choose = best_confidence
+) -> Evaluation:
     """Evaluate one batch of networks."""
     _require_references(networks)
     judged = judge(networks)
@@ -144,7 +146,7 @@ def _require_references(networks: Lattices) -> None:
 
 
 def _arc_scores(
-    networks: Lattices, judged: Mapping[str, Judged], speakers: list[str]
+    networks: Lattices, judged: Mapping[str, ArcConfidence], speakers: list[str]
 ) -> Iterator[tuple[tuple[str, str], Scores]]:
     words = networks.word > 0
     offsets = np.concatenate([[0], np.cumsum(words)])[networks.arc_offsets]
@@ -155,7 +157,7 @@ def _arc_scores(
             yield (population, kind), Scores.of(score, right, speakers, offsets)
 
 
-def _word_scores(networks: Lattices, judged: Judged, paths: Paths) -> NDArray[np.float64]:
+def _word_scores(networks: Lattices, judged: ArcConfidence, paths: Paths) -> NDArray[np.float64]:
     """The shown confidence of the words of paths."""
     arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
     if judged.shown is None:

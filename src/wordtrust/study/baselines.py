@@ -34,7 +34,7 @@ from ..base.files import atomic_text
 from ..confidence.calibration import Calibrator, calibrator_from_dict, make
 from ..confidence.features import EVIDENCE, given, logit, matrix
 from ..confidence.word_table import WordTable, heard, known_arcs
-from ..evaluation.evaluate import Judged, by_posterior
+from ..evaluation.evaluate import ArcConfidence, posterior_confidence
 from ..lattices.lattice import Flags, Lattices
 from ..lattices.paths import Paths, one_best
 from ..lattices.weights import Reals
@@ -67,9 +67,9 @@ class Baselines:
     posterior_arcs: Calibrator
     posterior_words: Calibrator
 
-    def judge(self, networks: Lattices) -> dict[str, Judged]:
+    def judge(self, networks: Lattices) -> dict[str, ArcConfidence]:
         """For `evaluate`: `posterior`, `calibrated_posterior` and `logistic`, in this order."""
-        found = by_posterior(networks)
+        found = posterior_confidence(networks)
         posterior, spoken = found["posterior"].confidence, networks.word > 0
         raw = _features(networks, self.columns, self.table)[spoken]
         confidence, shown = posterior.copy(), posterior.copy()
@@ -78,8 +78,8 @@ class Baselines:
         as_word = _shown_posterior(networks)[spoken]
         shown[spoken] = self.words.predict(_with(raw, as_word, of_words(as_word)))
         return found | {
-            "calibrated_posterior": Judged(posterior, of_arcs, of_words),
-            "logistic": Judged(confidence, shown=shown),
+            "calibrated_posterior": ArcConfidence(posterior, of_arcs, of_words),
+            "logistic": ArcConfidence(confidence, shown=shown),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _rows(
     networks: Lattices, columns: tuple[str, ...], table: WordTable, *, in_training: bool
 ) -> tuple[_Rows, _Rows]:
     """The word arcs, and the words of the 1-best."""
-    posterior = np.clip(by_posterior(networks)["posterior"].confidence.astype(np.float64), 0, 1)
+    posterior = np.clip(posterior_confidence(networks)["posterior"].confidence.astype(np.float64), 0, 1)
     raw = _features(networks, columns, table, in_training=in_training)
     spoken, speaker = networks.word > 0, np.array(networks.notes[SPEAKER])
     owner = np.repeat(speaker, np.diff(networks.arc_offsets))

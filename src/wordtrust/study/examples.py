@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..combination.system_output import Together
+from ..combination.system_output import SystemOutputs
 from ..lattices.lattice import Ints
 
 _LONGEST = 20  # words said: longer ones are hard to read in a table
 
 
-def repair_examples(together: Together, printed: Together) -> list[dict[str, Any]]:
+def repair_examples(together: SystemOutputs, printed: SystemOutputs) -> list[dict[str, Any]]:
     """For each recognizer the utterance whose best-confidence words repair most of what it would print."""
     found = []
     for place, name in enumerate(together.names):
@@ -30,13 +30,13 @@ def repair_examples(together: Together, printed: Together) -> list[dict[str, Any
     return found
 
 
-def _largest(together: Together, gained: Ints) -> int | None:
+def _largest(together: SystemOutputs, gained: Ints) -> int | None:
     """The utterance with the largest gain, if there is any; ties to the one that comes first."""
     worth = np.where(np.diff(together.spoken_offsets) <= _LONGEST, gained, 0)
     best = int(worth.argmax())
     return best if worth[best] > 0 else None
 
 
-def _said(together: Together, number: int) -> str:
+def _said(together: SystemOutputs, number: int) -> str:
     first, last = together.spoken_offsets[number : number + 2].tolist()
     return " ".join(together.outputs[0].vocabulary.lookup(together.spoken[first:last].tolist()))

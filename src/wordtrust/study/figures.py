@@ -9,7 +9,7 @@ from typing import Any
 from ..base.version import __version__
 from ..combination.combination_file import FILE as COMBINATION
 from ..combination.combination_file import JOINT as JOINT_FILE
-from ..combination.combination_file import Fitted
+from ..combination.combination_file import FittedCombination
 from ..confidence.model_file import ABOUT, SCALES
 from ..confidence.word_scorer import load
 from .baselines import NAME as BASELINES
@@ -86,14 +86,14 @@ class Figures:
         paper = measure_paper(models, {name: self._store(name) for name in self.names})
         return found | paper | {"repairs": repair_examples(measured.together, measured.printed)}
 
-    def _fitted(self, folder: Path) -> Fitted | None:
+    def _fitted(self, folder: Path) -> FittedCombination | None:
         """What was fitted for the combination, if anything was for two of these recognizers."""
         if len(self.names) < 2:
             return None
         if not (folder / COMBINATION).is_file():
             self.steps.tell(f"{folder} has no fitted combination: joint network and informed choice are left out")
             return None
-        fitted = Fitted.load(folder, with_joint=self.options.with_joint)
+        fitted = FittedCombination.load(folder, with_joint=self.options.with_joint)
         lacking = [name for name in self.names if name not in fitted.order]
         if lacking:
             self.steps.tell(f"left out of the combination, which was fitted without them: {', '.join(lacking)}")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..combination.joint import Decoded
-from ..combination.system_output import Outputs, Together
+from ..combination.system_output import SystemOutput, SystemOutputs
 from ..evaluation.evaluate import METRICS
 from ..evaluation.metrics import Scores, SpeakerErrors, compare, intervals
 from ..lattices.paths import Paths
@@ -16,7 +16,7 @@ from ..networks.labels import Spoken, score_paths
 from ..report.curves import reliability
 
 
-def joint_record(decoded: Decoded, alone: Together) -> dict[str, Any]:
+def joint_record(decoded: Decoded, alone: SystemOutputs) -> dict[str, Any]:
     """Errors and confidences of the joint output, and its confidences in what recognizers print themselves.
 
     `alone` are the outputs of the recognizers with their own models: the best of them is what has to be beaten.
@@ -34,7 +34,7 @@ def joint_record(decoded: Decoded, alone: Together) -> dict[str, Any]:
     }
 
 
-def _best_member(alone: Together) -> SpeakerErrors:
+def _best_member(alone: SystemOutputs) -> SpeakerErrors:
     best = alone.outputs[int(alone.errors.sum(axis=1).argmin())]
     found = align_numbers(alone.spoken, alone.spoken_offsets, best.word, best.offsets, unknown=alone.unknown)
     return SpeakerErrors.of(found, list(alone.speakers))
@@ -45,7 +45,7 @@ def _judged(decoded: Decoded, paths: Paths) -> tuple[Scores, SpeakerErrors]:
     lattices = decoded.lattices
     spoken = Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
     found, speakers = score_paths(lattices, paths, spoken).alignments, list(lattices.notes[SPEAKER])
-    sure = Outputs.of(lattices, decoded.confidence, paths).confidence
+    sure = SystemOutput.of(lattices, decoded.confidence, paths).confidence
     assert sure is not None
     return Scores.of(sure, found.correct, speakers, found.offsets), SpeakerErrors.of(found, speakers)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..confidence.model_calibration import calibrated_judge
 from ..confidence.word_scorer import WordScorer, load
-from ..evaluation.evaluate import Evaluation, Judged, evaluate
+from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate
 from ..evaluation.metrics import Difference, Interval, Scores, compare, errors_caught, intervals, operating_point
 from ..formats import stream
 from ..lattices.lattice import Lattices
@@ -48,7 +48,7 @@ def _baselines(model: Path) -> Baselines | None:
     return Baselines.load(found) if found else None
 
 
-def _judged(scorer: WordScorer, baselines: Baselines | None, networks: Lattices) -> dict[str, Judged]:
+def _judged(scorer: WordScorer, baselines: Baselines | None, networks: Lattices) -> dict[str, ArcConfidence]:
     """Posteriors, baselines and the model; words are chosen by the last one."""
     own = calibrated_judge(scorer, networks)
     return own if baselines is None else baselines.judge(networks) | own

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError
-from ..combination.choice import MOST_SYSTEMS
+from ..combination.subset_comparison import MOST_SYSTEMS
 from ..confidence.model_file import SCALES
 from ..confidence.shipped import is_model
 from ..formats.references import References, read_references

@@ -24,12 +24,12 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.folds import speaker_number
-from ..combination.system_output import Outputs, Together, join
+from ..combination.system_output import SystemOutput, SystemOutputs, concatenate_outputs
 from ..confidence.calibration import KernelCalibrator
 from ..confidence.model_calibration import PARTS, Calibration, Folds
 from ..confidence.model_file import ABOUT, load_model, read_log, save_model
 from ..confidence.word_scorer import Choice, WordScorer, load
-from ..evaluation.evaluate import Evaluation, Judged, by_posterior, evaluate
+from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate, posterior_confidence
 from ..evaluation.metrics import Scores
 from ..formats.references import Reference
 from ..lattices.lattice import Floats, Lattices
@@ -147,12 +147,12 @@ def _kernel(seen: Scores, held: Scores) -> KernelCalibrator:
     return max(tried, key=quality)
 
 
-def _raw_judge(confidence: Callable[[Lattices], Floats]) -> Callable[[Lattices], dict[str, Judged]]:
+def _raw_judge(confidence: Callable[[Lattices], Floats]) -> Callable[[Lattices], dict[str, ArcConfidence]]:
     """Posteriors, and confidences that are shown as they are: a word's is that of its arc alone."""
 
-    def judge(networks: Lattices) -> dict[str, Judged]:
+    def judge(networks: Lattices) -> dict[str, ArcConfidence]:
         found = confidence(networks)
-        return by_posterior(networks) | {"confidence": Judged(found, shown=found)}
+        return posterior_confidence(networks) | {"confidence": ArcConfidence(found, shown=found)}
 
     return judge
 
@@ -163,12 +163,12 @@ def evaluate_paper(scorer: WordScorer, batches: Iterable[Lattices]) -> Evaluatio
     if curve is None:
         raise InputError("the model of the paper's system is not calibrated", remedy="Finish it: finish_paper")
 
-    def judge(networks: Lattices) -> dict[str, Judged]:
+    def judge(networks: Lattices) -> dict[str, ArcConfidence]:
         networks = scorer.networks(networks)
         found = _raw_judge(scorer.confidence)(networks)
         raw = found["confidence"].confidence
         return found | {
-            "calibrated": Judged(
+            "calibrated": ArcConfidence(
                 raw, lambda scores: curve.of("arcs", scores), lambda scores: curve.of("words", scores), shown=raw
             )
         }
@@ -176,23 +176,23 @@ def evaluate_paper(scorer: WordScorer, batches: Iterable[Lattices]) -> Evaluatio
     return evaluate(batches, judge, WORDS.paths)
 
 
-def paper_outputs(scorer: WordScorer, batches: Iterable[Lattices]) -> Outputs:
+def paper_outputs(scorer: WordScorer, batches: Iterable[Lattices]) -> SystemOutput:
     """The words by mean confidence, with the confidences of their arcs, raw and calibrated."""
-    found = join(_outputs(scorer, scorer.networks(batch)) for batch in batches)
+    found = concatenate_outputs(_outputs(scorer, scorer.networks(batch)) for batch in batches)
     return found if scorer.calibration is None else found.with_calibrated(scorer.calibration.parts["words"])
 
 
-def _outputs(scorer: WordScorer, networks: Lattices) -> Outputs:
+def _outputs(scorer: WordScorer, networks: Lattices) -> SystemOutput:
     confidence = scorer.confidence(networks)
     paths = WORDS.paths(networks, confidence)
     arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
     own = confidence[arcs[networks.word[arcs] > 0]].astype(np.float64)
-    return replace(Outputs.of(networks, confidence, paths), confidence=np.minimum(own, 1.0))
+    return replace(SystemOutput.of(networks, confidence, paths), confidence=np.minimum(own, 1.0))
 
 
 def paper_together(
     scorers: Mapping[str, WordScorer], stores: Mapping[str, Source], references: Mapping[str, Reference]
-) -> Together:
+) -> SystemOutputs:
     """The outputs of several recognizers side by side: what `combine` makes table 3 of."""
     outputs = {name: paper_outputs(scorer, stores[name]()) for name, scorer in scorers.items()}
-    return Together.of(outputs, references, missing="leave out")
+    return SystemOutputs.of(outputs, references, missing="leave out")

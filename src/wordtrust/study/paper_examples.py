@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..combination.choice import choose, mean_confidence
-from ..combination.system_output import Together
+from ..combination.subset_comparison import choose, mean_confidence
+from ..combination.system_output import SystemOutputs
 from ..lattices.lattice import Ints
 from ..networks.word_confidence import Reals
 
@@ -40,7 +40,7 @@ class Example:
         return asdict(self)
 
 
-def examples(together: Together, count: int = 6) -> list[Example]:
+def examples(together: SystemOutputs, count: int = 6) -> list[Example]:
     """Utterances where the two rules pick outputs with different numbers of errors, each speaker once.
 
     Half are the largest gains by calibration, half its largest losses: which of the two there are more of is what
@@ -65,7 +65,7 @@ def _largest(gain: Ints, speakers: Sequence[str]) -> list[int]:
     return list(found.values())
 
 
-def _example(together: Together, number: int, means: Sequence[Reals], raw: int, calibrated: int) -> Example:
+def _example(together: SystemOutputs, number: int, means: Sequence[Reals], raw: int, calibrated: int) -> Example:
     first, last = together.spoken_offsets[number : number + 2].tolist()
     spoken = together.outputs[0].vocabulary.lookup(together.spoken[first:last].tolist())
     said = tuple(

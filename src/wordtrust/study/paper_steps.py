@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..combination.choice import combine
+from ..combination.subset_comparison import compare_subsets
 from ..combination.system_output import references_of
 from ..confidence.model_file import ABOUT
 from ..confidence.word_scorer import load
@@ -99,5 +99,5 @@ def measure_paper(models: Mapping[str, Path], stores: Mapping[str, str]) -> dict
     first = next(iter(sources.values()))
     references = {utt: each for networks in first() for utt, each in references_of(networks).items()}
     together = paper_together(scorers, sources, references)
-    found = combine(together).to_dict()
+    found = compare_subsets(together).to_dict()
     return {PAPER: found | {"examples": [each.to_dict() for each in examples(together)]}}

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..base.files import atomic
-from ..combination.choice import Combination, all_subsets, combine
-from ..combination.combination_file import Fitted
-from ..combination.joint import Decoded, fit_joint, joint_errors
-from ..combination.joint import Systems as JoinedSystems
+from ..combination.combination_file import FittedCombination
+from ..combination.joint import Decoded, JointHypotheses, fit_joint, joint_errors
 from ..combination.rover import RoverSettings
-from ..combination.system_output import Together
-from ..combination.systems import System, Systems
+from ..combination.subset_comparison import SubsetComparison, all_subsets, compare_subsets
+from ..combination.system_output import SystemOutputs
+from ..combination.systems import CombinationInput, System
 from ..confidence.word_scorer import WordScorer
 from ..lattices.lattice import Ints
 from .steps import Tell
@@ -30,21 +29,23 @@ def systems_on(
     scorers: Mapping[str, WordScorer],
     stores: Mapping[str, tuple[str, ...]],
     folds: Mapping[str, tuple[WordScorer, ...]] | None = None,
-) -> Systems:
+) -> CombinationInput:
     """Recognizers on networks; with models of folds, every speaker is scored by one that did not see them."""
     folds = folds or {}
     made = {name: System(each, None, folds.get(name, ()), stores[name]) for name, each in scorers.items()}
-    return Systems(made, None, {})
+    return CombinationInput(made, None, {})
 
 
-def fit_combination(systems: Systems, out: Path, *, draft: Path, with_joint: bool, jobs: int, tell: Tell) -> None:
+def fit_combination(
+    systems: CombinationInput, out: Path, *, draft: Path, with_joint: bool, jobs: int, tell: Tell
+) -> None:
     """Fit ROVER's settings, the informed choice and the joint model for all subsets, and write them.
 
     What is done of the joint model is kept in the file `draft` until all of it is.
     """
     held_out = _together(systems)
     subsets = all_subsets(len(held_out.names))
-    fitted = Fitted.fit(held_out, subsets)
+    fitted = FittedCombination.fit(held_out, subsets)
     if with_joint:
         tell("joint: fitting, which takes minutes before the first subset is done")
         named = [[held_out.names[number] for number in subset] for subset in subsets]
@@ -57,31 +58,31 @@ def fit_combination(systems: Systems, out: Path, *, draft: Path, with_joint: boo
     draft.unlink(missing_ok=True)
 
 
-def _together(systems: Systems, *, printed: bool = False) -> Together:
-    """Outputs side by side, on the utterances that all recognizers have."""
+def _together(systems: CombinationInput, *, printed: bool = False) -> SystemOutputs:
+    """SystemOutput side by side, on the utterances that all recognizers have."""
     outputs = {name: each.printed() if printed else each.outputs() for name, each in systems.systems.items()}
-    return Together.of(outputs, systems.references, missing="leave out")
+    return SystemOutputs.of(outputs, systems.references, missing="leave out")
 
 
 @dataclass(frozen=True)
 class Measured:
     """All subsets of some recognizers on the test split."""
 
-    systems: Systems
-    fitted: Fitted | None
+    systems: CombinationInput
+    fitted: FittedCombination | None
     folder: Path  # where the errors of joint subsets are kept while they are counted
     jobs: int
     tell: Tell
 
     @cached_property
-    def together(self) -> Together:
+    def together(self) -> SystemOutputs:
         """The outputs; the recognizer with the fewest errors on the data that was fitted on comes first."""
         found = _together(self.systems)
         order = found.names if self.fitted is None else [name for name in self.fitted.order if name in found.names]
         return found.subset(order)
 
     @cached_property
-    def printed(self) -> Together:
+    def printed(self) -> SystemOutputs:
         """What the recognizers themselves would print."""
         return _together(self.systems, printed=True).subset(self.together.names)
 
@@ -90,12 +91,12 @@ class Measured:
         """All of two and more."""
         return all_subsets(len(self.together.names))
 
-    def combination(self) -> Combination:
+    def combination(self) -> SubsetComparison:
         """Every subset by every way."""
         if self.fitted is None:
-            return combine(self.together, self.subsets, one_best=self.printed, rover=RoverSettings())
+            return compare_subsets(self.together, self.subsets, one_best=self.printed, rover=RoverSettings())
         others = {} if self.fitted.joint is None else {"joint": self._joint_errors()}
-        return combine(
+        return compare_subsets(
             self.together,
             self.subsets,
             one_best=self.printed,
@@ -105,7 +106,7 @@ class Measured:
         )
 
     @cached_property
-    def _joined(self) -> JoinedSystems:
+    def _joined(self) -> JointHypotheses:
         """All that the recognizers hold possible."""
         return self.systems.joined()
 

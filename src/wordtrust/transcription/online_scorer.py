@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..base.errors import OptionError
-from ..combination.joint import JointModel, Systems, hypotheses
+from ..combination.joint import JointHypotheses, JointModel, hypotheses
 from ..confidence.adapt import MOST
 from ..confidence.out_of_domain import LEAST
 from ..confidence.shipped import COMBINATION, MODEL, folder_of, names
@@ -146,7 +146,7 @@ class Together:
         believed = [
             hypotheses(*judge.scored(each), vocabulary) for judge, each in zip(self.judges, networks, strict=True)
         ]
-        decoded = self.joint.decode(Systems.of(believed), [judge.identity.name for judge in self.judges])
+        decoded = self.joint.decode(JointHypotheses.of(believed), [judge.identity.name for judge in self.judges])
         trust = min(judge.trust for judge in self.judges)
         return transcripts(
             decoded.lattices,
@@ -159,9 +159,9 @@ class Together:
 
 def _joint(identities: Sequence[str]) -> JointModel | None:
     """The joint model that comes with wordtrust, if it knows all of them."""
-    from ..combination.combination_file import Fitted
+    from ..combination.combination_file import FittedCombination
 
     if JOINT not in names(COMBINATION):
         return None
-    found = Fitted.load(folder_of(JOINT, COMBINATION)).joint
+    found = FittedCombination.load(folder_of(JOINT, COMBINATION)).joint
     return found if found is not None and set(identities) <= set(found.names) else None

@@ -2,8 +2,8 @@
 
     vocabulary = Vocabulary()
     members = [hypotheses(networks, confidence, paths, vocabulary) for ... in recognizers]
-    model = fit_joint(Systems.of(members), names)           # on held-out utterances with references
-    decoded = model.decode(Systems.of(others), names)       # any subset of these recognizers
+    model = fit_joint(JointHypotheses.of(members), names)           # on held-out utterances with references
+    decoded = model.decode(JointHypotheses.of(others), names)       # any subset of these recognizers
     transcripts(decoded.lattices, decoded.confidence, decoded.paths)
 
 `hypotheses` is what a recognizer holds possible; `warp` puts clocks right; `union` makes one network; `evidence` is
@@ -18,9 +18,19 @@ from .fit_model import fit_joint
 from .hypotheses import hypotheses
 from .model import Decoded, JointModel, Settings
 from .subsets import joint_errors, matched
-from .union import Systems, Union
+from .union import JointHypotheses, Union
 
 __all__ = [
-    "Decoded", "FitOptions", "JointModel", "Settings", "Systems", "Union", "fit_joint", "hypotheses", "joint_errors",
-    "load_joint", "matched", "save_joint",
+    "Decoded",
+    "FitOptions",
+    "JointHypotheses",
+    "JointModel",
+    "Settings",
+    "Union",
+    "fit_joint",
+    "hypotheses",
+    "joint_errors",
+    "load_joint",
+    "matched",
+    "save_joint",
 ]  # fmt: skip

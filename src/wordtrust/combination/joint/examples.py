@@ -20,7 +20,7 @@ from ...networks.labels import Spoken, label, oracle_paths
 from .evidence import evidence
 from .hypotheses import on_paths
 from .risk import accuracies
-from .union import Systems
+from .union import JointHypotheses
 from .weigh import Matrix, inputs
 
 MOST = 80_000  # utterances of all unions together that are kept: about 1 GB
@@ -41,7 +41,7 @@ class Example:
     words: int  # of the references
 
     @classmethod
-    def of(cls, systems: Systems, members: Sequence[int]) -> Example:
+    def of(cls, systems: JointHypotheses, members: Sequence[int]) -> Example:
         """Join some recognizers."""
         union = systems.union(members)
         lattices, spoken = union.lattices, spoken_in(union.lattices)
@@ -72,12 +72,14 @@ def spoken_in(lattices: Lattices) -> Spoken:
     return Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
 
 
-def examples(systems: Systems, size: int, most: int, random: np.random.Generator, pool: Executor) -> list[Batch]:
+def examples(
+    systems: JointHypotheses, size: int, most: int, random: np.random.Generator, pool: Executor
+) -> list[Batch]:
     """Batches of `size` utterances, each joined from `most` random subsets."""
     count, batches = len(systems.hypotheses), systems.batches(size)
     subsets = [[_random_subset(random, count) for _ in range(most)] for _ in batches]
 
-    def joined(batch: Systems, chosen: list[list[int]]) -> Batch:
+    def joined(batch: JointHypotheses, chosen: list[list[int]]) -> Batch:
         return tuple(Example.of(batch, members) for members in chosen)
 
     return list(pool.map(joined, batches, subsets))

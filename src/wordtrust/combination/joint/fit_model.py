@@ -20,7 +20,7 @@ from .fit import DEFAULT, FitOptions, fit_shared
 from .measure import Folds, own_errors
 from .model import JointModel, Members, Settings
 from .trust import fit_trust
-from .union import Systems
+from .union import JointHypotheses
 
 THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 _TRIED = 24  # subsets that the threshold is chosen on
@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 
 
 def fit_joint(
-    systems: Systems, names: Sequence[str], *, subsets: Sequence[Sequence[str]] | None = None,
+    systems: JointHypotheses, names: Sequence[str], *, subsets: Sequence[Sequence[str]] | None = None,
     options: FitOptions = DEFAULT, jobs: int = 1, tell: Tell | None = None, draft: Path | None = None,
 ) -> JointModel:  # fmt: skip
     """Fit on held-out utterances with references, for all subsets of two and more unless some are given.
@@ -61,7 +61,7 @@ def fit_joint(
     return replace(model, settings={members: model.settings[members] for members in wanted}, about={})
 
 
-def _check(systems: Systems, names: Sequence[str]) -> None:
+def _check(systems: JointHypotheses, names: Sequence[str]) -> None:
     if len(names) != len(systems.hypotheses) or len(set(names)) < len(names) or len(names) < 2:
         raise OptionError(f"{len(systems.hypotheses)} recognizers need names of their own, not {', '.join(names)}")
     notes = systems.hypotheses[0].notes
@@ -80,7 +80,7 @@ def _numbers(subsets: Sequence[Sequence[str]] | None, names: Sequence[str]) -> l
     return [members for size in sizes for members in combinations(range(len(names)), size)]
 
 
-def _parts(systems: Systems, folds: int) -> list[Systems]:
+def _parts(systems: JointHypotheses, folds: int) -> list[JointHypotheses]:
     """The utterances of each fold of speakers."""
     speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
     fold = fold_numbers(len(speakers), speakers, folds)
@@ -88,7 +88,12 @@ def _parts(systems: Systems, folds: int) -> list[Systems]:
 
 
 def _weights(
-    model: JointModel, parts: Sequence[Systems], options: FitOptions, pool: Executor, tell: Tell, draft: Path | None
+    model: JointModel,
+    parts: Sequence[JointHypotheses],
+    options: FitOptions,
+    pool: Executor,
+    tell: Tell,
+    draft: Path | None,
 ) -> JointModel:
     """With models of all folds, each fitted without it; weights that are there already stay."""
     count, utterances = len(parts[0].hypotheses), sum(map(len, parts))
@@ -127,7 +132,7 @@ def _measured(
     return dict(zip(subsets, found, strict=True))
 
 
-def _key(systems: Systems, names: Sequence[str], options: FitOptions) -> str:
+def _key(systems: JointHypotheses, names: Sequence[str], options: FitOptions) -> str:
     """What a draft must be of to be gone on with."""
     key = crc32(repr((list(names), asdict(options))).encode())
     for each in systems.hypotheses:

@@ -16,7 +16,7 @@ from ...networks.labels import score_paths
 from .evidence import evidence
 from .examples import spoken_in
 from .model import BATCH, JointModel, Members, Settings, best_words
-from .union import Systems, Union
+from .union import JointHypotheses, Union
 from .weigh import Weigher, inputs, marginals
 
 
@@ -36,12 +36,12 @@ def own_errors(hypotheses: Lattices) -> Ints:
 class Folds:
     """The utterances of all folds, one after the other, with what each recognizer makes of them alone."""
 
-    parts: Sequence[Systems]
+    parts: Sequence[JointHypotheses]
     alone: Ints  # [recognizers, utterances] errors of each one's own output
     speaker: NDArray[np.int64]  # [utterances]
 
     @classmethod
-    def of(cls, parts: Sequence[Systems]) -> Folds:
+    def of(cls, parts: Sequence[JointHypotheses]) -> Folds:
         """Count the errors of each recognizer."""
         alone = [np.stack([own_errors(each) for each in part.hypotheses]) for part in parts]
         names = [name for part in parts for name in part.hypotheses[0].notes[SPEAKER]]

@@ -19,7 +19,7 @@ from ...lattices.posterior import Flat
 from ...lattices.weights import Reals
 from .evidence import evidence
 from .trust import Trust
-from .union import Systems, Union
+from .union import JointHypotheses, Union
 from .weigh import Weigher, inputs, marginals
 
 Members = tuple[int, ...]
@@ -79,17 +79,17 @@ class JointModel:
     settings: Mapping[Members, Settings] = field(default_factory=dict)
     about: Mapping[str, object] = field(default_factory=dict)
 
-    def decode(self, systems: Systems, names: Sequence[str]) -> Decoded:
+    def decode(self, systems: JointHypotheses, names: Sequence[str]) -> Decoded:
         """Decode recognizers together; `names` are those of `systems`, in any order."""
         return Decoded.joined(list(self.decode_parts(systems, names)))
 
-    def decode_parts(self, systems: Systems, names: Sequence[str]) -> Iterator[Decoded]:
+    def decode_parts(self, systems: JointHypotheses, names: Sequence[str]) -> Iterator[Decoded]:
         """The same, some utterances at a time, for those who do not need to keep them."""
         members = self.members(names)
         ordered = systems.order([list(names).index(self.names[member]) for member in members])
         return (self._decode(batch, members) for batch in ordered.batches(BATCH))
 
-    def _decode(self, systems: Systems, members: Members) -> Decoded:
+    def _decode(self, systems: JointHypotheses, members: Members) -> Decoded:
         """Decode just these recognizers, the best first."""
         union = systems.union(range(len(members)))
         x, silent = inputs(union, evidence(union)), union.lattices.word == 0

@@ -11,7 +11,7 @@ import numpy as np
 from ...lattices.lattice import Ints, Lattices, concatenate
 from .measure import path_errors
 from .model import JointModel
-from .union import Systems
+from .union import JointHypotheses
 
 
 def matched(hypotheses: Sequence[Lattices]) -> list[Lattices]:
@@ -29,8 +29,8 @@ def _ordered(lattices: Lattices, utts: Sequence[str]) -> Lattices:
 
 
 def joint_errors(
-    model: JointModel, systems: Systems, names: Sequence[str], subsets: Sequence[Sequence[int]], *, jobs: int = 1,
-    tell: Callable[[int], None] | None = None,
+    model: JointModel, systems: JointHypotheses, names: Sequence[str], subsets: Sequence[Sequence[int]], *,
+    jobs: int = 1, tell: Callable[[int], None] | None = None,
 ) -> Ints:  # fmt: skip
     """[subsets, utterances] word errors of the joint output.
 
@@ -46,6 +46,6 @@ def joint_errors(
     return errors
 
 
-def _errors(model: JointModel, systems: Systems, names: Sequence[str], subset: Sequence[int]) -> Ints:
+def _errors(model: JointModel, systems: JointHypotheses, names: Sequence[str], subset: Sequence[int]) -> Ints:
     parts = model.decode_parts(systems.order(subset), [names[number] for number in subset])
     return np.concatenate([path_errors(each.lattices, each.paths) for each in parts])

@@ -40,7 +40,7 @@ class Union:
 
 
 @dataclass(frozen=True, eq=False)
-class Systems:
+class JointHypotheses:
     """Hypotheses of recognizers on the same utterances, with all that does not depend on who is joined with whom."""
 
     hypotheses: tuple[Lattices, ...]
@@ -50,7 +50,7 @@ class Systems:
     letters: Letters
 
     @classmethod
-    def of(cls, hypotheses: Sequence[Lattices]) -> Systems:
+    def of(cls, hypotheses: Sequence[Lattices]) -> JointHypotheses:
         """Get recognizers ready; they share a vocabulary and have the same utterances in the same order."""
         if len({id(each.vocabulary) for each in hypotheses}) != 1 or len({each.utts for each in hypotheses}) != 1:
             raise OptionError("recognizers are joined on the same utterances, with words numbered alike")
@@ -62,13 +62,13 @@ class Systems:
     def __len__(self) -> int:
         return len(self.hypotheses[0])
 
-    def take(self, rows: Sequence[int]) -> Systems:
+    def take(self, rows: Sequence[int]) -> JointHypotheses:
         """Some of the utterances, in this order."""
-        return Systems.of([concatenate(each[row : row + 1] for row in rows) for each in self.hypotheses])
+        return JointHypotheses.of([concatenate(each[row : row + 1] for row in rows) for each in self.hypotheses])
 
-    def order(self, numbers: Sequence[int]) -> Systems:
+    def order(self, numbers: Sequence[int]) -> JointHypotheses:
         """Some of the recognizers, in this order."""
-        return Systems(
+        return JointHypotheses(
             tuple(self.hypotheses[number] for number in numbers),
             self.tokens,
             tuple(self.token[number] for number in numbers),
@@ -76,13 +76,13 @@ class Systems:
             self.letters,
         )
 
-    def batches(self, size: int) -> list[Systems]:
+    def batches(self, size: int) -> list[JointHypotheses]:
         """The utterances in parts of `size`, so that a corpus of any length takes little memory."""
         return [self._rows(first, min(first + size, len(self))) for first in range(0, max(1, len(self)), size)]
 
-    def _rows(self, first: int, last: int) -> Systems:
+    def _rows(self, first: int, last: int) -> JointHypotheses:
         arcs = [slice(*each.arc_offsets[[first, last]]) for each in self.hypotheses]
-        return Systems(
+        return JointHypotheses(
             tuple(each[first:last] for each in self.hypotheses),
             self.tokens,
             tuple(each[part] for each, part in zip(self.token, arcs, strict=True)),

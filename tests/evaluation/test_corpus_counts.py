@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.strategies import batch_of, lattices
 from wordtrust import stream
-from wordtrust.evaluation.corpus_counts import count, count_by_file, total
+from wordtrust.evaluation.corpus_counts import count_by_file, count_lattices, total
 from wordtrust.lattices.lattice import Lattice
 
 # Utterances, nodes, arcs, words of the 1-best, seconds, arcs a second.
@@ -43,7 +43,7 @@ def test_real_files(name: str) -> None:
 
 @given(st.lists(lattices(score_sets=(("acoustic",),)), min_size=1, max_size=4))
 def test_counts_add_up(parts: list[Lattice]) -> None:
-    whole, added = count(batch_of(*parts)), total(count(part.batch()) for part in parts)
+    whole, added = count_lattices(batch_of(*parts)), total(count_lattices(part.batch()) for part in parts)
     for name, value in whole.to_dict().items():
         other = added.to_dict()[name]
         assert other == (value if isinstance(value, dict) else pytest.approx(value, abs=0.002)), name

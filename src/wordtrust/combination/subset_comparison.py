@@ -24,9 +24,9 @@ from ..evaluation.metrics.resample import REPLICATES
 from ..evaluation.metrics.speakers import numbered
 from ..lattices.lattice import Ints
 from ..networks.word_confidence import Reals
-from .error_regression import InformedChoice
+from .error_regression import ErrorRegression
 from .rover import RoverSettings, rover_errors
-from .system_output import Outputs, Together
+from .system_output import SystemOutput, SystemOutputs
 
 MOST_SYSTEMS = 12  # 4083 subsets
 _AT_ONCE = 100  # draws of speakers, to bound memory
@@ -35,7 +35,7 @@ Subsets = Sequence[tuple[int, ...]]  # numbers of recognizers, in order
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RateStatistics:
     """How much the error rates of all subsets differ: their standard deviation, the lowest and the highest."""
 
     deviation: float
@@ -62,7 +62,7 @@ class Subset:
 
 
 @dataclass(frozen=True, slots=True)
-class Combination:
+class SubsetComparison:
     """Every subset by every way, what the recognizers do alone, and counts over all subsets."""
 
     utterances: int
@@ -72,7 +72,7 @@ class Combination:
     better: Mapping[str, int]  # by way: subsets with fewer errors than their best member
     equal: Mapping[str, int]
     worse: Mapping[str, int]
-    spread: Mapping[str, Spread]
+    spread: Mapping[str, RateStatistics]
     none_worse: Mapping[str, float]  # by way: share of draws of speakers in which no subset is worse
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,12 +100,12 @@ def all_subsets(systems: int) -> list[tuple[int, ...]]:
     return [subset for size in range(2, systems + 1) for subset in combinations(range(systems), size)]
 
 
-def mean_confidence(together: Together, *, calibrated: bool = False) -> Reals:
+def mean_confidence(together: SystemOutputs, *, calibrated: bool = False) -> Reals:
     """[recognizers, utterances] the mean confidence of each output; 0 for one without words."""
     return np.stack([outputs.means(values) for outputs, values in _trusted(together, calibrated)])
 
 
-def _trusted(together: Together, calibrated: bool) -> Iterator[tuple[Outputs, Reals]]:
+def _trusted(together: SystemOutputs, calibrated: bool) -> Iterator[tuple[SystemOutput, Reals]]:
     for name, outputs in zip(together.names, together.outputs, strict=True):
         values = outputs.calibrated if calibrated else outputs.confidence
         if values is None:
@@ -129,7 +129,9 @@ def errors_of(chosen: Ints, errors: Ints) -> Ints:
     return found
 
 
-def choice_errors(together: Together, subsets: Subsets, informed: InformedChoice | None = None) -> dict[str, Ints]:
+def choice_errors(
+    together: SystemOutputs, subsets: Subsets, informed: ErrorRegression | None = None
+) -> dict[str, Ints]:
     """[subsets, utterances] the errors of choosing whole outputs, by every way that there is what it needs for."""
     ways = {}
     if all(outputs.confidence is not None for outputs in together.outputs):
@@ -141,17 +143,17 @@ def choice_errors(together: Together, subsets: Subsets, informed: InformedChoice
     return {way: errors_of(chosen, together.errors) for way, chosen in ways.items()}
 
 
-def combine(
-    together: Together,
+def compare_subsets(
+    together: SystemOutputs,
     subsets: Subsets | None = None,
     *,
-    one_best: Together | None = None,
-    informed: InformedChoice | None = None,
+    one_best: SystemOutputs | None = None,
+    informed: ErrorRegression | None = None,
     rover: RoverSettings | Sequence[RoverSettings] | None = None,
     others: Mapping[str, Ints] | None = None,
     replicates: int = REPLICATES,
     seed: int = 0,
-) -> Combination:
+) -> SubsetComparison:
     """Measure every subset of recognizers (all of them unless given) by every way.
 
     `one_best` is what the recognizers would print themselves, on the same utterances. ROVER aligns in the order of
@@ -168,7 +170,9 @@ def combine(
     return _Table(together, subsets, one_best, ways, oracle).combination(replicates, seed)
 
 
-def _check(together: Together, subsets: Subsets, one_best: Together | None, ways: Mapping[str, Ints]) -> None:
+def _check(
+    together: SystemOutputs, subsets: Subsets, one_best: SystemOutputs | None, ways: Mapping[str, Ints]
+) -> None:
     if not len(together.spoken):
         raise OptionError("there is no word in the references of these utterances: error rates have no meaning")
     if one_best is not None and (one_best.names, one_best.utts) != (together.names, together.utts):
@@ -185,18 +189,18 @@ def _check(together: Together, subsets: Subsets, one_best: Together | None, ways
 class _Table:
     """Errors by subset and utterance, still to be added up."""
 
-    together: Together
+    together: SystemOutputs
     subsets: Subsets
-    one_best: Together | None
+    one_best: SystemOutputs | None
     ways: Mapping[str, Ints]
     oracle: Ints
 
-    def combination(self, replicates: int, seed: int) -> Combination:
+    def combination(self, replicates: int, seed: int) -> SubsetComparison:
         words = len(self.together.spoken)
         alone = self.together.errors.sum(axis=1, dtype=np.int64)
         best = self._best(alone)
         totals = {way: errors.sum(axis=1, dtype=np.int64) for way, errors in self.ways.items()}
-        return Combination(
+        return SubsetComparison(
             utterances=len(self.together),
             words=words,
             systems=dict(zip(self.together.names, (alone / words).tolist(), strict=True)),
@@ -259,5 +263,5 @@ def _by_speaker(errors: Ints, speaker: Ints, speakers: int) -> Reals:
     return found
 
 
-def _spread(rates: Reals) -> Spread:
-    return Spread(float(rates.std()), float(rates.min()), float(rates.max()))
+def _spread(rates: Reals) -> RateStatistics:
+    return RateStatistics(float(rates.std()), float(rates.min()), float(rates.max()))
