@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
 from importlib.util import find_spec
@@ -14,6 +16,10 @@ from tools import api_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+# A block of Python, and the plain block directly below it: what it prints.
+PYTHON_AND_OUTPUT = r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?"
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -33,8 +39,12 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     if '"talk.wav"' in page.read_text("utf-8"):
         make_talk()
     names: dict[str, object] = {}
-    for block in blocks(page, "python"):
-        exec(compile(block, page.name, "exec"), names)
+    for block, shown in re.findall(PYTHON_AND_OUTPUT, page.read_text("utf-8"), re.DOTALL):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(block, page.name, "exec"), names)
+        if shown:
+            assert printed.getvalue() == shown
 
 
 def make_talk() -> None:
