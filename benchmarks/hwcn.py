@@ -17,7 +17,7 @@ from tests.helpers import reference_hwcn as reference
 
 from benchmarks import synthetic
 from wordtrust.formats import stream
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, concatenate
 from wordtrust.lattices.paths import Paths, best_paths
 from wordtrust.lattices.posterior import posteriors
@@ -83,10 +83,10 @@ def _assembled(time: np.ndarray, source: np.ndarray, target: np.ndarray, token: 
     tokens.ids(synthetic.words(10_000))
     builder = Builder(tokens, Problems(), origin=Origin("synthetic", "synthetic"))
     acoustic, transition = random.normal(-20, 25, (2, len(source)))
-    made = builder.add(
-        "one", time=time, source=source, target=target, token=token.astype(np.int32), start=0, end=len(time) - 1,
+    made = builder.add(RawLattice(
+        utt="one", time=time, source=source, target=target, token=token.astype(np.int32), start=0, end=len(time) - 1,
         acoustic=acoustic, transition=transition,
-    )  # fmt: skip
+    ))  # fmt: skip
     return concatenate([*made, *builder.flush()])
 
 

@@ -15,7 +15,7 @@ from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel,
 from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.model import THRESHOLD, best_words
 from wordtrust.combination.joint.weigh import Weigher, inputs, marginals
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, Vocabulary, concatenate
 from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.posterior import Flat
@@ -34,10 +34,10 @@ def _recognizer(said: list[list[str]], chance: float, seed: int) -> Lattices:
         heard = [f"w{random.integers(500)}" if random.random() < chance else word for word in words]
         tokens = [token for word in heard for token in (word, f"w{random.integers(500)}")]
         places = np.repeat(np.arange(len(words), dtype=np.int32), 2)
-        parts += builder.add(
-            f"u{number}", time=times, source=places, target=places + 1, token=tokens, start=0, end=len(words),
+        parts += builder.add(RawLattice(
+            utt=f"u{number}", time=times, source=places, target=places + 1, token=tokens, start=0, end=len(words),
             posterior=np.tile([0.8, 0.15], len(words)), picked=np.tile([True, False], len(words)),
-        )  # fmt: skip
+        ))  # fmt: skip
     return concatenate([*parts, *builder.flush()])
 
 

@@ -23,7 +23,7 @@ from benchmarks.plain.lattice_rnn import PublishedLatticeRNN, TunedLatticeRNN
 from wordtrust import build, read
 from wordtrust.confidence.config import Config
 from wordtrust.confidence.lattice_rnn import Scorer
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Floats, Lattices, Origin, concatenate
 from wordtrust.networks.build_store import LABEL, REFERENCE
 from wordtrust.training.batches import Words, make_batch
@@ -53,12 +53,12 @@ def made_up() -> Lattices:
         source = np.concatenate([chain, random.integers(0, NODES - 1, ARCS - len(chain))])
         step = np.concatenate([chain * 0 + 1, random.integers(1, 5, ARCS - len(chain))])
         words = np.exp(random.random(ARCS) * np.log(len(known))).astype(int) - 1
-        made = builder.add(
-            f"made-up-{number}", time=np.linspace(0.0, 10.0, NODES), source=source.astype(np.int32),
+        made = builder.add(RawLattice(
+            utt=f"made-up-{number}", time=np.linspace(0.0, 10.0, NODES), source=source.astype(np.int32),
             target=np.minimum(source + step, NODES - 1).astype(np.int32), token=known[words], start=0, end=NODES - 1,
             place=number, acoustic=random.normal(-1, 1, ARCS).astype(np.float32),
             transition=random.normal(-1, 1, ARCS).astype(np.float32),
-        )  # fmt: skip
+        ))  # fmt: skip
         assert not list(made)
     return build(concatenate(builder.flush())).lattices
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Floats, Ints, Lattices, Origin
 
 FRAME = 0.03
@@ -44,8 +44,8 @@ def lattices(utterances: int = UTTERANCES, *, vocabulary: int = 10_000, seed: in
         source, target = _graph(random, nodes, arcs)
         token = numbers[_zipf(random, vocabulary, arcs)]
         token[random.random(arcs) < _SILENT] = silence
-        yield from builder.add(
-            f"synthetic-{number:06d}",
+        lattice = RawLattice(
+            utt=f"synthetic-{number:06d}",
             time=np.round(np.cumsum(random.integers(0, 8, nodes)) * FRAME, 4),
             source=source,
             target=target,
@@ -56,6 +56,7 @@ def lattices(utterances: int = UTTERANCES, *, vocabulary: int = 10_000, seed: in
             acoustic=_scores(random, arcs),
             transition=_scores(random, arcs),
         )
+        yield from builder.add(lattice)
     yield from builder.flush()
 
 

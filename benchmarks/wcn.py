@@ -13,7 +13,7 @@ import numpy as np
 from tests.helpers import reference_wcn
 
 from benchmarks import synthetic
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, Scales, concatenate
 from wordtrust.networks.consensus import consensus
 
@@ -35,11 +35,12 @@ def utterance(arcs: int, seconds: float) -> Lattices:
     tokens = Tokens()
     known = tokens.ids(["<eps>", *synthetic.words(5_000)])
     builder = Builder(tokens, Problems(), origin=Origin("made up", "made up"))
-    made = builder.add(
-        "long", time=np.linspace(0, seconds, nodes), source=source.astype(np.int32), target=target.astype(np.int32),
-        token=known[(source // 5 * 11 + random.integers(0, 12, arcs)) % len(known)], start=0, end=nodes - 1, place=0,
+    made = builder.add(RawLattice(
+        utt="long", time=np.linspace(0, seconds, nodes), source=source.astype(np.int32),
+        target=target.astype(np.int32),
+        token=known[(source // 5 * 11 + random.integers(0, 12, arcs)) % len(known)], start=0, end=nodes - 1,
         acoustic=random.normal(-20, 25, arcs).astype(np.float32),
-    )  # fmt: skip
+    ))  # fmt: skip
     return concatenate([*made, *builder.flush()])
 
 

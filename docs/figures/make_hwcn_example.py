@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from wordtrust.lattices import draw
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Origin, Vocabulary
 from wordtrust.lattices.posterior import posteriors
 from wordtrust.networks.consensus import consensus
@@ -36,8 +36,8 @@ NETWORK_LANES = {"it": -1, "aisle": -2, "i'll": 1, "seat": -1, "simmer": 1, "her
 def example() -> Lattice:
     """Five ways to hear a sentence: "I will sit there" is the recognizer's own."""
     builder = Builder(Tokens(), Problems(), origin=Origin("worked example", "example"))
-    made = builder.add(
-        "example",
+    lattice = RawLattice(
+        utt="example",
         time=np.array(FRAMES) / 100,
         source=[arc[0] for arc in ARCS],
         target=[arc[1] for arc in ARCS],
@@ -46,7 +46,7 @@ def example() -> Lattice:
         end=len(FRAMES) - 1,
         transition=np.log([arc[3] for arc in ARCS]),
     )
-    [batch] = [*made, *builder.flush()]
+    [batch] = [*builder.add(lattice), *builder.flush()]
     return batch[0]
 
 
@@ -92,8 +92,8 @@ def classic(lattice: Lattice) -> Lattice:
     slots = consensus(lattice.batch())[0].slots
     entries = [(number, entry) for number, slot in enumerate(slots) for entry in slot.entries]
     builder = Builder(Tokens(), Problems(), origin=Origin("worked example", "example"))
-    made = builder.add(
-        "example",
+    lattice = RawLattice(
+        utt="example",
         time=np.arange(len(slots) + 1) * FRAMES[-1] / 100 / len(slots),
         source=[number for number, _ in entries],
         target=[number + 1 for number, _ in entries],
@@ -102,7 +102,7 @@ def classic(lattice: Lattice) -> Lattice:
         end=len(slots),
         posterior=[entry.posterior for _, entry in entries],
     )
-    [batch] = [*made, *builder.flush()]
+    [batch] = [*builder.add(lattice), *builder.flush()]
     return batch[0]
 
 

@@ -157,7 +157,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"posterior": [1]}, "posterior has 1 entries and word has 3"),
     ({"picked": [1, 0, 0]}, r"picked\[0\] is another number, not true or false"),
     ({"extra": {"source": [1, 2, 3]}}, "evidence cannot be named 'source'"),
-    ({"extra": {"self": [1, 2, 3]}}, "evidence cannot be named 'self'"),
     ({"extra": {"rank": [1, 2, [3]]}}, r"rank\[2\] is a list, not a number"),
     ({"extra": []}, "extra is a list, not an object"),
     ({"scales": {"acoustic": "1"}}, "scales.acoustic is a string"),

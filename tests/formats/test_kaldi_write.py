@@ -132,10 +132,11 @@ def test_words_that_one_token_stands_for(tmp_path: Path) -> None:
     """Spelled-out digits have no surface of their own beyond the first: the word itself is written."""
     pieces = Normalizer(digits=True).pieces("21")
     assert [word for word, _ in pieces] == ["twenty", "one"]
-    from wordtrust.lattices.assemble import Builder, Problems, Tokens
+    from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 
     builder = Builder(Tokens(Normalizer(digits=True)), Problems(), origin=Origin())
-    list(builder.add("u", time=[0, 1], source=[0], target=[1], token=["21"], start=0, end=1, acoustic=[1.0]))
+    lattice = RawLattice(utt="u", time=[0, 1], source=[0], target=[1], token=["21"], start=0, end=1, acoustic=[1.0])
+    list(builder.add(lattice))
     path = tmp_path / "lat.ark"
     formats.write(builder.flush(), path)
     assert formats.read(path)[0].surfaces == ("21", "one")

@@ -21,7 +21,7 @@ from wordtrust.base.errors import InputError
 from wordtrust.formats.base import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store.read import _all_canonical, _all_finite
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Origin, Scales
 
 # Stores that somebody else wrote
@@ -114,7 +114,8 @@ def test_finished_is_what_assembling_leaves_as_it_is(graph: tuple[list[float], l
     quick = _all_canonical(np.array([0, len(time)]), np.array([0, len(ends)]), np.array(time), source, target)
     builder = Builder(Tokens(), Problems(skip=True), origin=Origin())
     token = [f"w{arc}" for arc in range(len(ends))]
-    made = list(builder.add("u", time=time, source=source, target=target, token=token, start=0, end=len(time) - 1))
+    raw = RawLattice(utt="u", time=time, source=source, target=target, token=token, start=0, end=len(time) - 1)
+    made = list(builder.add(raw))
     made += builder.flush()
     same = bool(made) and (made[0].time.tolist(), made[0].source.tolist(), made[0].target.tolist()) == (
         time, source.tolist(), target.tolist(),

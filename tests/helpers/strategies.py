@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Lattices, Origin, concatenate
 
 WORDS = (
@@ -57,12 +57,18 @@ def _scores(name: str, size: int) -> st.SearchStrategy[list[float]]:
 
 
 def assembled(utt: str, *, time: Any, ends: list[tuple[int, int]], tokens: list[str], **arrays: Any) -> Lattice:
-    """A checked lattice out of plain lists; the first node is the start, the last the end."""
+    """A checked lattice out of plain lists; the first node is the start, the last the end.
+
+    `arrays` are fields of `RawLattice`, or evidence by any other name.
+    """
     builder = Builder(Tokens(), Problems(), origin=Origin("test", "test"))
     source, target = zip(*ends, strict=True)
-    made = list(
-        builder.add(utt, time=time, source=source, target=target, token=tokens, start=0, end=len(time) - 1, **arrays)
-    )
+    extra = {name: arrays.pop(name) for name in arrays.keys() - RawLattice.__dataclass_fields__.keys()}
+    raw = RawLattice(
+        utt=utt, time=time, source=source, target=target, token=tokens, start=0, end=len(time) - 1, extra=extra,
+        **arrays,
+    )  # fmt: skip
+    made = list(builder.add(raw))
     return concatenate(made + list(builder.flush()))[0]
 
 

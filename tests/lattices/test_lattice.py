@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.strategies import assembled, batch_of, lattices
 from wordtrust.base.errors import InputError
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Lattices, Origin, Scales, concatenate
 
 
@@ -96,17 +96,16 @@ def test_node_and_arc_order_do_not_matter(lattice: Lattice, random: Any) -> None
     time = np.empty(lattice.nodes)
     time[numbers] = lattice.time
     builder = Builder(Tokens(), Problems(), origin=Origin())
-    list(
-        builder.add(
-            "utt",
-            time=time,
-            source=[numbers[lattice.source[arc]] for arc in arcs],
-            target=[numbers[lattice.target[arc]] for arc in arcs],
-            token=[str(arc) for arc in arcs],
-            start=numbers[0],
-            end=numbers[-1],
-        )
+    raw = RawLattice(
+        utt="utt",
+        time=time,
+        source=[numbers[lattice.source[arc]] for arc in arcs],
+        target=[numbers[lattice.target[arc]] for arc in arcs],
+        token=[str(arc) for arc in arcs],
+        start=numbers[0],
+        end=numbers[-1],
     )
+    list(builder.add(raw))
     [again] = builder.flush()
     assert np.array_equal(again.time, lattice.time)
     old = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
@@ -147,11 +146,10 @@ def test_bad_utterances_can_be_skipped() -> None:
     problems = Problems(skip=True)
     builder = Builder(Tokens(), problems, origin=Origin("x.lat", "test"))
     for number, end in enumerate([1, 0, 1]):
-        list(
-            builder.add(
-                f"u{number}", time=[0, 1], source=[0], target=[end], token=["a"], start=0, end=1, place=number
-            )
+        raw = RawLattice(
+            utt=f"u{number}", time=[0, 1], source=[0], target=[end], token=["a"], start=0, end=1, place=number
         )
+        list(builder.add(raw))
     [batch] = builder.flush()
     assert batch.utts == ("u0", "u2")
     assert [str(error).split(": ")[0] for error in problems.errors] == ["x.lat, line 1, utterance u1"]
@@ -159,7 +157,7 @@ def test_bad_utterances_can_be_skipped() -> None:
 
 def test_a_batch_of_bad_utterances_is_empty() -> None:
     builder = Builder(Tokens(), Problems(skip=True), origin=Origin())
-    list(builder.add("u", time=[0, 1], source=[0], target=[0], token=["a"], start=0, end=1))
+    list(builder.add(RawLattice(utt="u", time=[0, 1], source=[0], target=[0], token=["a"], start=0, end=1)))
     assert list(builder.flush()) == []
 
 
@@ -203,7 +201,8 @@ def test_batches_of_different_layout_are_kept_apart() -> None:
     builder = Builder(Tokens(), Problems(), origin=Origin())
     made: list[Lattices] = []
     for scores in ({"acoustic": [1.0]}, {}, {"scales": Scales(word_penalty=1.0)}):
-        made += builder.add("u", time=[0, 1], source=[0], target=[1], token=["a"], start=0, end=1, **scores)
+        raw = RawLattice(utt="u", time=[0, 1], source=[0], target=[1], token=["a"], start=0, end=1, **scores)
+        made += builder.add(raw)
     made += builder.flush()
     assert [batch.acoustic is None for batch in made] == [False, True, True]
     assert made[2].scales.word_penalty == 1.0

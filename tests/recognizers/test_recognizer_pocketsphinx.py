@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from wordtrust.audio import RATE, Samples
 from wordtrust.base.errors import InputError
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Origin
 from wordtrust.recognizers.pocketsphinx.lattice import Weights, WordGraph, lattice_arrays
 
@@ -70,26 +71,30 @@ def graph_paths(graph: WordGraph) -> Iterator[tuple[tuple[int, ...], float, floa
         yield path, acoustic, total
 
 
-def lattice_paths(arrays: dict[str, Any]) -> Iterator[tuple[tuple[int, ...], float, float]]:
+def lattice_paths(raw: RawLattice) -> Iterator[tuple[tuple[int, ...], float, float]]:
     """The same, of the expanded arcs."""
+    assert raw.acoustic is not None
+    assert raw.transition is not None
+    acoustic, transition, nodes_said = raw.acoustic, raw.transition, [int(node) for node in raw.token]
     leaving: dict[int, list[int]] = {}
-    for arc, source in enumerate(arrays["source"]):
+    for arc, source in enumerate(raw.source):
         leaving.setdefault(source, []).append(arc)
 
     def onward(
         state: int, nodes: tuple[int, ...], a: float, t: float
     ) -> Iterator[tuple[tuple[int, ...], float, float]]:
-        if state == arrays["end"]:
+        if state == raw.end:
             yield nodes, a, t
         for arc in leaving.get(state, ()):
-            scores = (a + arrays["acoustic"][arc], t + arrays["transition"][arc])
-            yield from onward(arrays["target"][arc], (*nodes, arrays["node"][arc]), *scores)
+            scores = (a + acoustic[arc], t + transition[arc])
+            yield from onward(raw.target[arc], (*nodes, nodes_said[arc]), *scores)
 
-    return onward(arrays["start"], (), 0.0, 0.0)
+    return onward(raw.start, (), 0.0, 0.0)
 
 
-def expanded(graph: WordGraph, beam: float = math.inf, most_arcs: int = 10**6) -> dict[str, Any]:
-    return lattice_arrays(graph, language, WEIGHTS, beam=beam, most_arcs=most_arcs, frame_rate=100)
+def expanded(graph: WordGraph, beam: float = math.inf, most_arcs: int = 10**6) -> RawLattice:
+    nodes = np.arange(len(graph.words), dtype=np.int32)
+    return lattice_arrays(graph, nodes, language, WEIGHTS, beam=beam, most_arcs=most_arcs, frame_rate=100)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -104,10 +109,10 @@ def test_every_path_keeps_its_exact_trigram_score(seed: int) -> None:
 
 def test_times_are_the_frames_of_the_words_and_the_end_of_the_audio() -> None:
     graph = made_graph(3)
-    arrays = expanded(graph)
-    for source, node in zip(arrays["source"], arrays["node"], strict=True):
-        assert arrays["time"][source] == graph.frames[node] / 100
-    assert arrays["time"][arrays["end"]] == (graph.last_frame + 1) / 100
+    raw = expanded(graph)
+    for source, node in zip(raw.source, raw.token, strict=True):
+        assert raw.time[source] == graph.frames[int(node)] / 100
+    assert raw.time[raw.end] == (graph.last_frame + 1) / 100
 
 
 def bigram_loss(graph: WordGraph, nodes: tuple[int, ...], acoustic: float) -> float:
@@ -133,8 +138,8 @@ def test_pruning_keeps_all_paths_within_the_beam_by_word_pairs(seed: int) -> Non
 
 def test_a_lattice_with_too_many_arcs_is_pruned_harder_and_keeps_a_path() -> None:
     graph = made_graph(7, columns=6)
-    assert len(expanded(graph)["source"]) > 20
-    assert 0 < len(expanded(graph, beam=50.0, most_arcs=20)["source"]) <= 20 + 3  # and those to the end
+    assert len(expanded(graph).source) > 20
+    assert 0 < len(expanded(graph, beam=50.0, most_arcs=20).source) <= 20 + 3  # and those to the end
     nodes = {nodes for nodes, _, _ in lattice_paths(expanded(graph, beam=50.0, most_arcs=1))}
     assert len(nodes) == 1
 
@@ -147,12 +152,11 @@ def test_a_sentence_start_in_mid_sentence_is_left_out() -> None:
 
 def test_the_arrays_make_a_lattice() -> None:
     graph = made_graph(5)
-    arrays = expanded(graph)
-    token = Tokens()
-    nodes = arrays.pop("node")
-    builder = Builder(token, Problems(), origin=Origin())
-    (batch,) = (*builder.add("u", token=[graph.words[node] for node in nodes], **arrays), *builder.flush())
-    assert batch[0].arcs == len(nodes)
+    raw = expanded(graph)
+    builder = Builder(Tokens(), Problems(), origin=Origin())
+    worded = replace(raw, utt="u", token=[graph.words[int(node)] for node in raw.token])
+    (batch,) = (*builder.add(worded), *builder.flush())
+    assert batch[0].arcs == len(raw.token)
 
 
 # The real decoder on real speech.

@@ -19,7 +19,7 @@ from tests.helpers.strategies import assembled, batch_of, lattices
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
 from wordtrust.formats.ctm import FORMAT as CTM
-from wordtrust.lattices.assemble import Builder, Problems, Tokens
+from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Origin, concatenate
 from wordtrust.lattices.paths import Paths, best_confidence, one_best
 from wordtrust.lattices.text import JOINER, Normalizer, join_surfaces
@@ -207,8 +207,11 @@ def test_pieces_of_a_token_are_words_that_join() -> None:
 
 def test_a_spelled_number_is_written_as_its_words_where_they_stand_alone() -> None:
     builder = Builder(Tokens(Normalizer(digits=True)), Problems(), origin=Origin("test", "test"))
-    ends = {"source": [0, 1], "target": [1, 2], "start": 0, "end": 2}
-    made = list(builder.add("u", time=[0, 1, 2], token=["42-year", "5"], posterior=[0.5, 1.0], **ends))  # type: ignore[arg-type]
+    raw = RawLattice(
+        utt="u", time=[0, 1, 2], source=[0, 1], target=[1, 2], token=["42-year", "5"], start=0, end=2,
+        posterior=[0.5, 1.0],
+    )  # fmt: skip
+    made = list(builder.add(raw))
     found = transcribed(concatenate(made + list(builder.flush()))[0], [0.3, 0.95, 0.95, 0.95])
     assert found.text == "42-year 5"
     assert [(word.word, word.norm) for word in found.words] == [

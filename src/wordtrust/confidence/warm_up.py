@@ -119,13 +119,14 @@ def _spoken() -> Spoken:
 
 
 def _graph() -> None:
-    from ..lattices.assemble import Builder, Problems, Tokens
+    from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
     from ..lattices.lattice import Origin
 
     tokens, one = Tokens(), np.array([0], np.int32)
     builder = Builder(tokens, Problems(), origin=Origin(""))
     word = np.array([tokens.id("a")], np.int32)
-    list(builder.add("u", time=np.array([0.0, 1.0]), source=one, target=one + 1, token=word, start=0, end=1, place=0))
+    lattice = RawLattice(utt="u", time=np.array([0.0, 1.0]), source=one, target=one + 1, token=word, start=0, end=1)
+    list(builder.add(lattice))
     list(builder.flush())
 
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
-from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Ints, Lattice, Lattices, Origin, Times
 from ..lattices.paths import one_best
 from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark, visible
@@ -247,8 +247,8 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
             if len(recording.start) > options.max_arcs:
                 raise options.too_many_arcs(len(recording.start))
             if not recording.is_bad:
-                add = _add_branched if recording.alternations else _add_linear
-                yield from add(builder, utt, recording, has_picked)
+                made = _branched if recording.alternations else _linear
+                yield from builder.add(made(utt, recording, has_picked))
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=utt, place=f"line {recording.line}"))
     yield from builder.flush()
@@ -277,13 +277,13 @@ def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict
     return recordings
 
 
-def _add_linear(builder: Builder, utt: str, recording: _Recording, has_picked: bool) -> Iterator[Lattices]:
+def _linear(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     order = np.argsort(start, kind="stable")
     line = chain(start[order], end[order])
     confidence = confidence[order]
-    yield from builder.add(
-        utt,
+    return RawLattice(
+        utt=utt,
         time=line.time,
         source=line.source,
         target=line.target,
@@ -297,7 +297,7 @@ def _add_linear(builder: Builder, utt: str, recording: _Recording, has_picked: b
     )
 
 
-def _add_branched(builder: Builder, utt: str, recording: _Recording, has_picked: bool) -> Iterator[Lattices]:
+def _branched(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     pieces = _pieces(recording, start)
     branches = [branch for piece in pieces for branch in piece]
@@ -308,8 +308,8 @@ def _add_branched(builder: Builder, utt: str, recording: _Recording, has_picked:
         silence = np.append(_branch_posteriors(pieces, confidence), 1.0)[made.hypothesis]
         posterior = np.where(made.word < 0, silence, np.append(confidence[words], 1.0)[made.word])
     is_first = np.array([place == 0 for piece in pieces for place in range(len(piece))] + [True])
-    yield from builder.add(
-        utt,
+    return RawLattice(
+        utt=utt,
         time=made.time,
         source=made.source,
         target=made.target,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -25,17 +25,14 @@ from numpy.typing import NDArray
 from ..base import json_checks as check
 from ..base.errors import InputError
 from ..base.files import atomic_text
-from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import ARC_SCORES, LARGEST_SCALE, Floats, Ints, Lattice, Lattices, Origin, Scales
 from .base import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 
 VERSION = 1
-# Evidence of such a name would take the place of what a lattice and `Builder.add` have anyway.
-_RESERVED = frozenset({
-    "self", "utt", "time", "source", "target", "token", "word", "surface", "start", "end", "place", "spread_words",
-    "scales", "times", "notes", "picked", *ARC_SCORES,
-})  # fmt: skip
+# Evidence of such a name would be taken for what every lattice has.
+_RESERVED = frozenset({"utt", "time", "source", "target", "word", "surface", "picked", *ARC_SCORES})
 _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", type(None): "null"}
 _OURS = re.compile(rb'\s*\{\s*"wordtrust"\s*:\s*[0-9]')
 _GRAPH = tuple(re.compile(rb'"%s"\s*:\s*\[' % name) for name in (b"time", b"source", b"target", b"word"))
@@ -65,7 +62,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
         try:
             record = check.record(check.parse(line))
             utt = check.string_or_none(record, "utt") or utt
-            found = _convert(record, tokens, options)
+            lattice = _lattice(record, utt, tokens, options)
             its_origin = _origin(record, own)
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=utt, place=f"line {number}"))
@@ -73,7 +70,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
         if its_origin != origin:
             yield from _from(origin, builder.flush())
             origin = its_origin
-        yield from _from(origin, builder.add(utt, place=number, times=origin.times, **found))
+        yield from _from(origin, builder.add(replace(lattice, place=number, times=origin.times)))
     yield from _from(origin, builder.flush())
 
 
@@ -81,8 +78,8 @@ def _from(origin: Origin, batches: Iterable[Lattices]) -> Iterator[Lattices]:
     return (replace(batch, origin=origin) for batch in batches)
 
 
-def _convert(record: dict[str, Any], tokens: Tokens, options: ReadOptions) -> dict[str, Any]:
-    """What `Builder.add` takes, out of a line."""
+def _lattice(record: dict[str, Any], utt: str, tokens: Tokens, options: ReadOptions) -> RawLattice:
+    """The lattice of a line."""
     if "wordtrust" in record and check.number(record, "wordtrust") != VERSION:
         raise InputError(
             f"the line has version {check.number(record, 'wordtrust'):g}, this wordtrust reads version {VERSION}",
@@ -92,20 +89,32 @@ def _convert(record: dict[str, Any], tokens: Tokens, options: ReadOptions) -> di
     if len(word) > options.max_arcs:
         raise options.too_many_arcs(len(word))
     surface = _strings(record, "surface") if "surface" in record else word
-    arrays: dict[str, Any] = {name: _scores(record, name) for name in ARC_SCORES if name in record}
-    if "picked" in record:
-        arrays["picked"] = _flags(record, "picked")
-    arrays |= _extra(record)
-    ends = {name: _nodes(record, name) for name in ("source", "target")}
-    for name, values in ({"surface": surface} | arrays | ends).items():
-        if len(values) != len(word):
+    scores = {name: _scores(record, name) for name in ARC_SCORES if name in record}
+    picked = _flags(record, "picked") if "picked" in record else None
+    extra = _extra(record)
+    source, target = _nodes(record, "source"), _nodes(record, "target")
+    lists: dict[str, Sized | None] = {"surface": surface, **scores, "picked": picked, **extra}
+    for name, values in (lists | {"source": source, "target": target}).items():
+        if values is not None and len(values) != len(word):
             raise InputError(f"{name} has {len(values)} entries and word has {len(word)}", remedy="One for each arc")
     time = _numbers(record, "time")
     token = [tokens.pair(*pair) for pair in zip(word, surface, strict=True)]
-    return {
-        **arrays, **ends, "time": time, "token": np.array(token, np.int32), "start": 0, "end": len(time) - 1,
-        "scales": _scales(record), "notes": _notes(record),
-    }  # fmt: skip
+    return RawLattice(
+        utt=utt,
+        time=time,
+        source=source,
+        target=target,
+        token=np.array(token, np.int32),
+        start=0,
+        end=len(time) - 1,
+        acoustic=scores.get("acoustic"),
+        transition=scores.get("transition"),
+        posterior=scores.get("posterior"),
+        picked=picked,
+        extra=extra,
+        notes=_notes(record),
+        scales=_scales(record),
+    )
 
 
 def _strings(record: dict[str, Any], name: str) -> list[str]:
@@ -149,7 +158,7 @@ def _check_entries(found: list[Any], name: str, kinds: set[type], wanted: str) -
         raise InputError(f"{name}[{place}] is {_KINDS.get(type(found[place]), 'another number')}, not {wanted}")
 
 
-def _extra(record: dict[str, Any]) -> dict[str, Any]:
+def _extra(record: dict[str, Any]) -> dict[str, Floats]:
     names = check.object_of(record, "extra") if "extra" in record else {}
     for name in names:
         if not name or name in _RESERVED:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..base import json_checks
 from ..base.errors import InputError
-from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Lattices, Origin, Times
 from .base import ReadOptions
 from .inputs import Stream
@@ -152,21 +152,21 @@ def lattices(
     builder = Builder(tokens, problems, origin=Origin(stream.name, format_name))
     for transcript in transcripts:
         try:
-            yield from _add(builder, tokens, transcript, options)
+            yield from builder.add(_linear(tokens, transcript, options))
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=transcript.utt))
     yield from builder.flush()
 
 
-def _add(builder: Builder, tokens: Tokens, transcript: Transcript, options: ReadOptions) -> Iterator[Lattices]:
+def _linear(tokens: Tokens, transcript: Transcript, options: ReadOptions) -> RawLattice:
     words = [word for phrase in transcript.phrases for word in phrase.words]
     start, end, aligned = _times(transcript.phrases, words)
     line = chain(start, end, finish=None if aligned else transcript.duration)
     if len(line.word) > options.max_arcs:
         raise options.too_many_arcs(len(line.word))
     posterior = _posterior(transcript.phrases)
-    yield from builder.add(
-        transcript.utt,
+    return RawLattice(
+        utt=transcript.utt,
         time=line.time,
         source=line.source,
         target=line.target,

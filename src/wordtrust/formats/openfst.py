@@ -16,13 +16,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from ..base.errors import InputError
 from ..base.jit import compiled
-from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
 from .base import Format, ReadOptions
 from .frames import contract
@@ -86,11 +85,11 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     reading = _Reading(stream, options, problems)
     for block in blocks(stream, stream.stem.removesuffix(".fst"), options.max_arcs):
         try:
-            found = reading.convert(block)
+            lattice = reading.convert(block)
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=block.utt, place=f"line {block.line}"))
         else:
-            yield from reading.builder.add(block.utt, place=block.line, **found)
+            yield from reading.builder.add(lattice)
     yield from reading.builder.flush()
 
 
@@ -118,8 +117,8 @@ class _Reading:
         origin = Origin(stream.name, "openfst", frame_length=options.frame_length or FRAME_LENGTH)
         self.builder = Builder(self._tokens, problems, origin=origin)
 
-    def convert(self, block: Block) -> dict[str, Any]:
-        """What `Builder.add` takes, out of an automaton: frames joined to words, and times."""
+    def convert(self, block: Block) -> RawLattice:
+        """The lattice of an automaton: frames joined to words, and times."""
         if block.error:
             raise block.error
         if len(block.source) > self._options.max_arcs:
@@ -136,16 +135,18 @@ class _Reading:
         made = contract(
             found.states, found.source, found.target, found.token, found.frame, scores, found.start, final
         )
-        return {
-            "time": frames[made.state] * length,
-            "times": "given" if agree else "aligned",
-            "source": made.source,
-            "target": made.target,
-            "token": made.word,
-            "start": made.start,
-            "end": int(np.flatnonzero(made.final)[0]),
-            "acoustic": made.scores["acoustic"],
-        }
+        return RawLattice(
+            utt=block.utt,
+            time=frames[made.state].astype(np.float64) * length,
+            times="given" if agree else "aligned",
+            source=made.source,
+            target=made.target,
+            token=made.word,
+            start=made.start,
+            end=int(np.flatnonzero(made.final)[0]),
+            acoustic=made.scores["acoustic"],
+            place=block.line,
+        )
 
     def _automaton(self, block: Block, arcs: Columns) -> _Automaton:
         """Arcs with scores between numbered states; final weights become arcs to one end."""

@@ -11,12 +11,11 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from ..base.errors import InputError
-from ..lattices.assemble import Builder, Problems
+from ..lattices.assemble import Builder, Problems, RawLattice
 from ..lattices.lattice import Lattices, Origin
 from ..lattices.text import is_mark
 from .base import Format, ReadOptions
@@ -53,7 +52,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
         return
     origin = Origin(stream.name, "sphinx", frame_length=options.frame_length or 1 / draft.settings["frate"])
     builder = Builder(options.shared_tokens(), problems, origin=origin)
-    yield from builder.add(stream.stem, place=1, **_arcs(draft, options.frame_length))
+    yield from builder.add(_lattice(stream.stem, draft, options.frame_length))
     yield from builder.flush()
 
 
@@ -158,8 +157,8 @@ def _check(stream: Stream, draft: Draft) -> None:
             raise stream.error(f"node {number} is not among the {nodes:,} nodes", remedy=_CUT)
 
 
-def _arcs(draft: Draft, frame_length: float | None) -> dict[str, Any]:
-    """What `assemble.Builder.add` wants to know about an utterance."""
+def _lattice(utt: str, draft: Draft, frame_length: float | None) -> RawLattice:
+    """Arcs with the words of the nodes that they leave."""
     start, end = draft.counts["Initial"], draft.counts["Final"]
     source, target = (list(nodes) for nodes in zip(*draft.ends, strict=True))
     acoustic = (np.array(draft.scores, np.float64) * math.log(draft.settings["logbase"])).tolist()
@@ -171,15 +170,17 @@ def _arcs(draft: Draft, frame_length: float | None) -> dict[str, Any]:
         acoustic.append(0.0)
         end = len(draft.words)
     frames = np.array(begin, np.float64)
-    return {
-        "time": frames * frame_length if frame_length else frames / draft.settings["frate"],
-        "source": source,
-        "target": target,
-        "token": [draft.words[node] for node in source],
-        "start": start,
-        "end": end,
-        "acoustic": acoustic,
-    }
+    return RawLattice(
+        utt=utt,
+        time=frames * frame_length if frame_length else frames / draft.settings["frate"],
+        source=source,
+        target=target,
+        token=[draft.words[node] for node in source],
+        start=start,
+        end=end,
+        acoustic=acoustic,
+        place=1,
+    )
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the name says less than the content

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.json_checks import number, objects_of, record, string, string_or_none
-from ..lattices.assemble import Builder, Problems, Tokens
+from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Lattices, Origin
 from ..lattices.text import Normalizer
 from .base import Format, ReadOptions
@@ -112,7 +112,7 @@ def _alternatives(
         return
     tokens = options.shared_tokens()
     builder = Builder(tokens, problems, origin=Origin(stream.name, "vosk"))
-    yield from _add(builder, tokens, stream.stem, pieces, options)
+    yield from builder.add(_lattice(tokens, stream.stem, pieces, options))
     yield from builder.flush()
 
 
@@ -148,9 +148,7 @@ def _distinct(hypotheses: Sequence[Hypothesis], normalizer: Normalizer) -> list[
     return list(found.values())
 
 
-def _add(
-    builder: Builder, tokens: Tokens, utt: str, pieces: Sequence[Sequence[Hypothesis]], options: ReadOptions
-) -> Iterator[Lattices]:
+def _lattice(tokens: Tokens, utt: str, pieces: Sequence[Sequence[Hypothesis]], options: ReadOptions) -> RawLattice:
     hypotheses = [each for piece in pieces for each in piece]
     words = [word for each in hypotheses for word in each.words]
     aligned = any(word.start is None for word in words)
@@ -162,8 +160,8 @@ def _add(
     scores = np.array([each.score for each in hypotheses] + [0.0])
     shares = np.array([each.share for each in hypotheses] + [1.0])
     ranks = np.array([place for piece in pieces for place in range(len(piece))] + [0])
-    yield from builder.add(
-        utt,
+    return RawLattice(
+        utt=utt,
         time=made.time,
         source=made.source,
         target=made.target,
@@ -174,8 +172,7 @@ def _add(
         times="aligned" if aligned else "given",
         acoustic=np.where(is_last, scores[made.hypothesis], 0.0),
         picked=ranks[made.hypothesis] == 0,
-        rank=ranks[made.hypothesis],
-        share=shares[made.hypothesis],
+        extra={"rank": ranks[made.hypothesis], "share": shares[made.hypothesis]},
     )
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import InputError
 from . import graph
-from .lattice import ARC_SCORES, Facts, Floats, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
+from .lattice import ARC_SCORES, Facts, Flags, Floats, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
 from .text import DEFAULT, Normalizer
 
 BATCH_ARCS = 200_000  # enough to make a kernel call worth it, few enough to stay in memory
@@ -64,6 +65,33 @@ class Tokens:
         self.pieces.append(pieces)
         self._rows.extend((*pieces[0], len(pieces)))
         return len(self.pieces) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawLattice:
+    """One utterance as a reader finds it: nodes in any order, dead ends and all, in the recognizer's own tokens.
+
+    Plain sequences become arrays in `Builder.add`. Scores are natural logarithms, posteriors are from 0 to 1; None
+    is for what the file does not have.
+    """
+
+    utt: str
+    time: Sequence[float] | Times  # [nodes] seconds
+    source: Sequence[int] | Ints  # [arcs] node that each arc leaves
+    target: Sequence[int] | Ints  # [arcs] node that it enters
+    token: Sequence[str] | Ints  # [arcs] what it says: the recognizer's tokens, or their numbers in `Tokens`
+    start: int  # node
+    end: int  # node
+    acoustic: Sequence[float] | NDArray[np.floating] | None = None  # [arcs]
+    transition: Sequence[float] | NDArray[np.floating] | None = None  # [arcs] language model and pronunciation
+    posterior: Sequence[float] | NDArray[np.floating] | None = None  # [arcs]
+    picked: Sequence[bool] | Flags | None = None  # [arcs] whether the recognizer's own 1-best takes the arc
+    extra: Mapping[str, Sequence[float] | NDArray[np.generic]] = field(default_factory=dict)  # [arcs] by name
+    notes: Mapping[str, str] = field(default_factory=dict)  # texts about the utterance, by name
+    scales: Scales = Scales()  # how the recognizer weighs its scores
+    times: str = "given"  # or "aligned", where the file has none and they were made up
+    spread_words: int = 0  # words whose times are a share of a longer span
+    place: int = -1  # line or byte of the file, for messages; -1 for nowhere
 
 
 @dataclass(slots=True)
@@ -296,80 +324,87 @@ class Builder:
     ) -> None:
         self._tokens, self._problems, self._origin = tokens, problems, origin
         self._place_name, self._batch_arcs = place_name, batch_arcs
-        self._parts: list[dict[str, NDArray[np.generic]]] = []
-        self._utts: list[str] = []
-        self._notes: list[Mapping[str, str]] = []
-        self._counts: list[tuple[int, int, int, int, int, int]] = []  # place, nodes, arcs, start, end, spread
-        self._key: tuple[frozenset[str], Scales, Origin, frozenset[str]] | None = None
+        self._lattices: list[tuple[RawLattice, dict[str, Any]]] = []  # each with its arrays
+        self._key: _BatchKey | None = None
         self._arcs = 0
 
-    def add(
-        self,
-        utt: str,
-        *,
-        time: Sequence[float] | Times,
-        source: Sequence[int] | Ints,
-        target: Sequence[int] | Ints,
-        token: Iterable[str] | Ints,
-        start: int,
-        end: int,
-        place: int = -1,
-        spread_words: int = 0,
-        scales: Scales = Scales(),
-        times: str = "given",
-        notes: Mapping[str, str] | None = None,
-        **arrays: Sequence[float] | NDArray[np.generic] | None,
-    ) -> Iterator[Lattices]:
-        """Add an utterance. `arrays` are acoustic, transition, posterior, picked, or evidence by any name.
-
-        Gives a batch when one is full; scores that are None are absent.
-        """
-        part: dict[str, NDArray[np.generic]] = {
-            "time": np.asarray(time, np.float64),
-            "source": np.asarray(source, np.int32),
-            "target": np.asarray(target, np.int32),
-            "token": token if isinstance(token, np.ndarray) else self._tokens.ids(token),
-        }
-        for name, values in arrays.items():
-            if values is not None:
-                part[name] = np.asarray(values, bool if name == "picked" else np.float32)
-        notes = notes or {}
-        key = (frozenset(part), scales, replace(self._origin, times=times), frozenset(notes))
+    def add(self, lattice: RawLattice) -> Iterator[Lattices]:
+        """Add an utterance; gives a batch when one is full, or when this one does not fit into it."""
+        arrays = self._arrays(lattice)
+        origin = replace(self._origin, times=lattice.times)
+        key = _BatchKey(frozenset(arrays), frozenset(lattice.extra), frozenset(lattice.notes), lattice.scales, origin)
         if self._key is not None and key != self._key:
             yield from self.flush()
         self._key = key
-        self._parts.append(part)
-        self._utts.append(utt)
-        self._notes.append(notes)
-        self._counts.append((place, len(part["time"]), len(part["source"]), start, end, spread_words))
-        self._arcs += len(part["source"])
+        self._lattices.append((lattice, arrays))
+        self._arcs += len(arrays["source"])
         if self._arcs >= self._batch_arcs:
             yield from self.flush()
 
+    def _arrays(self, lattice: RawLattice) -> dict[str, NDArray[np.generic]]:
+        """The node and arc arrays that a lattice has, by name, each of its type."""
+        token = lattice.token
+        arrays: dict[str, NDArray[np.generic]] = {
+            "time": np.asarray(lattice.time, np.float64),
+            "source": np.asarray(lattice.source, np.int32),
+            "target": np.asarray(lattice.target, np.int32),
+            "token": token if isinstance(token, np.ndarray) else self._tokens.ids(token),
+        }
+        if lattice.picked is not None:
+            arrays["picked"] = np.asarray(lattice.picked, bool)
+        for name in ARC_SCORES:
+            scores = getattr(lattice, name)
+            if scores is not None:
+                arrays[name] = np.asarray(scores, np.float32)
+        return arrays
+
     def flush(self) -> Iterator[Lattices]:
         """What was collected so far, as a batch."""
-        if self._key is None or not self._utts:
+        if self._key is None:
             return
-        names, scales, origin, notes = self._key
-        joined = {name: np.concatenate([part[name] for part in self._parts]) for name in names}
-        place, nodes, arcs, start, end, spread = np.array(self._counts, np.int64).T
-        taken = {"time", "source", "target", "token", "picked", *ARC_SCORES}
+        key, lattices, arrays = self._key, *zip(*self._lattices, strict=True)
+        self._lattices, self._arcs, self._key = [], 0, None
+        joined = {name: np.concatenate([each[name] for each in arrays]) for name in key.arrays}
+        numbers = [(lattice.place, lattice.start, lattice.end, lattice.spread_words) for lattice in lattices]
+        place, start, end, spread_words = np.array(numbers, np.int64).T
         raw = RawLattices(
-            utts=self._utts, place=place, node_offsets=_offsets(nodes), arc_offsets=_offsets(arcs),
-            start=start.astype(np.int32), end=end.astype(np.int32), spread_words=spread.astype(np.int32),
-            time=joined["time"], source=joined["source"], target=joined["target"], token=joined["token"],
+            utts=[lattice.utt for lattice in lattices],
+            place=place,
+            node_offsets=_offsets(np.array([len(each["time"]) for each in arrays])),
+            arc_offsets=_offsets(np.array([len(each["source"]) for each in arrays])),
+            start=start.astype(np.int32),
+            end=end.astype(np.int32),
+            spread_words=spread_words.astype(np.int32),
+            time=joined["time"],
+            source=joined["source"],
+            target=joined["target"],
+            token=joined["token"],
             scores={name: joined[name] for name in ARC_SCORES if name in joined},
-            picked=joined.get("picked"), extra={name: joined[name] for name in names if name not in taken},
-            notes={name: [each[name] for each in self._notes] for name in notes},
-        )  # fmt: skip
-        self._parts, self._utts, self._notes, self._counts, self._arcs, self._key = [], [], [], [], 0, None
+            picked=joined.get("picked"),
+            extra={
+                name: np.concatenate([np.asarray(lattice.extra[name], np.float32) for lattice in lattices])
+                for name in sorted(key.extra)
+            },
+            notes={name: [lattice.notes[name] for lattice in lattices] for name in sorted(key.notes)},
+        )
         batch = assemble(
             raw,
             self._tokens,
-            origin=origin,
-            scales=scales,
+            origin=key.origin,
+            scales=key.scales,
             problems=self._problems,
             place_name=self._place_name,
         )
         if len(batch):
             yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchKey:
+    """What the lattices of a batch have in common."""
+
+    arrays: frozenset[str]
+    extra: frozenset[str]
+    notes: frozenset[str]
+    scales: Scales
+    origin: Origin

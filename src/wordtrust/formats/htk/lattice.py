@@ -8,13 +8,12 @@ and a link scores the word of the node it leaves.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...base.errors import InputError
-from ...lattices.assemble import Tokens
+from ...lattices.assemble import RawLattice, Tokens
 from ...lattices.lattice import Flags, Floats, Ints, Offsets, Times
 from ..base import ReadOptions
 from . import kernels
@@ -44,24 +43,24 @@ class Draft:
 
 
 @np.errstate(all="ignore")  # what is not finite is refused later
-def raw_lattice(draft: Draft, tokens: Tokens, options: ReadOptions) -> dict[str, Any]:
-    """What `assemble.Builder.add` wants to know about an utterance."""
+def raw_lattice(utt: str, draft: Draft, tokens: Tokens, options: ReadOptions) -> RawLattice:
+    """A lattice in our terms."""
     _check_counts(draft, options)
     source, target, start, end = _graph(draft)
     owner = source if draft.header.word_first else target
     token, node_token = _words(draft, tokens, owner)
     acoustic, transition = _score(draft, tokens, ACOUSTIC, owner, token), _transition(draft, tokens, owner, token)
-    raw = {
-        "time": _times(draft, tokens, start, source, target, token), "source": source, "target": target,
-        "token": token, "start": start, "end": end, "place": draft.text.line, "scales": draft.header.scales(),
-        "times": "given" if draft.scanned.nodes.count(TIME) else "aligned",
-        "acoustic": None if acoustic is None else single(acoustic),
-        "transition": None if transition is None else single(transition),
-        "posterior": _posterior(draft, source),
-    }  # fmt: skip
+    raw = RawLattice(
+        utt=utt, time=_times(draft, tokens, start, source, target, token), source=source, target=target,
+        token=token, start=start, end=end, place=draft.text.line, scales=draft.header.scales(),
+        times="given" if draft.scanned.nodes.count(TIME) else "aligned",
+        acoustic=None if acoustic is None else single(acoustic),
+        transition=None if transition is None else single(transition),
+        posterior=_posterior(draft, source),
+    )  # fmt: skip
     outer = end if draft.header.word_first else start
     if len(node_token) and not silent_tokens(tokens, node_token[outer : outer + 1])[0]:
-        _add_outer_word(raw, int(node_token[outer]), word_first=draft.header.word_first)
+        return _with_outer_word(raw, int(node_token[outer]), word_first=draft.header.word_first)
     return raw
 
 
@@ -288,16 +287,20 @@ def single(values: Times) -> Floats:
     return values.astype(np.float32)
 
 
-def _add_outer_word(raw: dict[str, Any], token: int, *, word_first: bool) -> None:
+def _with_outer_word(raw: RawLattice, token: int, *, word_first: bool) -> RawLattice:
     """An arc for the word that no link carries: the start node's, or the end node's. It is on every path."""
-    added = len(raw["time"])
-    inner = raw["end"] if word_first else raw["start"]
-    time = raw["time"][inner]
-    raw["time"] = np.append(raw["time"], time + _LAST_WORD_LENGTH if word_first else min(time, 0.0))
-    raw["source"] = np.append(raw["source"], np.int32(inner if word_first else added))
-    raw["target"] = np.append(raw["target"], np.int32(added if word_first else inner))
-    raw["token"] = np.append(raw["token"], np.int32(token))
-    raw["end" if word_first else "start"] = added
-    for name, neutral in (("acoustic", 0), ("transition", 0), ("posterior", 1)):
-        if raw[name] is not None:
-            raw[name] = np.append(raw[name], np.float32(neutral))
+    added = len(raw.time)
+    inner = raw.end if word_first else raw.start
+    time = raw.time[inner]
+    return replace(
+        raw,
+        time=np.append(raw.time, time + _LAST_WORD_LENGTH if word_first else min(time, 0.0)),
+        source=np.append(raw.source, np.int32(inner if word_first else added)),
+        target=np.append(raw.target, np.int32(added if word_first else inner)),
+        token=np.append(raw.token, np.int32(token)),
+        start=raw.start if word_first else added,
+        end=added if word_first else raw.end,
+        acoustic=None if raw.acoustic is None else np.append(raw.acoustic, np.float32(0)),
+        transition=None if raw.transition is None else np.append(raw.transition, np.float32(0)),
+        posterior=None if raw.posterior is None else np.append(raw.posterior, np.float32(1)),
+    )

@@ -76,11 +76,11 @@ class _Reading:
                 scanned = self._scanner.scan(text, quotes=author.quotes, limit=self._options.max_arcs)
                 header = read_header(text, scanned.header, author)
                 utt = header.utterance or name
-                raw = raw_lattice(Draft(text, scanned, header, author.quotes), self._tokens, self._options)
+                raw = raw_lattice(utt, Draft(text, scanned, header, author.quotes), self._tokens, self._options)
             except InputError as error:
                 self._problems.report(error.at(file=self._file, utt=utt))
             else:
-                yield from builder.add(utt, **raw)
+                yield from builder.add(raw)
         yield from builder.flush()
 
 

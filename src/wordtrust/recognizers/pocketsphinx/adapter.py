@@ -17,7 +17,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +32,7 @@ from ...base.errors import InputError
 from ...formats.base import ReadOptions
 from ...formats.inputs import Stream
 from ...formats.sphinx import Draft, parse
-from ...lattices.assemble import Builder, Problems, Tokens
+from ...lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ...lattices.lattice import Lattice, Origin, Scales
 from ...lattices.posterior import prune
 from ..base import Identity, Record
@@ -136,15 +136,21 @@ class PocketSphinx:
         if draft is None:
             return _NOTHING
         graph = self._graph(draft)
-        found = lattice_arrays(
+        tokens = Tokens()
+        numbers = [
+            tokens.pair("", word) if node in graph.fillers or word in (START, END) else tokens.id(word)
+            for node, word in enumerate(graph.words)
+        ]
+        raw = lattice_arrays(
             graph,
+            np.array(numbers, np.int32),
             self._language,
             self._weights,
             beam=BEAM,
             most_arcs=MOST_ARCS,
             frame_rate=self._config["frate"],
         )
-        return self._lattice(graph, found)
+        return self._lattice(raw, tokens)
 
     def _decode(self, samples: Samples) -> Draft | None:
         """PocketSphinx's own lattice, or nothing where it found no way through the audio."""
@@ -178,16 +184,10 @@ class PocketSphinx:
         ]
         return WordGraph(words, fillers, draft.start, links, start, end, max(draft.last))
 
-    def _lattice(self, graph: WordGraph, found: dict[str, Any]) -> Lattice:
-        tokens = Tokens()
-        numbers = [
-            tokens.pair("", word) if node in graph.fillers or word in (START, END) else tokens.id(word)
-            for node, word in enumerate(graph.words)
-        ]
-        token = np.array(numbers, np.int32)[found.pop("node")]
+    def _lattice(self, raw: RawLattice, tokens: Tokens) -> Lattice:
         origin = Origin(format="sphinx", frame_length=1 / self._config["frate"], recognizer=self.identity.name)
         builder = Builder(tokens, Problems(), origin=origin)
-        (batch,) = (*builder.add("", token=token, scales=self.scales, **found), *builder.flush())
+        (batch,) = (*builder.add(replace(raw, scales=self.scales)), *builder.flush())
         return prune(batch, beam=BEAM * self.scales.acoustic)[0]
 
 

@@ -11,7 +11,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+
+from ...lattices.assemble import RawLattice
+from ...lattices.lattice import Ints
 
 START, END = "<s>", "</s>"
 
@@ -54,9 +56,16 @@ class WordGraph:
 
 
 def lattice_arrays(
-    graph: WordGraph, language: Language, weights: Weights, *, beam: float, most_arcs: int, frame_rate: float
-) -> dict[str, Any]:
-    """What `assemble.Builder.add` wants to know, tokens aside: `node` is the graph's node whose word each arc says.
+    graph: WordGraph,
+    tokens: Ints,
+    language: Language,
+    weights: Weights,
+    *,
+    beam: float,
+    most_arcs: int,
+    frame_rate: float,
+) -> RawLattice:
+    """The lattice of a graph, without a name. `tokens` has a number for the word of each of the graph's nodes.
 
     A graph that grows to more than `most_arcs` is built again with a tighter beam.
     """
@@ -66,7 +75,7 @@ def lattice_arrays(
         expansion = _Expansion(graph, language, weights)
         # Where only the best path is left, and those as good, that many arcs it must be.
         if expansion.grow(near, most_arcs if beam > _SAME else math.inf):
-            return expansion.arrays(frame_rate)
+            return expansion.lattice(tokens, frame_rate)
         beam *= _TIGHTER
 
 
@@ -137,20 +146,21 @@ class _Expansion:
             self._contexts.setdefault(node, []).append((number, context))
         return number
 
-    def arrays(self, frame_rate: float) -> dict[str, Any]:
+    def lattice(self, tokens: Ints, frame_rate: float) -> RawLattice:
         """The arcs as columns; the last node's word gets an arc of its own to the end of the audio."""
         graph, end = self._graph, len(self._node)
         arcs = list(self._arcs)
         for state, context in self._contexts.get(graph.end, ()):
             arcs.append((state, end, 0.0, self._said(graph.end, context)[0]))
         source, target, acoustic, transition = zip(*arcs, strict=True)
-        return {
-            "time": [graph.frames[node] / frame_rate for node in self._node] + [(graph.last_frame + 1) / frame_rate],
-            "source": source,
-            "target": target,
-            "node": [self._node[state] for state in source],
-            "start": 0,
-            "end": end,
-            "acoustic": acoustic,
-            "transition": transition,
-        }
+        return RawLattice(
+            utt="",
+            time=[graph.frames[node] / frame_rate for node in self._node] + [(graph.last_frame + 1) / frame_rate],
+            source=source,
+            target=target,
+            token=tokens[[self._node[state] for state in source]],
+            start=0,
+            end=end,
+            acoustic=acoustic,
+            transition=transition,
+        )
