@@ -168,7 +168,7 @@ def test_the_choice_is_kept_in_the_model(tmp_path: Path, choice: Choice) -> None
     networks = scorer.networks(lattices())
     confidence = scorer.confidence(networks)
     paths = best_confidence(networks, confidence, choice.criterion, threshold=choice.threshold)
-    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    arcs = paths.arcs_in(networks)
     said = [word for word in networks.vocabulary.lookup(networks.word[arcs].tolist()) if word]
     assert [word.norm for found in scorer(lattices()) for word in found.words] == said
 

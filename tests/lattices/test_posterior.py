@@ -57,9 +57,8 @@ def test_posteriors_are_those_of_the_reference(lattice: Lattice, scales: Scales)
 
 def check_flow(batch: Lattices, arc: np.ndarray, node: np.ndarray) -> None:
     """What enters a node leaves it; start and end have all of it."""
-    first = np.repeat(batch.node_offsets[:-1], np.diff(batch.arc_offsets))
-    leaving = np.bincount(first + batch.source, arc, len(batch.time))
-    entering = np.bincount(first + batch.target, arc, len(batch.time))
+    leaving = np.bincount(batch.batch_source, arc, len(batch.time))
+    entering = np.bincount(batch.batch_target, arc, len(batch.time))
     start, end = batch.node_offsets[:-1], batch.node_offsets[1:] - 1
     leaving[end] += 1
     entering[start] += 1
@@ -255,8 +254,7 @@ def test_selecting_no_path_is_an_error() -> None:
 def check_normalised(batch: Lattices, score: np.ndarray | None, tolerance: float) -> None:
     """The probabilities of the arcs leaving a node sum to 1."""
     assert score is not None
-    first = np.repeat(batch.node_offsets[:-1], np.diff(batch.arc_offsets))
-    total = np.bincount(first + batch.source, np.exp(score.astype(np.float64)), len(batch.time))
+    total = np.bincount(batch.batch_source, np.exp(score.astype(np.float64)), len(batch.time))
     np.testing.assert_allclose(np.delete(total, batch.node_offsets[1:] - 1), 1, rtol=tolerance)
 
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.helpers.made_models import sample_networks
 from wordtrust.base.errors import InputError
-from wordtrust.confidence.features import logit
+from wordtrust.confidence.features import clipped_logit
 from wordtrust.evaluation.evaluate import evaluate
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import one_best
@@ -77,13 +77,13 @@ def test_words_that_are_shown_have_a_regression_of_their_own(networks: Lattices,
     """What `evaluate` reports for 1-best words, worked out from the columns."""
     found = evaluate([networks], baselines.judge).scores["one_best", "logistic"]
     paths = one_best(networks)
-    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    arcs = paths.arcs_in(networks)
     arcs = arcs[networks.word[arcs] > 0]
     words = networks.vocabulary.lookup(networks.word[arcs].tolist())
     shown = evaluate([networks], baselines.judge).scores["one_best", "posterior"].score.astype(np.float64)
     raw = _features(networks, baselines.columns, baselines.table)[arcs]
     np.testing.assert_array_equal(raw[:, len(baselines.columns)], [len(word) for word in words])
-    columns = np.column_stack([raw, logit(shown), logit(baselines.posterior_words.predict(shown))])
+    columns = np.column_stack([raw, clipped_logit(shown), clipped_logit(baselines.posterior_words.predict(shown))])
     np.testing.assert_allclose(found.score, baselines.words.predict(columns), atol=1e-5)
 
 

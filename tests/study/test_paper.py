@@ -13,11 +13,11 @@ import wordtrust as wt
 from tests.helpers.calibration import direct
 from tests.helpers.made_models import made_model, sample_networks, write_model
 from tests.helpers.said import outputs, together
+from wordtrust.base.arrays import logit
 from wordtrust.base.errors import InputError
 from wordtrust.combination.subset_comparison import compare_subsets
 from wordtrust.combination.system_output import references_of
 from wordtrust.confidence.calibration import KernelCalibrator
-from wordtrust.confidence.calibration.base import logit
 from wordtrust.confidence.features import PAPER
 from wordtrust.confidence.model_calibration import Folds
 from wordtrust.confidence.model_file import load_model
@@ -105,7 +105,7 @@ def test_the_calibrator_is_the_papers_sum_over_training_words(
     assert (found.prior, found.L in WIDTHS) == (0, True)
     raw = Folds(wt.load(folder), [wt.load(each) for each in folds]).confidence(networks[:24])
     paths = best_confidence(networks[:24], raw, "mean")
-    arcs = np.repeat(networks.arc_offsets[:24], np.diff(paths.offsets)) + paths.arcs
+    arcs = paths.arcs_in(networks[:24])
     logits = logit(raw[arcs[networks.word[arcs] > 0]].astype(np.float64))
     right = evaluate([networks[:24]], paper._raw_judge(lambda _: raw), Choice("mean").paths)
     correct = right.scores["output", "confidence"].correct

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..base.arrays import csr_offsets, row_offsets
 from ..base.errors import InputError, OptionError
 from ..evaluation.given_confidences import one_best_words
 from ..formats.references import Reference
@@ -97,7 +98,7 @@ class SystemOutput:
         number = {utt: place for place, utt in enumerate(self.utts)}
         rows = np.array([number.get(utt, -1) for utt in utts], np.int64)
         lengths = np.where(rows < 0, 0, np.append(self.lengths, 0)[rows])
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = csr_offsets(lengths)
         first = np.where(rows < 0, 0, self.offsets[rows])
         places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], lengths)
         word = renumbered(self.word, self.vocabulary, vocabulary)
@@ -112,17 +113,10 @@ def _part(values: Reals | None, places: NDArray[np.int64]) -> Reals | None:
     return None if values is None else values[places]
 
 
-def _arcs(lattices: Lattices, paths: Paths) -> Offsets:
-    """The arcs of paths, counted over the batch."""
-    arcs: Offsets = np.repeat(lattices.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
-    return arcs
-
-
 def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> SystemOutput:
-    arcs = _arcs(lattices, paths)
+    arcs = paths.arcs_in(lattices)
     spoken = lattices.word[arcs] > 0
-    offsets = np.concatenate([[0], np.cumsum(spoken)])[paths.offsets].astype(np.int64)
-    arcs = arcs[spoken]
+    offsets, arcs = csr_offsets(spoken)[paths.offsets], arcs[spoken]
     first_node = np.repeat(lattices.node_offsets[:-1], np.diff(offsets))
     return SystemOutput(
         utts=lattices.utts,
@@ -151,7 +145,7 @@ def concatenate_outputs(parts: Iterable[SystemOutput]) -> SystemOutput:
     lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in found)])
     return SystemOutput(
         utts=utts,
-        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets=csr_offsets(lengths),
         word=np.concatenate([np.zeros(0, np.int32), *words]),
         start=np.concatenate([np.zeros(0), *(part.start for part in found)]),
         end=np.concatenate([np.zeros(0), *(part.end for part in found)]),
@@ -227,7 +221,7 @@ class SystemOutputs:
         vocabulary = Vocabulary()
         outputs = tuple(each.take(utts, vocabulary) for each in systems.values())
         spoken = np.array([vocabulary.id(word) for each in known for word in each.words], np.int32)
-        counts = np.cumsum([0, *(len(each.words) for each in known)]).astype(np.int64)
+        counts = row_offsets(each.words for each in known)
         return cls(
             tuple(systems), outputs, tuple(each.speaker_or_utt for each in known), spoken, counts,
             {name: len(absent) for name, absent in lacking.items()},

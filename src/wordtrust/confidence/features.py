@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import logit
 from ..base.errors import InputError, OptionError
 from ..lattices.lattice import Flags, Floats, Lattices
 
@@ -47,18 +48,12 @@ class Arcs:
     mass: Values  # [arcs] how often the word was heard in training
 
     @cached_property
-    def _owner(self) -> NDArray[np.int64]:
-        return np.repeat(self.networks.node_offsets[:-1], np.diff(self.networks.arc_offsets))
-
-    @cached_property
     def _start(self) -> Values:
-        start: Values = self.networks.time[self._owner + self.networks.source]
-        return start
+        return self.networks.start_time
 
     @cached_property
     def _end(self) -> Values:
-        end: Values = self.networks.time[self._owner + self.networks.target]
-        return end
+        return self.networks.end_time
 
     @cached_property
     def silence(self) -> Flags:
@@ -82,18 +77,18 @@ class Arcs:
 
     def posterior_logit(self) -> Values:
         """The posterior on the real line."""
-        return logit(self.posterior)
+        return clipped_logit(self.posterior)
 
     def local_posterior(self) -> Values:
         """The log of the share that an arc has of all that leaves its node."""
-        leaving = self._owner + self.networks.source
+        leaving = self.networks.batch_source
         whole = np.bincount(leaving, self.posterior, len(self.networks.time))[leaving]
         return np.asarray(np.log(np.clip(self.posterior / np.maximum(whole, 1e-30), SURE, 1.0)))
 
     def depth(self) -> Values:
         """The log of the number of arcs at the middle of each."""
         longest = float(self._end.max(initial=0.0) - self._start.min(initial=0.0)) + 1.0
-        shift = np.repeat(np.arange(len(self.networks)) * longest, np.diff(self.networks.arc_offsets))
+        shift = self.networks.utterance_of_arc * longest
         # rounded: the middle of 0.01 and 0.09 is a little less than 0.05, and beside a large shift it is not
         start, middle, end = (
             np.round(time, 6) + shift for time in (self._start, (self._start + self._end) / 2, self._end)
@@ -133,10 +128,9 @@ _MAKERS: Mapping[str, Callable[[Arcs], NDArray[np.generic]]] = {
 _ARRAYS = {"transition": "transition", "acoustic": "acoustic", "one_best": "picked"}  # of lattices, as they are
 
 
-def logit(probability: NDArray[np.floating]) -> Values:
-    """On the real line; what is (nearly) certain stays finite."""
-    clipped = np.clip(probability.astype(np.float64), SURE, 1 - SURE)
-    return np.asarray(np.log(clipped) - np.log1p(-clipped))
+def clipped_logit(probability: NDArray[np.floating]) -> Values:
+    """Log-odds; what is (nearly) certain stays finite."""
+    return logit(np.clip(probability.astype(np.float64), SURE, 1 - SURE))
 
 
 def columns_of(name: str) -> tuple[str, ...]:

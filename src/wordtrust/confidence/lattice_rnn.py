@@ -109,8 +109,7 @@ class Scorer:
         logit = skip_logit(part.posterior)[:, None]
         if self.config.head == "independent":
             return logit
-        first = np.repeat(part.networks.node_offsets[:-1], np.diff(part.networks.arc_offsets))
-        local = local_log_posterior(first + part.networks.source, part.posterior)
+        local = local_log_posterior(part.networks.batch_source, part.posterior)
         return np.concatenate([local[:, None], logit], axis=1)
 
     def _inputs(self, networks: Lattices) -> Floats:
@@ -163,8 +162,7 @@ class _Part:
     def of(cls, networks: Lattices, merge: str, inputs: Floats) -> _Part:
         assert networks.posterior is not None
         ahead, behind = node_levels(networks)
-        first = np.repeat(networks.node_offsets[:-1], np.diff(networks.arc_offsets))
-        source, target = first + networks.source, first + networks.target
+        source, target = networks.batch_source, networks.batch_target
         posterior, rank = networks.posterior, (ahead[target].astype(np.int64) << 32) + target
         shares = [merge_weights(merge, entered, posterior, rank) for entered in (target, source)]
         spreads = [spread(entered, posterior) for entered in (target, source) if merge == "attention"]

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets
+
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 LEAST_SHARE = 1e-6  # of a node: what is less likely still stays possible
@@ -47,15 +49,15 @@ def plan(source: Numbers, target: Numbers, level: Numbers) -> Plan:
     entered = rank[target]
     arc = np.argsort(entered, kind="stable")
     left = rank[source][arc]
-    entering = _offsets(np.bincount(entered, minlength=len(level)))
-    node_bounds = _offsets(np.bincount(level))
+    entering = csr_offsets(np.bincount(entered, minlength=len(level)))
+    node_bounds = csr_offsets(np.bincount(level))
     return Plan(
         arc=arc,
         source=left,
         target=entered[arc],
         entering=entering,
         leaving=np.argsort(left, kind="stable"),
-        leaving_offsets=_offsets(np.bincount(left, minlength=len(level))),
+        leaving_offsets=csr_offsets(np.bincount(left, minlength=len(level))),
         node_bounds=node_bounds,
         arc_bounds=entering[node_bounds],
     )
@@ -120,7 +122,3 @@ def _is_first_largest(entered: Numbers, posterior: Floats, rank: Numbers) -> NDA
     found = np.zeros(len(entered), np.bool_)
     found[order[first]] = True
     return found
-
-
-def _offsets(counts: NDArray[np.integer]) -> Numbers:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -119,11 +119,8 @@ def _means(model: Model, networks: Lattices, *, known: bool) -> tuple[Values, Va
     phones = model.table.phones_of(batch.words, rows)[batch.index].astype(np.float64)
     arcs = Arcs(networks, phones, np.maximum(mass - own_mass(networks), 0.0) if known else mass)
     made = features.normalised(arcs, model.statistics, lenient=model.is_generic)
-    paths = one_best(networks)
-    sizes = np.diff(paths.offsets)
-    chosen = np.repeat(networks.arc_offsets[:-1], sizes) + paths.arcs
-    said = networks.word[chosen] > 0
-    utterance, chosen = np.repeat(np.arange(len(networks)), sizes)[said], chosen[said]
+    paths = one_best(networks).without_silence(networks)
+    utterance, chosen = paths.utterance_of_arc, paths.arcs_in(networks)
     words = np.bincount(utterance, minlength=len(networks)).astype(np.float64)
     kept = [place for place, column in enumerate(model.config.columns) if column not in FLAGS]
     sums = [np.bincount(utterance, made[chosen, place], len(networks)) for place in kept]

@@ -109,8 +109,7 @@ def heard(batches: Iterable[Lattices]) -> dict[str, float]:
 def own_mass(networks: Lattices) -> NDArray[np.float64]:
     """[arcs] the mass of an arc's word in its own utterance: what training must not count twice."""
     assert networks.posterior is not None
-    utterance = np.repeat(np.arange(len(networks)), np.diff(networks.arc_offsets))
-    pair = utterance * (int(networks.word.max(initial=0)) + 1) + networks.word
+    pair = networks.utterance_of_arc * (int(networks.word.max(initial=0)) + 1) + networks.word
     distinct, index = np.unique(pair, return_inverse=True)
     mass = np.bincount(index, networks.posterior.astype(np.float64), len(distinct))
     return np.asarray(mass[index], np.float64)

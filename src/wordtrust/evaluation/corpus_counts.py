@@ -73,14 +73,13 @@ def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | Non
     if not len(lattices):
         return CorpusCounts()
     path, number = one_best(lattices), len(lattices)
-    first_arc = np.repeat(lattices.arc_offsets[:-1], np.diff(path.offsets))
     errors = _errors(lattices, references) if references is not None else {}
     starts, ends = lattices.time[lattices.node_offsets[:-1]], lattices.time[lattices.node_offsets[1:] - 1]
     return CorpusCounts(
         utterances=number,
         nodes=len(lattices.time),
         arcs=len(lattices.source),
-        words=int(np.count_nonzero(lattices.word[path.arcs + first_arc])),
+        words=int(np.count_nonzero(lattices.word[path.arcs_in(lattices)])),
         word_arcs=int(np.count_nonzero(lattices.word)),
         duration=float(np.sum(ends - starts)),
         trimmed_nodes=int(lattices.facts.trimmed_nodes.sum()),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets
 from ..base.errors import InputError
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
@@ -149,7 +150,7 @@ def _arc_scores(
     networks: Lattices, judged: Mapping[str, ArcConfidence], speakers: list[str]
 ) -> Iterator[tuple[tuple[str, str], Scores]]:
     words = networks.word > 0
-    offsets = np.concatenate([[0], np.cumsum(words)])[networks.arc_offsets]
+    offsets = csr_offsets(words)[networks.arc_offsets]
     for population, name in (("arcs", ORACLE_LABEL), ("arcs_paper", ONE_BEST_LABEL)):
         right = networks.extra[name][words] > 0
         for kind, each in judged.items():
@@ -159,7 +160,7 @@ def _arc_scores(
 
 def _word_scores(networks: Lattices, judged: ArcConfidence, paths: Paths) -> NDArray[np.float64]:
     """The shown confidence of the words of paths."""
-    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    arcs = paths.arcs_in(networks)
     if judged.shown is None:
         shown = word_confidence(networks, judged.confidence, paths)
     else:

@@ -102,8 +102,7 @@ def _evaluate_batch(lattices: Lattices, references: Mapping[str, Reference]) -> 
         found = score_paths(lattices, paths, Spoken.of([each.words for each in known], lattices)).alignments
     except InputError as error:
         raise error.at(file=lattices.origin.file) from None
-    first = np.repeat(lattices.arc_offsets[:-1], np.diff(paths.offsets))
-    is_word = lattices.word[first + paths.arcs] > 0
+    is_word = lattices.word[paths.arcs_in(lattices)] > 0
     scores = Scores.of(confidence[is_word], found.correct, speakers, found.offsets)
     errors = SpeakerErrors.of(found, speakers)
     return Evaluation(len(lattices), {ONE_BEST: errors}, {(ONE_BEST, CONFIDENCE): scores})

@@ -28,6 +28,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import row_offsets
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
@@ -342,7 +343,7 @@ def _pieces(recording: _Recording, start: Times) -> list[Alternation]:
 
 def _piece(branches: Alternation, start: Times, end: Times) -> Piece:
     words = np.array([word for branch in branches for word in branch], np.int64)
-    return Piece(np.cumsum([0, *map(len, branches)]), start[words], end[words])
+    return Piece(row_offsets(branches), start[words], end[words])
 
 
 def _branch_posteriors(pieces: Sequence[Alternation], confidence: Times) -> list[float]:

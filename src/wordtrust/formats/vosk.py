@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.arrays import row_offsets
 from ..base.errors import InputError
 from ..base.json_checks import number, objects_of, record, string, string_or_none
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
@@ -179,7 +180,7 @@ def _lattice(tokens: Tokens, utt: str, pieces: Sequence[Sequence[Hypothesis]], o
 def _piece(hypotheses: Sequence[Hypothesis]) -> Piece:
     words = [word for each in hypotheses for word in each.words]
     return Piece(
-        np.cumsum([0, *(len(each.words) for each in hypotheses)]),
+        row_offsets(each.words for each in hypotheses),
         np.array([word.start for word in words], np.float64),
         np.array([word.end for word in words], np.float64),
     )
@@ -190,7 +191,7 @@ def _without_times(pieces: Sequence[Sequence[Hypothesis]]) -> list[Piece]:
     found, now = [], 0.0
     for hypotheses in pieces:
         times = aligned_times([[word.text for word in each.words] for each in hypotheses])
-        offsets = np.cumsum([0, *(len(each.words) for each in hypotheses)])
+        offsets = row_offsets(each.words for each in hypotheses)
         start, end = (np.concatenate(each) + now for each in zip(*times, strict=True))
         found.append(Piece(offsets, start, end))
         now = float(end.max(initial=now))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets, csr_rows, row_offsets
 from ..base.errors import InputError
 from . import graph
 from .lattice import ARC_SCORES, Facts, Flags, Floats, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
@@ -228,7 +229,7 @@ def _ordered(raw: RawLattices, status: Ints, about: Offsets) -> tuple[RawLattice
         status, about, nodes_kept, arcs_kept, time, permutation, source, target,
     )  # fmt: skip
     rows = np.flatnonzero(status == graph.OK)
-    node_offsets, arc_offsets = _offsets(nodes_kept[rows]), _offsets(arcs_kept[rows])
+    node_offsets, arc_offsets = csr_offsets(nodes_kept[rows]), csr_offsets(arcs_kept[rows])
     keep = permutation[: arc_offsets[-1]]
     good = RawLattices(
         utts=raw.utts if len(rows) == count else [raw.utts[row] for row in rows.tolist()],
@@ -256,27 +257,25 @@ def _cut_tokens(raw: RawLattices, tokens: Tokens) -> tuple[RawLattices, Ints, In
     """Arcs whose token is several words become chains: time by letters, scores on the first piece."""
     counts = tokens.table()[raw.token, 2].astype(np.int64)
     origin = np.repeat(np.arange(len(counts)), counts)  # [new arcs] the arc each piece comes from
-    piece = np.arange(len(origin)) - np.repeat(_offsets(counts)[:-1], counts)
+    piece = np.arange(len(origin)) - np.repeat(csr_offsets(counts)[:-1], counts)
     word, surface, share = _piece_table(tokens, raw.token, origin, piece)
-    owner = np.repeat(np.arange(len(raw.utts)), np.diff(raw.arc_offsets))
+    owner = csr_rows(raw.arc_offsets)
     added = np.bincount(owner, weights=counts - 1, minlength=len(raw.utts)).astype(np.int64)
     # The node before piece k > 0 of an arc: numbered after the utterance's own nodes, in arc order.
     inner = np.cumsum(piece > 0) - 1
-    before = inner - (_offsets(added)[:-1] - np.diff(raw.node_offsets))[owner[origin]]
+    before = inner - (csr_offsets(added)[:-1] - np.diff(raw.node_offsets))[owner[origin]]
     first, last = piece == 0, piece == counts[origin] - 1
     source = np.where(first, raw.source[origin], before).astype(np.int32)
     target = np.where(last, raw.target[origin], np.append(before[1:], 0)).astype(np.int32)
     base = raw.node_offsets[owner[origin]]
     begin, end = raw.time[base + raw.source[origin]], raw.time[base + raw.target[origin]]
     inner_time = (begin + (end - begin) * share)[~first]
-    node_owner = np.concatenate(
-        [np.repeat(np.arange(len(raw.utts)), np.diff(raw.node_offsets)), owner[origin][~first]]
-    )
+    node_owner = np.concatenate([csr_rows(raw.node_offsets), owner[origin][~first]])
     time = np.concatenate([raw.time, inner_time])[np.argsort(node_owner, kind="stable")]
     arc_counts = np.bincount(owner, weights=counts, minlength=len(raw.utts)).astype(np.int64)
     cut = replace(
         raw, time=time, source=source, target=target, token=np.arange(len(origin), dtype=np.int32),
-        node_offsets=_offsets(np.diff(raw.node_offsets) + added), arc_offsets=_offsets(arc_counts),
+        node_offsets=csr_offsets(np.diff(raw.node_offsets) + added), arc_offsets=csr_offsets(arc_counts),
         scores={name: _on_first(name, values[origin], first) for name, values in raw.scores.items()},
         picked=None if raw.picked is None else raw.picked[origin],
         extra={name: values[origin] for name, values in raw.extra.items()},
@@ -296,7 +295,7 @@ def _piece_table(
     """Word and surface of each piece, and the share of the token's letters that stand before it."""
     used = np.unique(token)
     pieces = [tokens.pieces[number] for number in used.tolist()]
-    starts = _offsets(np.array([len(each) for each in pieces], np.int64))
+    starts = row_offsets(pieces)
     flat = np.array([pair for each in pieces for pair in each], np.int32)
     letters = np.array([max(1, len(tokens.vocabulary[word])) for word in flat[:, 0].tolist()], np.float64)
     total = np.add.reduceat(letters, starts[:-1])
@@ -304,10 +303,6 @@ def _piece_table(
     share = (before - np.repeat(before[starts[:-1]], np.diff(starts))) / np.repeat(total, np.diff(starts))
     row = starts[np.searchsorted(used, token[origin])] + piece
     return flat[row, 0], flat[row, 1], share[row]
-
-
-def _offsets(counts: NDArray[np.int64]) -> Offsets:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
 
 
 class Builder:
@@ -370,8 +365,8 @@ class Builder:
         raw = RawLattices(
             utts=[lattice.utt for lattice in lattices],
             place=place,
-            node_offsets=_offsets(np.array([len(each["time"]) for each in arrays])),
-            arc_offsets=_offsets(np.array([len(each["source"]) for each in arrays])),
+            node_offsets=row_offsets(each["time"] for each in arrays),
+            arc_offsets=row_offsets(each["source"] for each in arrays),
             start=start.astype(np.int32),
             end=end.astype(np.int32),
             spread_words=spread_words.astype(np.int32),

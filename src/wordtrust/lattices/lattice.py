@@ -23,6 +23,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import concatenate_offsets, csr_rows
 from ..base.errors import OptionError
 
 Ints = NDArray[np.int32]
@@ -313,6 +314,41 @@ class Lattices(Sequence[Lattice]):
         found = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return found | dict(self.extra)
 
+    @property
+    def utterance_of_arc(self) -> Offsets:
+        """[arcs] the index of the utterance that each belongs to."""
+        return csr_rows(self.arc_offsets)
+
+    @property
+    def utterance_of_node(self) -> Offsets:
+        """[nodes] the index of the utterance that each belongs to."""
+        return csr_rows(self.node_offsets)
+
+    @property
+    def batch_source(self) -> Offsets:
+        """[arcs] the node that each leaves, as an index into `time`."""
+        return self._first_node() + self.source
+
+    @property
+    def batch_target(self) -> Offsets:
+        """[arcs] the node that each enters, as an index into `time`."""
+        return self._first_node() + self.target
+
+    @property
+    def start_time(self) -> Times:
+        """[arcs] seconds."""
+        start: Times = self.time[self.batch_source]
+        return start
+
+    @property
+    def end_time(self) -> Times:
+        """[arcs] seconds."""
+        end: Times = self.time[self.batch_target]
+        return end
+
+    def _first_node(self) -> Offsets:
+        return np.repeat(self.node_offsets[:-1], np.diff(self.arc_offsets))
+
     def __len__(self) -> int:
         return len(self.utts)
 
@@ -394,8 +430,8 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         parts[0],
         utts=tuple(utt for part in parts for utt in part.utts),
         files=_joined_files(parts),
-        node_offsets=_joined_offsets([part.node_offsets for part in parts]),
-        arc_offsets=_joined_offsets([part.arc_offsets for part in parts]),
+        node_offsets=concatenate_offsets(part.node_offsets for part in parts),
+        arc_offsets=concatenate_offsets(part.arc_offsets for part in parts),
         time=np.concatenate([part.time for part in parts]),
         extra={name: arcs[name] for name in parts[0].extra},
         notes={name: tuple(note for part in parts for note in part.notes[name]) for name in parts[0].notes},
@@ -424,7 +460,3 @@ def renumbered(numbers: Ints, old: Vocabulary, new: Vocabulary) -> Ints:
     used = np.flatnonzero(table == 0).tolist()
     table[used] = [new.id(string) for string in old.lookup(used)]
     return table[numbers]
-
-
-def _joined_offsets(offsets: Sequence[Offsets]) -> Offsets:
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in offsets]))]).astype(np.int64)

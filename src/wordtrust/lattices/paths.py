@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets, csr_rows
 from ..base.errors import OptionError
 from ..base.jit import compiled, inner
 from .lattice import Floats, Ints, Lattices, Offsets
@@ -32,6 +33,20 @@ class Paths:
 
     offsets: Offsets  # [utterances + 1]
     arcs: Ints
+
+    @property
+    def utterance_of_arc(self) -> Offsets:
+        """[arcs] the index of the utterance whose path each is on."""
+        return csr_rows(self.offsets)
+
+    def arcs_in(self, lattices: Lattices) -> Offsets:
+        """The arcs of all paths as indices into the arrays of the batch."""
+        return np.repeat(lattices.arc_offsets[:-1], np.diff(self.offsets)) + self.arcs
+
+    def without_silence(self, lattices: Lattices) -> Paths:
+        """The same paths with the arcs alone that say a word."""
+        spoken = lattices.word[self.arcs_in(lattices)] > 0
+        return Paths(csr_offsets(spoken)[self.offsets], self.arcs[spoken])
 
 
 @inner
@@ -95,8 +110,7 @@ def best_confidence(
     silent = lattices.word == 0
     value = np.asarray(confidence, np.float64)
     if criterion == "mean-silence":
-        owner = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
-        length = lattices.time[owner + lattices.target] - lattices.time[owner + lattices.source]
+        length = lattices.end_time - lattices.start_time
         weight = np.where(silent, np.maximum(1.0, length / SILENCE_UNIT), 1.0)
     else:
         weight = np.where(silent, 0.0, 1.0)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
 from ..base.jit import compiled, inner
 from . import graph
@@ -98,7 +99,7 @@ def prune(
         keep &= posteriors(lattices, scales).arc >= posterior
     keep |= loss <= rounding
     path = one_best(lattices)
-    keep[path.arcs + np.repeat(lattices.arc_offsets[:-1], np.diff(path.offsets))] = True
+    keep[path.arcs_in(lattices)] = True
     return select(lattices, keep)
 
 
@@ -144,7 +145,7 @@ def arc_masses(flat: Flat, share: Reals) -> Reals:
 
 def select(lattices: Lattices, keep: Flags) -> Lattices:
     """The lattices with the chosen arcs only, as far as these lie on whole paths; each must have one."""
-    chosen, before = np.flatnonzero(keep), np.concatenate([[0], np.cumsum(keep)])
+    chosen, before = np.flatnonzero(keep), csr_offsets(keep)
     status, about = np.zeros(len(lattices), np.int32), np.zeros(len(lattices), np.int64)
     nodes, arcs = np.zeros(len(lattices), np.int64), np.zeros(len(lattices), np.int64)
     time, order = np.empty(len(lattices.time)), np.empty(len(chosen), np.int64)
@@ -158,7 +159,7 @@ def select(lattices: Lattices, keep: Flags) -> Lattices:
     )  # fmt: skip
     if status.any():
         raise ValueError(f"no path is left through {lattices.utts[int(np.flatnonzero(status)[0])]}")
-    node_offsets, arc_offsets = (np.concatenate([[0], np.cumsum(each)]) for each in (nodes, arcs))
+    node_offsets, arc_offsets = csr_offsets(nodes), csr_offsets(arcs)
     rows = chosen[order[: arc_offsets[-1]]]
     kept: dict[str, Any] = {name: values[rows] for name, values in lattices.arrays().items()}
     extra = {name: kept.pop(name) for name in lattices.extra}
@@ -175,8 +176,7 @@ def _given(lattices: Lattices) -> Posteriors:
     """A recognizer's own posteriors; they need not be those of paths, so a node has the larger of its two sides."""
     assert lattices.posterior is not None
     arc = lattices.posterior.astype(np.float64)
-    first = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
-    sides = [np.bincount(first + end, arc, len(lattices.time)) for end in (lattices.source, lattices.target)]
+    sides = [np.bincount(end, arc, len(lattices.time)) for end in (lattices.batch_source, lattices.batch_target)]
     return Posteriors(arc, np.maximum(*sides), None)
 
 

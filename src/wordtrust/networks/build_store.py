@@ -88,8 +88,7 @@ def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
 
 def _said(lattices: Lattices, paths: Paths) -> tuple[str, ...]:
     """The normalised words of paths, as text."""
-    first = np.repeat(lattices.arc_offsets[:-1], np.diff(paths.offsets))
-    words = lattices.vocabulary.lookup(lattices.word[first + paths.arcs].tolist())
+    words = lattices.vocabulary.lookup(lattices.word[paths.arcs_in(lattices)].tolist())
     bounds = zip(paths.offsets[:-1].tolist(), paths.offsets[1:].tolist(), strict=True)
     return tuple(" ".join(word for word in words[start:stop] if word) for start, stop in bounds)
 

@@ -23,6 +23,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
+from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
 from ..lattices.lattice import Ints, Lattice, Lattices, Offsets, Scales, Times, Vocabulary
 from ..lattices.paths import Paths, best_paths
@@ -120,7 +121,7 @@ class ConfusionNetworks(Sequence[ConfusionNetwork]):
     @cached_property
     def best_offsets(self) -> Offsets:
         """[utterances + 1] Which of `best` belong to which utterance."""
-        said = np.concatenate([[0], np.cumsum(self.word[self.entry_offsets[:-1]] > 0)])
+        said = csr_offsets(self.word[self.entry_offsets[:-1]] > 0)
         offsets: Offsets = said[self.slot_offsets].astype(np.int64)
         return offsets
 
@@ -208,7 +209,7 @@ def _checked(start: Paths, lattices: Lattices) -> Paths:
 def _parts(lattices: Lattices, scales: Scales | None) -> Reals:
     """How much of the mass that enters its target each arc brings."""
     mass = np.maximum(posteriors(lattices, scales).arc, 1e-30)
-    target = lattices.target + np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
+    target = lattices.batch_target
     parts: Reals = mass / np.bincount(target, mass)[target]
     return parts
 
@@ -227,7 +228,7 @@ def _arranged(
         slot_offsets=slot_offsets,
         start=start,
         end=end,
-        entry_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(slot))]),
+        entry_offsets=csr_offsets(np.bincount(slot)),
         word=word.astype(np.int32),
         surface=np.where(arc < 0, word, lattices.surface[arc]).astype(np.int32),
         posterior=posterior,

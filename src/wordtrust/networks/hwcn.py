@@ -25,6 +25,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
+from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
 from ..lattices.lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin, Scales
 from ..lattices.paths import one_best
@@ -167,7 +168,7 @@ class _Layout:
         )  # fmt: skip
         # Copies, so that nothing as large as the lattices stays behind the networks.
         source, target, word, surface, size = (each[:groups].copy() for each in (source, target, word, surface, size))
-        ends = _offsets(node_counts), _offsets(counts)
+        ends = csr_offsets(node_counts), csr_offsets(counts)
         return cls(flat, node, group, *ends, source, target, word, surface, size, mixed[:groups])
 
     def sums(self, values: Reals) -> Reals:
@@ -290,11 +291,7 @@ def _exact_transition(layout: _Layout, logs: Reals) -> Reals:
 def _picked(batch: Lattices, layout: _Layout) -> Flags:
     """The arcs of what the recognizer itself would print."""
     path = one_best(batch)
-    groups = layout.group[path.arcs + np.repeat(batch.arc_offsets[:-1], np.diff(path.offsets))]
+    groups = layout.group[path.arcs_in(batch)]
     picked = np.zeros(len(layout.source), bool)
     picked[groups[groups != kernels.ABSORBED]] = True
     return picked
-
-
-def _offsets(counts: Offsets) -> Offsets:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

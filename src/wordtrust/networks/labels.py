@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import row_offsets
 from ..base.errors import OptionError
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Flags, Ints, Lattices, Offsets
@@ -48,9 +49,8 @@ class Spoken:
             raise ValueError(f"{len(references)} references for {len(lattices)} utterances")
         find = lattices.vocabulary.find
         numbers = [find(word) if word != UNKNOWN else -1 for words in references for word in words]
-        counts = np.cumsum([0, *map(len, references)])
         known = np.array(numbers, np.int32)
-        return cls(np.where(known > 0, known, np.int32(-2)), counts.astype(np.int64))
+        return cls(np.where(known > 0, known, np.int32(-2)), row_offsets(references))
 
     def part(self, number: int) -> Spoken:
         """That of one utterance."""
@@ -63,7 +63,7 @@ class Scored:
     """Paths with their words aligned to the reference."""
 
     paths: Paths
-    word_arcs: Ints  # [words of all paths] the arc of each, counted within the utterance
+    words: Paths  # the same without silence: an arc for every word of the alignments
     alignments: Alignments
 
     @property
@@ -74,13 +74,10 @@ class Scored:
 
 def score_paths(lattices: Lattices, paths: Paths, spoken: Spoken) -> Scored:
     """Align the words of paths through a batch with its references."""
-    owner = np.repeat(np.arange(len(lattices)), np.diff(paths.offsets))
-    words = lattices.word[lattices.arc_offsets[owner] + paths.arcs]
-    keep = words > 0
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner[keep], minlength=len(lattices)))]).astype(np.int64)
-    unknown = lattices.vocabulary.find(UNKNOWN)
-    alignments = align_numbers(spoken.words, spoken.offsets, words[keep], offsets, unknown=unknown)
-    return Scored(paths, paths.arcs[keep], alignments)
+    words, unknown = paths.without_silence(lattices), lattices.vocabulary.find(UNKNOWN)
+    hypothesis = lattices.word[words.arcs_in(lattices)]
+    alignments = align_numbers(spoken.words, spoken.offsets, hypothesis, words.offsets, unknown=unknown)
+    return Scored(paths, words, alignments)
 
 
 def label(lattices: Lattices, spoken: Spoken, rule: str = "oracle") -> Labels:
@@ -90,13 +87,12 @@ def label(lattices: Lattices, spoken: Spoken, rule: str = "oracle") -> Labels:
     labels = np.where(lattices.word > 0, WRONG, NONE).astype(np.int8)
     if rule == "oracle":
         best = score_paths(lattices, oracle_paths(lattices, spoken), spoken)
-        first = np.repeat(lattices.arc_offsets[:-1], np.diff(best.alignments.offsets))
-        labels[(first + best.word_arcs)[best.alignments.correct]] = RIGHT
+        labels[best.words.arcs_in(lattices)[best.alignments.correct]] = RIGHT
     else:
         own = score_paths(lattices, one_best(lattices), spoken)
         _label_rivals(
             lattices.arc_offsets, lattices.source, lattices.target, lattices.word, own.alignments.offsets,
-            own.word_arcs, own.alignments.reference, own.alignments.correct, spoken.words, spoken.offsets, labels,
+            own.words.arcs, own.alignments.reference, own.alignments.correct, spoken.words, spoken.offsets, labels,
         )  # fmt: skip
     return labels
 
@@ -158,7 +154,7 @@ def _band(lattices: Lattices, spoken: Spoken, said: int) -> tuple[Ints, Ints]:
     """A band around where the right words of the 1-best lie in time."""
     own = score_paths(lattices, one_best(lattices), spoken)
     right = own.alignments.correct
-    when = lattices.time[lattices.target[own.word_arcs[right]]]
+    when = lattices.time[lattices.target[own.words.arcs[right]]]
     position = own.alignments.reference[right]
     before = np.concatenate([[0], position + 1])[np.searchsorted(when, lattices.time - BAND, "right")]
     after = np.concatenate([position, [said]])[np.searchsorted(when, lattices.time + BAND, "left")]

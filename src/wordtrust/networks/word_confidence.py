@@ -20,11 +20,9 @@ Reals = NDArray[np.float64]
 def word_confidence(lattices: Lattices, confidence: NDArray[np.floating], paths: Paths) -> Reals:
     """The confidence of every arc of `paths` as it is shown; for silence its own."""
     shown = np.empty(len(paths.arcs))
-    owner = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
-    start, end = lattices.time[owner + lattices.source], lattices.time[owner + lattices.target]
     _shown(
-        lattices.arc_offsets, start, end, lattices.word, np.ascontiguousarray(confidence, np.float64),
-        paths.offsets, paths.arcs, shown,
+        lattices.arc_offsets, lattices.start_time, lattices.end_time, lattices.word,
+        np.ascontiguousarray(confidence, np.float64), paths.offsets, paths.arcs, shown,
     )  # fmt: skip
     return np.minimum(shown, 1.0)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_rows
 from ..base.errors import InputError
 from ..evaluation.evaluate import Choose
 from ..lattices.lattice import Floats, Lattices
@@ -144,7 +145,7 @@ def _candidates(networks: Lattices, confidence: Floats, paths: Paths, most: int,
     found = score_paths(networks, paths, Spoken.of(references, networks)).alignments
     shown = _shown(networks, confidence, paths)
     shown = show(shown) if show else shown
-    owner = np.repeat(np.arange(len(networks)), np.diff(found.offsets))
+    owner = csr_rows(found.offsets)
     loss = np.bincount(owner, _loss(shown, found.correct), len(networks)).astype(np.float64)
     said = np.array([*map(len, references)], np.float64)
     facts = Facts(found.counts[:, 1:].sum(axis=1, dtype=np.float64), said, loss)
@@ -158,8 +159,7 @@ def _candidates(networks: Lattices, confidence: Floats, paths: Paths, most: int,
 
 def _shown(networks: Lattices, confidence: Floats, paths: Paths) -> Reals:
     """The confidence of the words of paths, as people see it."""
-    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
-    words: Reals = word_confidence(networks, confidence, paths)[networks.word[arcs] > 0]
+    words: Reals = word_confidence(networks, confidence, paths)[networks.word[paths.arcs_in(networks)] > 0]
     return words
 
 

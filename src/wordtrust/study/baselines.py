@@ -32,7 +32,7 @@ from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..confidence.calibration import Calibrator, calibrator_from_dict, make
-from ..confidence.features import EVIDENCE, given, logit, matrix
+from ..confidence.features import EVIDENCE, clipped_logit, given, matrix
 from ..confidence.word_table import WordTable, heard, known_arcs
 from ..evaluation.evaluate import ArcConfidence, posterior_confidence
 from ..lattices.lattice import Flags, Lattices
@@ -181,10 +181,10 @@ def _rows(
     posterior = np.clip(posterior_confidence(networks)["posterior"].confidence.astype(np.float64), 0, 1)
     raw = _features(networks, columns, table, in_training=in_training)
     spoken, speaker = networks.word > 0, np.array(networks.notes[SPEAKER])
-    owner = np.repeat(speaker, np.diff(networks.arc_offsets))
+    owner = speaker[networks.utterance_of_arc]
     said = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
     best = score_paths(networks, one_best(networks), said)
-    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(best.alignments.offsets)) + best.word_arcs
+    arcs = best.words.arcs_in(networks)
     right = best.alignments.correct.astype(np.bool_)
     return (
         _Rows(raw[spoken], posterior[spoken], networks.extra[ORACLE_LABEL][spoken] > 0, owner[spoken]),
@@ -201,14 +201,13 @@ def _features(networks: Lattices, columns: tuple[str, ...], table: WordTable, *,
 
 def _with(raw: Reals, posterior: NDArray[np.floating], calibrated: NDArray[np.floating]) -> Reals:
     """The columns, and the posterior on the real line, as it is and calibrated."""
-    return np.column_stack([raw, logit(posterior), logit(calibrated)])
+    return np.column_stack([raw, clipped_logit(posterior), clipped_logit(calibrated)])
 
 
 def _shown_posterior(networks: Lattices) -> Reals:
     """[arcs] what is shown for each as a word of the output, whichever path it is on."""
     assert networks.posterior is not None
-    sizes = np.diff(networks.arc_offsets)
-    within = np.arange(len(networks.source)) - np.repeat(networks.arc_offsets[:-1], sizes)
+    within = np.arange(len(networks.source)) - networks.arc_offsets[networks.utterance_of_arc]
     every = Paths(networks.arc_offsets, within.astype(np.int32))
     return word_confidence(networks, networks.posterior, every)
 

@@ -185,7 +185,7 @@ def paper_outputs(scorer: WordScorer, batches: Iterable[Lattices]) -> SystemOutp
 def _outputs(scorer: WordScorer, networks: Lattices) -> SystemOutput:
     confidence = scorer.confidence(networks)
     paths = WORDS.paths(networks, confidence)
-    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    arcs = paths.arcs_in(networks)
     own = confidence[arcs[networks.word[arcs] > 0]].astype(np.float64)
     return replace(SystemOutput.of(networks, confidence, paths), confidence=np.minimum(own, 1.0))
 

@@ -10,6 +10,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets, csr_rows
 from ..confidence.features import Statistics
 from ..confidence.levels import in_batches
 from ..confidence.word_table import WordTable
@@ -50,7 +51,7 @@ class Dataset:
         utterances = {self.node_offsets.shape, self.arc_offsets.shape, (self.speaker.size + 1,)}
         if len(utterances) > 1 or self.speaker.ndim != 1 or self.features.shape[1:] != (columns,):
             raise ValueError("the numbers of utterances or columns differ")
-        owner = np.repeat(np.arange(len(self)), np.diff(self.arc_offsets))
+        owner = csr_rows(self.arc_offsets)
         nodes, first = np.diff(self.node_offsets)[owner], self.node_offsets[:-1][owner]
         if not ((self.source >= 0) & (self.source < self.target) & (self.target < nodes)).all():
             raise ValueError("an arc leads nowhere, or backwards")
@@ -101,7 +102,7 @@ class Dataset:
     def batches(self, arcs: int, chosen: NDArray[np.int64] | None = None) -> list[NDArray[np.int64]]:
         """The chosen utterances, or all, in batches of similar depth and of about so many arcs."""
         numbers = np.arange(len(self)) if chosen is None else chosen
-        offsets = np.concatenate([[0], np.cumsum(np.diff(self.arc_offsets)[numbers])])
+        offsets = csr_offsets(np.diff(self.arc_offsets)[numbers])
         return [numbers[batch] for batch in in_batches(self.depth[numbers], offsets, arcs)]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets
 from ..base.errors import InputError, OptionError
 from ..base.folds import in_fold
 from ..confidence.config import IDENTITY, Config
@@ -298,7 +299,7 @@ class _Batches:
     ) -> None:
         self.data, self._words, self._merge, self._machine, self._taught = data, words, merge, machine, taught
         self._utterances = data.batches(arcs, chosen)
-        counted = np.concatenate([[0], np.cumsum(data.label >= 0)])[data.arc_offsets]
+        counted = csr_offsets(data.label >= 0)[data.arc_offsets]
         self._counted = [int(np.diff(counted)[each].sum()) for each in self._utterances]
         self._made: dict[int, Batch] = {}
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arrays import concatenate_offsets
 from ..base.errors import InputError, OptionError
 from ..base.folds import speaker_number
 from ..confidence import features
 from ..confidence.features import Statistics
 from ..confidence.node_levels import node_levels
 from ..confidence.word_table import BatchWords, WordTable, heard, known_arcs, make_table
-from ..lattices.lattice import Floats, Ints, Lattices, Offsets
+from ..lattices.lattice import Floats, Ints, Lattices
 from ..networks.build_store import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER
 from ..networks.labels import Spoken, oracle_paths
 from .dataset import Dataset, TrainingData
@@ -108,7 +109,7 @@ def _best_path(networks: Lattices) -> Any:
     spoken = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
     paths = oracle_paths(networks, spoken)
     found = np.zeros(len(networks.source), np.int8)
-    found[paths.arcs + np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets))] = 1
+    found[paths.arcs_in(networks)] = 1
     return found
 
 
@@ -121,8 +122,8 @@ def _joined(parts: list[_Part], statistics: Statistics) -> Dataset:
 
     levels = [node_levels(part.networks) for part in parts]
     return Dataset(
-        node_offsets=_joined_offsets([part.networks.node_offsets for part in parts]),
-        arc_offsets=_joined_offsets([part.networks.arc_offsets for part in parts]),
+        node_offsets=concatenate_offsets(part.networks.node_offsets for part in parts),
+        arc_offsets=concatenate_offsets(part.networks.arc_offsets for part in parts),
         source=join(part.networks.source for part in parts),
         target=join(part.networks.target for part in parts),
         level=join(ahead for ahead, _ in levels),
@@ -138,7 +139,3 @@ def _joined(parts: list[_Part], statistics: Statistics) -> Dataset:
 
 def _speakers(networks: Lattices) -> tuple[str, ...]:
     return networks.notes.get(SPEAKER, networks.utts)
-
-
-def _joined_offsets(offsets: list[Offsets]) -> Offsets:
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(each) for each in offsets]))]).astype(np.int64)

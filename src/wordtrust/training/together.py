@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import concatenate_offsets
 from ..base.errors import OptionError
 from ..confidence.config import GENERIC, IDENTITY, Config
 from ..confidence.features import FULL, Statistics
@@ -82,7 +83,7 @@ def _concatenated(parts: list[Dataset]) -> Dataset:
         if any(array is None for array in arrays):  # only what other models think may be missing
             made[each.name] = None
         elif each.name.endswith("offsets"):
-            made[each.name] = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(array) for array in arrays]))])
+            made[each.name] = concatenate_offsets(arrays)
         else:
             made[each.name] = np.concatenate(arrays)
     return Dataset(**made)

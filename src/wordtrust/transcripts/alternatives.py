@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.arrays import csr_offsets
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Flags, Ints, Lattices, Offsets, Times
 from ..networks.word_confidence import Reals
@@ -46,13 +47,12 @@ def find_rivals(
             found, shown, counts,
         )  # fmt: skip
     kept = np.arange(most) < counts[:, None]
-    return Rivals(np.concatenate([[0], np.cumsum(counts)]), found[kept], np.minimum(shown[kept], 1.0))
+    return Rivals(csr_offsets(counts), found[kept], np.minimum(shown[kept], 1.0))
 
 
 def _by_end(lattices: Lattices) -> Offsets:
     """All arcs, those of each utterance by their end: nodes are in the order of time."""
-    node = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
-    return np.argsort(node + lattices.target, kind="stable")
+    return np.argsort(lattices.batch_target, kind="stable")
 
 
 @inner

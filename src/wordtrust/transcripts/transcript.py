@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets, csr_rows
 from ..base.errors import OptionError
 from ..formats import ctm
 from ..lattices.lattice import Lattices, Offsets
@@ -145,9 +146,9 @@ def transcripts(
     """
     sure = _checked(networks, confidence, alternatives)
     shown = word_confidence(networks, sure, paths)
-    arcs = np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs
+    arcs = paths.arcs_in(networks)
     said = networks.word[arcs] > 0
-    offsets = np.concatenate([[0], np.cumsum(said)])[paths.offsets]
+    offsets = csr_offsets(said)[paths.offsets]
     words = _words(networks, sure, offsets, arcs[said], shown[said], alternatives, show)
     return [
         Transcript(utt, words[first:last])
@@ -171,8 +172,7 @@ def _words(
     show: Callable[[Reals], Reals] | None,
 ) -> tuple[Word, ...]:  # fmt: skip
     """The words of all paths end to end."""
-    node = np.repeat(networks.node_offsets[:-1], np.diff(networks.arc_offsets))
-    start, end = networks.time[node + networks.source], networks.time[node + networks.target]
+    start, end = networks.start_time, networks.end_time
     rivals = find_rivals(networks, start, end, confidence, offsets, arcs, most)
     spellings, _, norms = _spellings(networks, rivals.arcs)
     seen = [spelling or norm for spelling, norm in zip(spellings, norms, strict=True)]
@@ -189,7 +189,7 @@ def _words(
 
 def _beside(others: Reals, words: Reals, offsets: Offsets) -> tuple[Reals, Offsets]:
     """Alternatives of each word, the surest first: with it at most 1 together, which calibrating each forgets."""
-    word = np.repeat(np.arange(len(words)), np.diff(offsets))
+    word = csr_rows(offsets)
     total = np.bincount(word, others, minlength=len(words))
     room = np.minimum(1.0, np.maximum(0.0, 1.0 - words) / np.maximum(total, 1e-12))
     sure = others * room[word]

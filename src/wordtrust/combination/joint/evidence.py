@@ -61,7 +61,7 @@ def spread_times(union: Union) -> Times:
 def _judge_utterances(union: Union, found: Evidence) -> None:
     """How sure each recognizer is of its output, and the others of it; half a word of doubt is added."""
     lattices, systems = union.lattices, union.own.shape[1]
-    owner = np.repeat(np.arange(len(lattices)), np.diff(lattices.arc_offsets))
+    owner = lattices.utterance_of_arc
     word = found[:, :, KINDS.index("word")]
     others = (word.sum(axis=1, keepdims=True) - word) / max(1, systems - 1)
     for system in range(systems):

@@ -50,7 +50,7 @@ def hypotheses(
 def on_paths(networks: Lattices, paths: Paths) -> Flags:
     """[arcs] which are on paths, silence too."""
     found = np.zeros(len(networks.word), bool)
-    found[np.repeat(networks.arc_offsets[:-1], np.diff(paths.offsets)) + paths.arcs] = True
+    found[paths.arcs_in(networks)] = True
     return found
 
 

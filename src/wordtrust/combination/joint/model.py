@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...base.arrays import concatenate_offsets
 from ...base.errors import OptionError
 from ...lattices.lattice import Flags, Lattices, concatenate
 from ...lattices.paths import Paths, best_paths
@@ -53,8 +54,7 @@ class Decoded:
         """Utterances that were decoded in several parts, by the same recognizers."""
         if len(parts) == 1:
             return parts[0]
-        lengths = np.concatenate([np.diff(each.paths.offsets) for each in parts])
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = concatenate_offsets(each.paths.offsets for each in parts)
         return cls(
             concatenate(each.lattices for each in parts),
             np.concatenate([each.confidence for each in parts]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.arrays import csr_offsets
 from ...base.jit import compiled
 from ...lattices.lattice import Ints, Offsets, Times
 from ...lattices.posterior import Flat, Numbers
@@ -24,10 +25,10 @@ def accuracies(union: Union, spoken: Spoken) -> Reals:
     lattices, time = union.lattices, spread_times(union)
     best = score_paths(lattices, oracle_paths(lattices, spoken), spoken)
     aligned = best.alignments.reference >= 0
-    owner = np.repeat(np.arange(len(lattices)), np.diff(best.alignments.offsets))[aligned]
-    arc, node = lattices.arc_offsets[owner] + best.word_arcs[aligned], lattices.node_offsets[owner]
+    owner = best.words.utterance_of_arc[aligned]
+    arc, node = best.words.arcs_in(lattices)[aligned], lattices.node_offsets[owner]
     said = spoken.words[spoken.offsets[owner] + best.alignments.reference[aligned]]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(lattices)))]).astype(np.int64)
+    offsets = csr_offsets(np.bincount(owner, minlength=len(lattices)))
     found = np.zeros(len(lattices.word))
     _accuracies(
         lattices.node_offsets, lattices.arc_offsets, time, lattices.source, lattices.target, lattices.word, said,

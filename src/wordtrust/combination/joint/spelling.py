@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.arrays import row_offsets
 from ...base.jit import inner
 from ...lattices.lattice import Offsets, Vocabulary
 
@@ -26,8 +27,7 @@ class Letters:
         """Take the words apart."""
         words = [word[:MOST_LETTERS] for word in vocabulary.strings]
         text = "".join(words).encode("utf-32-le", "surrogatepass")
-        counts = np.cumsum([0, *map(len, words)])
-        return cls(np.frombuffer(text, np.uint32).copy(), counts.astype(np.int64))
+        return cls(np.frombuffer(text, np.uint32).copy(), row_offsets(words))
 
     @property
     def lengths(self) -> Offsets:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.arrays import csr_offsets
 from ...base.errors import OptionError
 from ...lattices.assemble import RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin, Times, concatenate
@@ -140,7 +141,7 @@ class _Part:
 
     def times(self) -> tuple[Offsets, Times]:
         """The utterance and the time of every node: all nodes, then the later ones of those that became two."""
-        owner = np.repeat(np.arange(len(self.lattices)), np.diff(self.lattices.node_offsets))
+        owner = self.lattices.utterance_of_node
         return np.concatenate([owner, owner[self.split]]), np.concatenate([self.time, self.later])
 
     def ends(self, base: Offsets) -> tuple[Ints, Ints]:
@@ -164,19 +165,18 @@ class _Part:
     def arcs(self, base: Offsets, system: int) -> dict[str, NDArray[np.generic]]:
         """The arcs as columns, those of split nodes last."""
         lattices, (entered, left) = self.lattices, self.ends(base)
-        arc_owner = np.repeat(np.arange(len(lattices)), np.diff(lattices.arc_offsets))
-        first = lattices.node_offsets[arc_owner]
+        arc_owner = lattices.utterance_of_arc
         node_owner = np.searchsorted(lattices.node_offsets, self.split, "right") - 1
         assert lattices.posterior is not None
         assert lattices.picked is not None
-        out = np.bincount(first + lattices.source, lattices.posterior, len(self.time))
-        into = np.bincount(first + lattices.target, lattices.posterior, len(self.time))
+        out = np.bincount(lattices.batch_source, lattices.posterior, len(self.time))
+        into = np.bincount(lattices.batch_target, lattices.posterior, len(self.time))
         through = np.minimum(np.maximum(out, into), 1.0)[self.split].astype(np.float32)
         printed, split = lattices.extra[PRINTED], self.split
         return {
             "owner": np.concatenate([arc_owner, node_owner]),
-            "source": np.concatenate([left[first + lattices.source], entered[self.split]]),
-            "target": np.concatenate([entered[first + lattices.target], left[self.split]]),
+            "source": np.concatenate([left[lattices.batch_source], entered[self.split]]),
+            "target": np.concatenate([entered[lattices.batch_target], left[self.split]]),
             "token": np.concatenate([self.token, np.zeros(len(self.split), np.int32)]),
             "posterior": np.concatenate([lattices.posterior, through]),
             CONFIDENCE: np.concatenate([lattices.extra[CONFIDENCE], through]),
@@ -187,10 +187,9 @@ class _Part:
 
     def _through(self, on_path: Flags) -> Flags:
         """[nodes] which a path through such arcs goes through."""
-        owner = np.repeat(self.lattices.node_offsets[:-1], np.diff(self.lattices.arc_offsets))
         found = np.zeros(len(self.time), bool)
-        found[(owner + self.lattices.source)[on_path]] = True
-        found[(owner + self.lattices.target)[on_path]] = True
+        found[self.lattices.batch_source[on_path]] = True
+        found[self.lattices.batch_target[on_path]] = True
         return found
 
 
@@ -198,7 +197,7 @@ def _joined(parts: Sequence[_Part], pivot: Lattices) -> RawLattices:
     """All recognizers' nodes and arcs between one start and one end."""
     utterances, sizes = len(pivot), np.stack([part.sizes() for part in parts])
     bases = _OWN + np.cumsum(sizes, axis=0) - sizes
-    node_offsets = np.concatenate([[0], np.cumsum(_OWN + sizes.sum(axis=0))]).astype(np.int64)
+    node_offsets = csr_offsets(_OWN + sizes.sum(axis=0))
     time = np.empty(node_offsets[-1])
     time[node_offsets[:-1] + _START] = pivot.time[pivot.node_offsets[:-1]]
     time[node_offsets[:-1] + _END] = parts[0].time[pivot.node_offsets[1:] - 1]
@@ -216,7 +215,7 @@ def _joined(parts: Sequence[_Part], pivot: Lattices) -> RawLattices:
         utts=pivot.utts,
         place=np.full(utterances, -1, np.int64),
         node_offsets=node_offsets,
-        arc_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        arc_offsets=csr_offsets(counts),
         start=np.full(utterances, _START, np.int32),
         end=np.full(utterances, _END, np.int32),
         time=time,

@@ -46,13 +46,11 @@ class Said:
         """What the recognizer picked."""
         paths, clock = one_best(lattices), lattices.time.copy()
         spread(lattices.node_offsets, clock, _STEP)
-        owner = np.repeat(np.arange(len(lattices)), np.diff(paths.offsets))
-        arcs = lattices.arc_offsets[owner] + paths.arcs
-        spoken = lattices.word[arcs] > 0
-        arcs, owner = arcs[spoken], owner[spoken]
+        words = paths.without_silence(lattices)
+        arcs, owner = words.arcs_in(lattices), words.utterance_of_arc
         node = lattices.node_offsets[owner]
         return cls(
-            np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(lattices)))]).astype(np.int64),
+            words.offsets,
             lattices.word[arcs],
             clock[node + lattices.source[arcs]],
             clock[node + lattices.target[arcs]],

@@ -40,7 +40,7 @@ _SCALE = float(np.log(1 / _CLIP - 1))  # logits are from -1 to 1
 _MOST_LETTERS, _SLOWEST = 12, 0.3  # a longer word, and more seconds a letter, count like this
 
 
-def logit(probability: Matrix) -> Matrix:
+def scaled_logit(probability: Matrix) -> Matrix:
     """Log odds, from -1 to 1."""
     clipped = np.clip(probability, np.float32(_CLIP), np.float32(1 - _CLIP))
     odds: Matrix = np.log(clipped / (1 - clipped)) / np.float32(_SCALE)
@@ -61,10 +61,10 @@ def inputs(union: Union, evidence: Evidence) -> Matrix:
 
 def _per_system(kinds: Mapping[str, Matrix]) -> tuple[Matrix | float, ...]:
     """[arcs, members] each: the columns of `PER_SYSTEM`."""
-    word, words, alike, odds = kinds["word"], kinds["words"], kinds["alike"], logit(kinds["word"])
+    word, words, alike, odds = kinds["word"], kinds["words"], kinds["alike"], scaled_logit(kinds["word"])
     return (
-        1.0, word, odds, kinds["own"], kinds["rival"], logit(kinds["rival"]), logit(1 - words),
-        logit(kinds["silence"]), logit(kinds["posterior"]), logit(kinds["arc"]), alike,
+        1.0, word, odds, kinds["own"], kinds["rival"], scaled_logit(kinds["rival"]), scaled_logit(1 - words),
+        scaled_logit(kinds["silence"]), scaled_logit(kinds["posterior"]), scaled_logit(kinds["arc"]), alike,
         np.where(words > _LEAST, alike / np.maximum(words, np.float32(0.1)), 0), kinds["own_alike"],
         kinds["sure"], kinds["agreed"], kinds["sure"] * odds, kinds["agreed"] * odds,
         kinds["printed"],
@@ -74,14 +74,13 @@ def _per_system(kinds: Mapping[str, Matrix]) -> tuple[Matrix | float, ...]:
 def _shared(union: Union, kinds: Mapping[str, Matrix]) -> tuple[NDArray[np.floating] | float, ...]:
     """[arcs] each: the columns of `SHARED`."""
     lattices, word, own, alike = union.lattices, kinds["word"], kinds["own"], kinds["alike"]
-    node = np.repeat(lattices.node_offsets[:-1], np.diff(lattices.arc_offsets))
-    seconds = lattices.time[node + lattices.target] - lattices.time[node + lattices.source]
+    seconds = lattices.end_time - lattices.start_time
     letters, largest = union.letters.lengths[lattices.word], word.max(axis=1)
     assert lattices.posterior is not None
     return (
-        1.0, largest, logit(largest), _second(word), own.mean(axis=1) ** 2, word.mean(axis=1) ** 2,
-        np.minimum(seconds, 1.0), logit(kinds["arc"].max(axis=1)), logit(lattices.posterior), alike.mean(axis=1),
-        alike.max(axis=1), np.minimum(letters, _MOST_LETTERS) / _MOST_LETTERS,
+        1.0, largest, scaled_logit(largest), _second(word), own.mean(axis=1) ** 2, word.mean(axis=1) ** 2,
+        np.minimum(seconds, 1.0), scaled_logit(kinds["arc"].max(axis=1)), scaled_logit(lattices.posterior),
+        alike.mean(axis=1), alike.max(axis=1), np.minimum(letters, _MOST_LETTERS) / _MOST_LETTERS,
         np.minimum(seconds / np.maximum(letters, 1), _SLOWEST) / _SLOWEST, (letters == 1).astype(np.float32),
         own.max(axis=1), own.mean(axis=1),
     )  # fmt: skip

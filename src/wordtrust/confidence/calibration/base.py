@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...base.arrays import logit
 from ...base.errors import InputError, OptionError
 from ...base.json_checks import number
 from ...lattices.lattice import Flags
@@ -186,14 +187,6 @@ def number_between(fitted: Mapping[str, Any], name: str, low: float, high: float
     if not low <= value <= high:
         raise InputError(f"{name} is {value:g}, not from {low:g} to {high:g}", remedy="Fit it again")
     return value
-
-
-def logit(probability: Reals) -> Reals:
-    """Log-odds; 0 and 1 become -inf and inf."""
-    with np.errstate(divide="ignore"):
-        odds = np.log(probability)
-        odds -= np.log1p(-probability)
-    return odds
 
 
 def sigmoid(logits: Reals) -> Reals:

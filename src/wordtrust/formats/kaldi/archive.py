@@ -8,11 +8,12 @@ from itertools import chain
 
 import numpy as np
 
+from ...base.arrays import csr_offsets
 from ...base.errors import InputError
 from ...lattices.lattice import Floats, Ints, Offsets
 from ..digits import Bytes
 from . import fst
-from .common import Found, Reading, offsets
+from .common import Found, Reading
 
 _CUT_OFF = "The file is cut off or damaged: copy or make it again"
 _MARK = b"\0B"  # before binary objects of other kinds; lattices have none, but copies of them may
@@ -80,8 +81,8 @@ class Batch:
             framed=np.array([not entry.header.compact for entry in self.entries]),
             start=np.where((starts >= 0) & (starts < states), starts, states).astype(np.int32),
             states=states.astype(np.int32),
-            arc_offsets=offsets(np.array([entry.arcs for entry in self.entries])),
-            final_offsets=offsets(np.array([entry.finals for entry in self.entries])),
+            arc_offsets=csr_offsets([entry.arcs for entry in self.entries]),
+            final_offsets=csr_offsets([entry.finals for entry in self.entries]),
             source=self.arcs[0],
             target=self.arcs[1],
             label=self.arcs[2],

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...base.arrays import concatenate_offsets, csr_offsets
 from ...base.errors import InputError
 from ...lattices.assemble import Problems, RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
@@ -70,8 +70,8 @@ def select(found: Found, rows: Iterable[int]) -> Found:
     return Found(
         utts=[found.utts[row] for row in chosen.tolist()],
         tokens=found.tokens,
-        arc_offsets=offsets(np.diff(found.arc_offsets)[chosen]),
-        final_offsets=offsets(np.diff(found.final_offsets)[chosen]),
+        arc_offsets=csr_offsets(np.diff(found.arc_offsets)[chosen]),
+        final_offsets=csr_offsets(np.diff(found.final_offsets)[chosen]),
         **{name: getattr(found, name)[chosen] for name in _UTT_ARRAYS},
         **{name: getattr(found, name)[arcs] for name in ARC_ARRAYS},
         **{name: getattr(found, name)[finals] for name in FINAL_ARRAYS},
@@ -83,8 +83,8 @@ def join(parts: list[Found]) -> Found:
     return Found(
         utts=[utt for part in parts for utt in part.utts],
         tokens=parts[0].tokens,
-        arc_offsets=offsets(np.concatenate([np.diff(part.arc_offsets) for part in parts])),
-        final_offsets=offsets(np.concatenate([np.diff(part.final_offsets) for part in parts])),
+        arc_offsets=concatenate_offsets(part.arc_offsets for part in parts),
+        final_offsets=concatenate_offsets(part.final_offsets for part in parts),
         **{
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in (*_UTT_ARRAYS, *ARC_ARRAYS, *FINAL_ARRAYS)
@@ -92,15 +92,10 @@ def join(parts: list[Found]) -> Found:
     )
 
 
-def offsets(counts: NDArray[np.int64]) -> Offsets:
-    """Where each of some stretches begins, and the last one ends."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-
-
 def _ranges(starts: Offsets, rows: Offsets) -> Offsets:
     """All places of the stretches `rows`, one after the other."""
     counts = np.diff(starts)[rows]
-    return np.arange(counts.sum()) + np.repeat(starts[rows] - offsets(counts)[:-1], counts)
+    return np.arange(counts.sum()) + np.repeat(starts[rows] - csr_offsets(counts)[:-1], counts)
 
 
 class Reading:
@@ -239,7 +234,7 @@ def _closed(found: Found, frame_length: float) -> tuple[RawLattices, Ints, Offse
         found.final_state, found.final_frames, found.final_graph, found.final_acoustic, frame_length,
         status, about, nodes, arcs, start, end, time, source, target, token, acoustic, transition,
     )  # fmt: skip
-    node_offsets, arc_offsets = offsets(nodes), offsets(arcs)
+    node_offsets, arc_offsets = csr_offsets(nodes), csr_offsets(arcs)
     every_node, every_arc = slice(node_offsets[-1]), slice(arc_offsets[-1])
     raw = RawLattices(
         utts=found.utts, place=found.place, node_offsets=node_offsets, arc_offsets=arc_offsets, start=start, end=end,
@@ -255,8 +250,8 @@ def _rows(raw: RawLattices, rows: Offsets) -> RawLattices:
     return RawLattices(
         utts=[raw.utts[row] for row in rows.tolist()],
         place=raw.place[rows],
-        node_offsets=offsets(np.diff(raw.node_offsets)[rows]),
-        arc_offsets=offsets(np.diff(raw.arc_offsets)[rows]),
+        node_offsets=csr_offsets(np.diff(raw.node_offsets)[rows]),
+        arc_offsets=csr_offsets(np.diff(raw.arc_offsets)[rows]),
         start=raw.start[rows],
         end=raw.end[rows],
         time=raw.time[nodes],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.arrays import csr_offsets, csr_rows
 from ...base.errors import InputError
 from ...lattices.assemble import RawLattices, Tokens
 from ...lattices.lattice import Flags, Floats, Ints, Offsets, Times
@@ -111,8 +112,8 @@ def joined(packed: Sequence[Packed]) -> Words:
         first = (np.cumsum(columns["tokens"]) - columns["tokens"]).astype(np.int64)
         columns["least_token_logprob"] = np.minimum.reduceat(logprobs, first)
     return Words(
-        groups=_offsets([len(each.sizes) for each in packed]),
-        offsets=_offsets([size for each in packed for size in each.sizes]),
+        groups=csr_offsets([len(each.sizes) for each in packed]),
+        offsets=csr_offsets([size for each in packed for size in each.sizes]),
         token=np.frombuffer(b"".join([each.token for each in packed]), np.intc).astype(np.int32, copy=False),
         columns=columns,
     )
@@ -120,10 +121,6 @@ def joined(packed: Sequence[Packed]) -> Words:
 
 def _end_to_end(parts: Sequence[array[float] | None]) -> NDArray[np.float64]:
     return np.frombuffer(b"".join([part for part in parts if part]), np.float64)
-
-
-def _offsets(sizes: Sequence[int]) -> Offsets:
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def without_marks(words: Words, tokens: Tokens) -> Words:
@@ -142,7 +139,7 @@ def without_marks(words: Words, tokens: Tokens) -> Words:
         givers, joined = punctuation if name in _TIMES else giving, values.copy()
         _JOIN[name].at(joined, heir[givers], values[givers])
         columns[name] = joined[keep]
-    offsets = np.append(0, np.cumsum(keep))[words.offsets]
+    offsets = csr_offsets(keep)[words.offsets]
     return Words(words.groups, offsets, words.token[keep], columns)
 
 
@@ -204,7 +201,7 @@ def _acoustic(found: Sequence[Packed], words: Words, made: ChainBatch) -> Floats
     """Word log-probabilities on the word arcs; what is left of a reading's score goes on its last arc."""
     logprob = words.columns.get("logprob", np.zeros(len(words.token)))
     score = np.array([reading.score for each in found for reading in each.readings], np.float64)
-    owner = np.repeat(np.arange(len(score)), np.diff(words.offsets))
+    owner = csr_rows(words.offsets)
     acoustic = np.append(logprob, 0.0)[made.word]
     acoustic[made.offsets[1:] - 1] += score - np.bincount(owner, weights=logprob, minlength=len(score))
     return acoustic.astype(np.float32)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...base.arrays import csr_offsets
 from ...base.errors import InputError
 from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
 from . import layout
@@ -201,7 +202,7 @@ def _values(array: Any) -> NDArray[Any]:
 
 def _arc_offsets(rows: _Columns, arcs: _Columns) -> Offsets:
     counts = rows.numbers("arcs")
-    found = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    found = csr_offsets(counts)
     if len(counts) and (counts.min() < 0 or found[-1] != len(arcs)):
         raise InputError(f"there are {len(arcs)} arcs, but {found[-1]} are announced", remedy=DAMAGED)
     return found

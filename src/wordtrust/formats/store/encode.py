@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...base.arrays import csr_offsets
 from ...base.jit import compiled
 from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Vocabulary
 from . import layout
@@ -17,7 +18,7 @@ from . import layout
 def row_table(parts: list[Lattices], notes: Iterable[str]) -> pa.Table:
     """What an utterance has one of, and the times of its nodes."""
     nodes = np.concatenate([np.diff(part.node_offsets) for part in parts])
-    offsets = np.concatenate([[0], np.cumsum(nodes)]).astype(np.int32)
+    offsets = csr_offsets(nodes).astype(np.int32)
     times = pa.array(np.concatenate([part.time for part in parts]))
     columns: dict[str, Any] = {
         "utt": pa.array([_clean(utt) for part in parts for utt in part.utts], pa.string()),
