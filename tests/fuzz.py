@@ -19,7 +19,9 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,25 +73,22 @@ def samples() -> tuple[Sample, ...]:
     return tuple(found)
 
 
-def try_one(sample: Sample, random: Random) -> str:
-    """Read a damaged copy of `sample`: "read", or "refused" with our own error. Anything else escapes."""
+def try_one(sample: Sample, random: Random, damage: Callable[[bytes, Random], bytes] = mutated) -> str:
+    """Read a damaged copy of `sample`: "read", "skipped" or "refused" with our own error. Anything else escapes."""
     if sample.path.is_dir():
         with tempfile.TemporaryDirectory() as folder:
-            return _read(b"", _damaged_store(sample.path, Path(folder), random), random)
-    return _read(mutated(sample.data, random), sample.path, random)
+            copy = Path(shutil.copytree(sample.path, Path(folder) / "store"))
+            victim = random.choice(sorted(path for path in copy.rglob("*") if path.is_file()))
+            victim.write_bytes(damage(victim.read_bytes(), random))
+            return _read(sample.format, b"", copy, random)
+    return _read(sample.format, damage(sample.data, random), sample.path, random)
 
 
-def _damaged_store(store: Path, folder: Path, random: Random) -> Path:
-    copy = Path(shutil.copytree(store, folder / "store"))
-    victim = random.choice(sorted(path for path in copy.rglob("*") if path.is_file()))
-    victim.write_bytes(mutated(victim.read_bytes(), random))
-    return copy
-
-
-def _read(data: bytes, path: Path, random: Random) -> str:
+def _read(format_name: str, data: bytes, path: Path, random: Random) -> str:
     problems = Problems(skip=random.random() < 0.5)
     name = path.name if random.random() < 0.9 else "unknown.bin"
-    options = ReadOptions(max_arcs=100_000).beside(path)
+    # Half the time the format is given: what no longer looks like it would not get to its reader.
+    options = ReadOptions(random.choice((None, format_name)), max_arcs=100_000).beside(path)
     try:
         for batch in read_stream(unpacked(io.BytesIO(data), name, path), options, problems):
             for lattice in batch[:3]:
@@ -111,31 +110,40 @@ class Hung(BaseException):
     """A case that takes too long; no reader catches this."""
 
 
-def _alarm(signum: int, frame: FrameType | None) -> None:
-    raise Hung(f"a case took longer than {SECONDS} s")
+@contextmanager
+def time_limit(seconds: int = SECONDS) -> Iterator[None]:
+    """Raise `Hung` where the block takes longer."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:  # a signal handler
+        raise Hung(f"a case took longer than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def run_block(first: int, last: int, state: Path) -> tuple[dict[str, int], list[int], float]:
     """Run cases `first` to `last`; gives counts, the numbers of failed cases, and the slowest time."""
-    signal.signal(signal.SIGALRM, _alarm)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for sample in samples():  # so that kernels are compiled before the clock runs
-        _read(b"" if sample.path.is_dir() else sample.data, sample.path, Random(0))
+        _read(sample.format, b"" if sample.path.is_dir() else sample.data, sample.path, Random(0))
     counts: Counter[str] = Counter()
     failed: list[int] = []
     slowest = 0.0
     for number in range(first, last):
         (state / f"running-{first}").write_text(str(number))  # so that a crash can be named
-        signal.alarm(SECONDS)
         started = time.perf_counter()
         try:
-            kind, outcome = run_case(number)
+            with time_limit():
+                kind, outcome = run_case(number)
             counts[f"{kind} {outcome}"] += 1
         except BaseException:  # whatever escapes is what we look for
-            signal.alarm(0)
             failed.append(number)
             (state / "failures" / f"{number}.txt").write_text(traceback.format_exc())
-        signal.alarm(0)
         slowest = max(slowest, time.perf_counter() - started)
     return dict(counts), failed, slowest
 

@@ -9,10 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats.base import ReadOptions
 from wordtrust.formats.htk import read as htk
@@ -136,22 +133,3 @@ def read_or_refuse(data: bytes) -> None:
     for problems in (Problems(), Problems(skip=True)):
         with suppress(InputError):
             list(htk.read(Stream(io.BytesIO(data), "any", Path("any")), ReadOptions(max_arcs=1000), problems))
-
-
-SAMPLE = st.sampled_from([file.read_bytes() for file in sorted((SAMPLES / "htk").iterdir())])
-
-
-@given(SAMPLE, st.data())
-def test_damaged_files(sample: bytes, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(sample)))
-    until = place + data.draw(st.integers(0, 20))
-    piece = data.draw(
-        st.one_of(st.binary(max_size=5), st.sampled_from([b"\n", b" ", b'"', b"\\", b"-1", b"nan", b"9" * 30]))
-    )
-    read_or_refuse(sample[:place] + piece + sample[until:])
-
-
-@given(SAMPLE, st.lists(st.integers(0, 30), max_size=12))
-def test_shuffled_lines(sample: bytes, order: list[int]) -> None:
-    lines = sample.splitlines(keepends=True)
-    read_or_refuse(b"".join(lines[number % len(lines)] for number in order))

@@ -180,18 +180,6 @@ def test_a_lattice_that_is_too_large_is_not_kept(words: Path, monkeypatch: pytes
     assert max(kept) < 12_000
 
 
-@given(st.binary(max_size=60), st.integers(0, 300))
-@settings(max_examples=300)
-def test_only_our_errors_escape(words: Path, noise: bytes, at: int) -> None:
-    data = binary(EXAMPLE) + binary(expanded(EXAMPLE))
-    problems = Problems(skip=True)
-    try:
-        read_binary(data[:at] + noise + data[at + len(noise) :], words, problems)
-    except InputError as error:
-        problems.errors.append(error)
-    assert all(str(error) for error in problems.errors)
-
-
 def test_recognised_by_content() -> None:
     for data in (binary(EXAMPLE), binary(EXAMPLE, key=False), binary(expanded(EXAMPLE), double=True)):
         assert kaldi_binary.sniff(data, "x") == 1.0

@@ -271,18 +271,6 @@ def test_text_that_never_ends(words: Path, monkeypatch: pytest.MonkeyPatch) -> N
         read_text("x" * 5000, words)
 
 
-@given(st.binary(max_size=200), st.integers(0, 150))
-@settings(max_examples=300)
-def test_only_our_errors_escape(words: Path, noise: bytes, at: int) -> None:
-    text = compact_text(EXAMPLE).encode() + framed_text(expanded(EXAMPLE)).encode()
-    problems = Problems(skip=True)
-    try:
-        read_text(text[:at] + noise + text[at + len(noise) // 2 :], words, problems)
-    except InputError as error:
-        problems.errors.append(error)
-    assert all(str(error) for error in problems.errors)
-
-
 def test_recognised_by_content() -> None:
     text = compact_text(EXAMPLE).encode()
     assert kaldi_text.sniff(text, "x") == 1.0

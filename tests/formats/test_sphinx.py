@@ -5,13 +5,10 @@ from __future__ import annotations
 import io
 import math
 import re
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
@@ -124,15 +121,6 @@ def test_other_encodings_and_sizes() -> None:
         read(TOMATO, ReadOptions(max_arcs=5))
     with pytest.raises(InputError, match="no edges"):
         read(re.sub(r"(?m)^[0-9] [0-9] .*\n", "", TOMATO))
-
-
-@given(st.integers(0, len(TOMATO)), st.integers(0, 20), st.one_of(st.binary(max_size=5), st.just(b"9" * 5000)))
-def test_damaged_files(place: int, length: int, piece: bytes) -> None:
-    data = TOMATO.encode()
-    data = data[:place] + piece + data[place + length :]
-    for problems in (Problems(), Problems(skip=True)):
-        with suppress(InputError):
-            list(sphinx.read(Stream(io.BytesIO(data), "any", Path("any")), ReadOptions(), problems))
 
 
 def test_sniffing() -> None:

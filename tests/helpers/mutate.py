@@ -101,6 +101,17 @@ def mutated(data: bytes, random: Random) -> bytes:
     return bytes(result)
 
 
+def truncated(data: bytes, random: Random) -> bytes:
+    """The beginning of `data`."""
+    return bytes(_cut(bytearray(data), random))
+
+
+def noise(data: bytes, random: Random) -> bytes:
+    """Random bytes, alone or in place of a part of `data`, so that the beginning still looks like the format."""
+    start = random.choice((0, random.randrange(len(data) + 1)))
+    return data[:start] + random.randbytes(random.choice((0, 1, 60, 5000))) + data[start + 60 :] * (start > 0)
+
+
 def damaged(data: bytes, count: int, seed: int) -> Iterator[bytes]:
     """Every other one keeps its length, without which nothing gets past the header of a safetensors file."""
     random = Random(seed)
