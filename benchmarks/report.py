@@ -16,7 +16,8 @@ from wordtrust.evaluation.evaluate import Evaluation
 from wordtrust.evaluation.metrics import Scores, SpeakerErrors
 from wordtrust.networks.align import Alignments
 from wordtrust.report import Example, write_report
-from wordtrust.transcripts.transcript import Alternative, Transcript, Word
+from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Alternative, Word
 
 UTTERANCES, WORDS, ARCS, SPEAKERS = 10_000, 100_000, 1_000_000, 1_000
 KINDS = ("posterior", "calibrated_posterior", "confidence", "calibrated")

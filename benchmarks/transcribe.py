@@ -21,7 +21,7 @@ from wordtrust.audio.segments import segments
 from wordtrust.base.journal import Journal
 from wordtrust.recognizers import RATE, loader
 from wordtrust.transcription.transcriber import Transcriber, recordings
-from wordtrust.transcripts.files import TranscriptWriter
+from wordtrust.transcripts.writer import TranscriptWriter
 
 MINUTES = 10
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from wordtrust.transcripts.transcript import Alternative, Transcript, Word
+from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Alternative, Word
 
 NASTY = (
     "-->", "NOTE", "STYLE", "WEBVTT", ";;", ";;a", "a;;", "<ALT>", "<alt_begin>", "@", "<b>", "</c>", "&lt;", '"',

@@ -23,6 +23,7 @@ from wordtrust.networks.align import align_all
 from wordtrust.report import Example, write_report
 from wordtrust.report.history import subset_charts, subset_counts, training_charts
 from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Alternative, Word
 
 pytest.importorskip("jinja2", reason="needs the extra `report`")
 INJECTION = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
@@ -212,8 +213,6 @@ def test_no_text_gets_out_of_its_place(
 
 @pytest.mark.parametrize("text", [INJECTION, "</title>", "</style>", "</script>", "<!--", "{{ 7 * 7 }}", "&lt;b&gt;"])
 def test_an_attack_is_shown_as_it_is(tmp_path: Path, text: str) -> None:
-    from wordtrust.transcripts.transcript import Alternative, Word
-
     word = Word(text, text, 0.0, 1.0, 0.3, (Alternative(text, 0.1),))
     example = Example(Transcript(text, (word,)), (text,), (False,), (0,))
     page = written(tmp_path / "r.html", TINY, title=text, about={text: text}, examples=[example])
@@ -222,7 +221,6 @@ def test_an_attack_is_shown_as_it_is(tmp_path: Path, text: str) -> None:
 
 
 def test_a_long_word_does_not_make_a_large_page(tmp_path: Path) -> None:
-    from wordtrust.transcripts.transcript import Word
 
     example = Example(Transcript("u" * 10**6, (Word("w" * 10**6, "w", 0, 1, 0.5),)), ("r" * 10**6,), (False,), (0,))
     written(tmp_path / "r.html", TINY, title="t" * 10**6, about={"a" * 10**6: "b" * 10**6}, examples=[example])

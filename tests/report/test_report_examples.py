@@ -18,7 +18,8 @@ from wordtrust.networks.build_store import BuildOptions, build_networks
 from wordtrust.report import Example, ExampleKeeper, examples_of
 from wordtrust.report.examples import pick
 from wordtrust.report.utterances import MOST_LETTERS, MOST_WORDS, utterance
-from wordtrust.transcripts.transcript import Alternative, Transcript, Word
+from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Alternative, Word
 
 
 def example(utt: str, words: str, said: str, sure: float = 0.9) -> Example:

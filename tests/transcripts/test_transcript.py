@@ -24,7 +24,8 @@ from wordtrust.lattices.lattice import Lattice, Origin, concatenate
 from wordtrust.lattices.paths import Paths, best_confidence, one_best
 from wordtrust.lattices.text import JOINER, Normalizer, join_surfaces
 from wordtrust.networks.word_confidence import word_confidence
-from wordtrust.transcripts.transcript import Alternative, Transcript, Word, transcripts
+from wordtrust.transcripts.transcript import Transcript, transcripts
+from wordtrust.transcripts.words import Alternative, Word
 
 SIT = Word("Sit", "sit", 0.3, 0.68, 0.43, (Alternative("seat", 0.3), Alternative("<b>", 0.02)))
 EXAMPLE = Transcript("u1", (Word("I'll", "i'll", 0, 0.3, 0.95), SIT, Word("there.", "there", 0.68, 0.94, 0.6)))

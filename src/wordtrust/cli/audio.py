@@ -127,7 +127,7 @@ def _recordings(audio: Sequence[str], channels: str, skip_bad: bool) -> list[Rec
 
 def _targets(out: Sequence[str], found: Sequence[Recording]) -> dict[Path, list[Recording]]:
     """What goes into which file; what cannot be written is told before the work, not after it."""
-    from ..transcripts.files import TranscriptWriter
+    from ..transcripts.writer import TranscriptWriter
 
     targets: dict[Path, list[Recording]] = {}
     for pattern in out:
@@ -204,8 +204,8 @@ def _shown(
     transcriber: Transcriber, recording: Recording, journal: Journal | None, progress: AudioProgress, *, as_json: bool
 ) -> Iterator[Transcript]:
     """Every segment, printed."""
-    from ..transcripts.json import json_line
-    from ..transcripts.terminal import segment_view
+    from ..transcripts.json_writer import json_line
+    from ..transcripts.terminal import SegmentView
 
     words = 0
     for heard in transcriber.hear(recording, journal):
@@ -213,7 +213,7 @@ def _shown(
         progress.at(heard.end)
         words += len(transcript.words)
         if transcript.words:
-            progress.print(json_line(transcript).rstrip() if as_json else segment_view(transcript))
+            progress.print(json_line(transcript).rstrip() if as_json else SegmentView(transcript.words))
         if not progress.is_read and journal is None:
             raise BrokenPipeError
         if heard.dropped:
@@ -233,7 +233,7 @@ def _again(transcriber: Transcriber, recording: Recording, journal: Journal) -> 
 
 
 def _write(targets: dict[Path, list[Recording]], said: dict[str, list[Transcript]], transcriber: Transcriber) -> None:
-    from ..transcripts.files import TranscriptWriter
+    from ..transcripts.writer import TranscriptWriter
 
     for path, members in targets.items():
         about = dict(transcriber.about)

@@ -153,7 +153,7 @@ def _write_report(path: Path, found: SubsetComparison, figures: Path | None) -> 
 
 def _check_targets(words: Path | None, report: Path | None) -> None:
     """What cannot be written is told before the work, not after it."""
-    from ..transcripts.files import TranscriptWriter
+    from ..transcripts.writer import TranscriptWriter
 
     if words:
         TranscriptWriter(words)
@@ -257,8 +257,8 @@ def write_words(
     """The words of all together: of the joint network, or else of the recognizer chosen for each utterance."""
     from ..combination.subset_comparison import choose, mean_confidence
     from ..combination.system_output import chosen_transcripts
-    from ..transcripts.files import TranscriptWriter
     from ..transcripts.transcript import transcripts
+    from ..transcripts.writer import TranscriptWriter
 
     if fitted and fitted.joint and joined is not None:
         decoded = fitted.joint.decode(joined, together.names)

@@ -281,7 +281,8 @@ def score(
     """
     from ..confidence.adapt import adapted_ahead
     from ..confidence.model_calibration import CalibratedWords
-    from ..transcripts.files import TranscriptWriter, json_line
+    from ..transcripts.json_writer import json_line
+    from ..transcripts.writer import TranscriptWriter
 
     scorer = _scorer(model, criterion, allow_mismatch, threads)
     batches = inputs.batches("scoring")

@@ -26,7 +26,8 @@ from ..lattices.text import UNKNOWN
 from ..networks.align import align_numbers
 from ..networks.build_store import REFERENCE, SPEAKER
 from ..networks.word_confidence import Reals, word_confidence
-from ..transcripts.transcript import Transcript, Word, spelling
+from ..transcripts.transcript import Transcript, spelling
+from ..transcripts.words import Word
 
 EXAMPLES = 3  # names that a message lists
 Missing = Literal["error", "leave out", "empty"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..base.errors import OptionError
 from ..base.files import atomic
 from ..lattices.text import visible
-from ..transcripts.palette import PAGE, ROLES
+from ..transcripts.page_style import PAGE, ROLES
 from .chart import Bars, Chart, Dots, Line, Mark, Note
 
 if TYPE_CHECKING:

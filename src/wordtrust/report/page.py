@@ -17,7 +17,7 @@ from ..base.version import __version__
 from ..evaluation.evaluate import Evaluation
 from ..evaluation.metrics import Scores
 from ..lattices.text import visible
-from ..transcripts.palette import style_sheet
+from ..transcripts.page_style import style_sheet
 from .chart import Chart
 from .examples import Example, pick
 from .history import subset_charts, subset_counts, training_charts

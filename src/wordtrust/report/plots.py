@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from ..evaluation.metrics import Scores, errors_caught, operating_point
-from ..transcripts.palette import role
+from ..transcripts.page_style import role
 from .chart import Axis, Bars, Chart, Dots, Line, Mark, Note, Reals, percent, probability_axis, rounded_up, share_axis
 from .curves import Bin, Sweep, deviate, histograms, reliability, thin
 from .wording import KINDS, called

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..transcripts.transcript import Word
-from ..transcripts.views import spelled
+from ..transcripts.words import Word, spelled
 from .examples import Example
 from .wording import counted
 

@@ -6,11 +6,9 @@ from recognizers: all of them are escaped, and the policy of the page lets nothi
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from itertools import groupby
@@ -20,8 +18,10 @@ from typing import Any
 from ..base.files import atomic_text
 from ..base.version import __version__
 from ..lattices.text import visible
-from .transcript import Add, Transcript, Word
-from .views import HIGH, LOW, clock, level, spelled
+from .page_style import security_policy, style_sheet
+from .target import AddTranscripts, Target
+from .transcript import Transcript
+from .words import HIGH, LOW, Word, clock, level, spelled
 
 MOST_LETTERS = 300  # of the title and of what is known about a recording
 _TITLED = 3  # recordings that the title names
@@ -31,27 +31,27 @@ _UNSEEN = 0.05  # a bar of this height, of 20
 
 
 @contextmanager
-def write_page(path: Path, about: Mapping[str, Any]) -> Iterator[Add]:
-    """Write one page with all that is added, and with what is known `about` it."""
+def write_page(target: Target) -> Iterator[AddTranscripts]:
+    """One page with everything that is added, and with what is known about it."""
     segments: list[Transcript] = []
-    with atomic_text(path) as file:
+    with atomic_text(target.path) as file:
         yield segments.extend
-        file.writelines(_page(segments, about))
+        file.writelines(_page(segments, target.about))
 
 
 def _page(segments: Sequence[Transcript], about: Mapping[str, Any]) -> Iterator[str]:
-    recordings = [(name, list(group)) for name, group in groupby(segments, lambda each: each.utt)]
+    recordings = [(name, list(group)) for name, group in groupby(segments, lambda segment: segment.utt)]
     names = list(dict.fromkeys(name for name, _ in recordings))
     yield _head(_title(names) or Path(str(about.get("file", ""))).stem or "Transcript", about)
     yield _tiles(segments)
-    yield _part("page.html").replace("@HIGH@", f"{100 * HIGH:g}").replace("@LOW@", f"{100 * LOW:g}")
-    for number, (name, group) in enumerate(recordings):
-        yield from _recording(name, group, number, len(names) > 1)
+    yield _resource("page.html").replace("@HIGH@", f"{100 * HIGH:g}").replace("@LOW@", f"{100 * LOW:g}")
+    for index, (name, group) in enumerate(recordings):
+        yield from _recording(name, group, index, len(names) > 1)
     if not recordings:
         yield '<p class="soft">(no words)</p>'
     yield f"</main>\n<footer>Made by wordtrust {_text(__version__)}. This file loads nothing from anywhere.</footer>"
     yield '\n<div id="card" aria-hidden="true" hidden></div>\n'
-    yield f"<script>{_part('page.js')}</script>\n</body>\n</html>\n"
+    yield f"<script>{_resource('page.js')}</script>\n</body>\n</html>\n"
 
 
 def _title(names: Sequence[str]) -> str:
@@ -63,24 +63,23 @@ def _text(text: str) -> str:
     return escape(visible(text))
 
 
-def _part(name: str) -> str:
+def _resource(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
 
 
 def _head(title: str, about: Mapping[str, Any]) -> str:
-    from .palette import style_sheet
-
-    style = "\n".join([style_sheet(), _part("page.css")])
+    style = "\n".join([style_sheet(), _resource("page.css")])
     facts = "".join(
         f'<div><dt>{_text(name)}</dt><dd dir="auto">{_text(value)}</dd></div>\n' for name, value in _facts(about)
     )
+    policy = security_policy(style, _resource("page.js"), "media-src blob:")  # sound is a file that the reader picks
     shown = _text(title[:MOST_LETTERS])
     return f"""\
 <!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(style)}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
@@ -97,17 +96,8 @@ def _head(title: str, about: Mapping[str, Any]) -> str:
 """
 
 
-def _policy(style: str) -> str:
-    """Nothing but this style and this script may act; sound comes from a file that the reader picks."""
-    hashes = [base64.b64encode(sha256(text.encode()).digest()).decode() for text in (style, _part("page.js"))]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
-        "media-src blob:; base-uri 'none'; form-action 'none'"
-    )
-
-
 def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is known, as names and values to read. The footer has the version of wordtrust."""
+    """Names and values to read; the footer has the version of wordtrust."""
     for name, value in about.items():
         shown = clock(value) if name == "duration" and isinstance(value, int | float) else _readable(value)
         if shown and name != "wordtrust":
@@ -119,14 +109,14 @@ def _readable(value: object) -> str:
     """A value in a line, nothing if it is absent; `{"name", "version"}` is a name with its version."""
     if isinstance(value, Mapping):
         named = " ".join(str(value[key]) for key in ("name", "version") if value.get(key))
-        return named or ", ".join(f"{key} {_readable(each)}" for key, each in value.items())
+        return named or ", ".join(f"{key} {_readable(entry)}" for key, entry in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(filter(None, map(_readable, value)))
     return "" if value is None or value is False else "yes" if value is True else str(value)
 
 
 def _tiles(segments: Sequence[Transcript]) -> str:
-    words = [word for each in segments for word in each.words]
+    words = [word for segment in segments for word in segment.words]
     doubt = sum(1 - word.confidence for word in words)
     marked, most = sum(word.confidence < HIGH for word in words), max(1, len(words))
     tiles = (
@@ -153,18 +143,20 @@ def _rough(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
-def _recording(name: str, segments: Sequence[Transcript], number: int, titled: bool) -> Iterator[str]:
+def _recording(name: str, segments: Sequence[Transcript], index: int, titled: bool) -> Iterator[str]:
     yield f'<section class="recording" data-name="{_text(name)}">\n'
     if titled:
         yield f'<h2 dir="auto">{_text(name[:MOST_LETTERS])}</h2>\n'
     if len(segments) > 1:
-        yield _strip([word for each in segments for word in each.words])
-    for place, each in enumerate(segments):
-        if each.words:
-            mark, start = f"s{number}-{place}", each.words[0].start
+        yield _strip([word for segment in segments for word in segment.words])
+    for position, segment in enumerate(segments):
+        if segment.words:
+            mark, start = f"s{index}-{position}", segment.words[0].start
             yield f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}">'
-            yield f'{clock(start)}</a><p dir="auto">{_words(each.words)}</p></div>\n'
-    yield "</section>\n" if any(each.words for each in segments) else '<p class="soft">(no words)</p></section>\n'
+            yield f'{clock(start)}</a><p dir="auto">{_words(segment.words)}</p></div>\n'
+    yield (
+        "</section>\n" if any(segment.words for segment in segments) else '<p class="soft">(no words)</p></section>\n'
+    )
 
 
 def _words(words: Sequence[Word]) -> str:
@@ -173,8 +165,9 @@ def _words(words: Sequence[Word]) -> str:
 
 
 def _word(word: Word, written: str) -> str:
-    found = level(word.confidence)
-    marks = f"w {found} c{round(word.confidence * _SHADES)}{'' if found == 'high' else ' on'}"
+    confidence_level = level(word.confidence)
+    doubtful = "" if confidence_level == "high" else " on"
+    marks = f"w {confidence_level} c{round(word.confidence * _SHADES)}{doubtful}"
     others = [[visible(other.word), round(100 * other.confidence, 1)] for other in word.alternatives]
     data = f' data-o="{escape(json.dumps(others, ensure_ascii=False))}"' if others else ""
     times = f'data-t="{word.start:.3f}" data-e="{word.end:.3f}"'
@@ -182,7 +175,7 @@ def _word(word: Word, written: str) -> str:
 
 
 def _strip(words: Sequence[Word]) -> str:
-    """Where the doubt is: a bar for each stretch of time, as high as the errors to expect in it."""
+    """A bar for each stretch of time, as high as the number of errors to expect in it."""
     end = max((word.end for word in words), default=0.0)
     if end <= 0:
         return ""
@@ -193,8 +186,8 @@ def _strip(words: Sequence[Word]) -> str:
         doubt[min(bars - 1, int(middle / end * bars))] += 1 - word.confidence
     highest = max(1.0, *doubt)
     shown = "".join(
-        f'<rect x="{place + 0.1:.1f}" width="0.8" y="{20 - height:.2f}" height="{height:.2f}"/>'
-        for place, height in enumerate(20 * each / highest for each in doubt)
+        f'<rect x="{index + 0.1:.1f}" width="0.8" y="{20 - height:.2f}" height="{height:.2f}"/>'
+        for index, height in enumerate(20 * errors / highest for errors in doubt)
         if height > _UNSEEN
     )
     return (

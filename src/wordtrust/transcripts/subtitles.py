@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
-from pathlib import Path
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
 from ..lattices.text import visible
-from .transcript import Add, Transcript, Word
-from .views import Level, level, spelled
+from .target import AddTranscripts, Target
+from .transcript import Transcript
+from .words import Level, Word, level, spelled
 
-Shown = tuple[Word, str, str]  # a word, its spelling, the space after it
+SpelledWord = tuple[Word, str, str]  # a word, its spelling, the space after it
 
 _CUE_WORDS, _CUE_SECONDS, _PAUSE = 7, 5.0, 1.0
 _COLOURS: dict[Level, str] = {"low": "#ff8a80", "medium": "#ffe082", "high": "#ffffff"}
@@ -42,31 +42,31 @@ _SRT_MARKS: dict[Level, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """What is shown at once."""
+    """The words that are shown at once."""
 
     start: int  # milliseconds
     end: int
-    words: tuple[Shown, ...]
+    words: tuple[SpelledWord, ...]
 
 
 def cues(words: Sequence[Word]) -> Iterator[Cue]:
-    """Words in handy pieces of much the same size; never cut inside `Middle-earth`."""
+    """Cues of about the same number of words; a joined token such as `Middle-earth` is never cut."""
     for run in _runs(words):
         pieces = ceil(len(run) / _CUE_WORDS)
         most = ceil(len(run) / pieces)
-        cue: list[Shown] = []
-        for each in run:
-            too_long = cue and (len(cue) >= most or each[0].end - cue[0][0].start > _CUE_SECONDS)
+        cue: list[SpelledWord] = []
+        for entry in run:
+            too_long = cue and (len(cue) >= most or entry[0].end - cue[0][0].start > _CUE_SECONDS)
             if too_long and cue[-1][2]:
                 yield _timed(cue)
                 cue = []
-            cue.append(each)
+            cue.append(entry)
         yield _timed(cue)
 
 
-def _runs(words: Sequence[Word]) -> Iterator[list[Shown]]:
+def _runs(words: Sequence[Word]) -> Iterator[list[SpelledWord]]:
     """Words between pauses, each with its spelling and the space after it."""
-    run: list[Shown] = []
+    run: list[SpelledWord] = []
     for word, (written, space) in zip(words, spelled(words), strict=True):
         if run and run[-1][2] and word.start - run[-1][0].end > _PAUSE:
             yield run
@@ -76,7 +76,7 @@ def _runs(words: Sequence[Word]) -> Iterator[list[Shown]]:
         yield run
 
 
-def _timed(words: Sequence[Shown]) -> Cue:
+def _timed(words: Sequence[SpelledWord]) -> Cue:
     start = _milliseconds(words[0][0].start)
     end = max(start + 1, *(_milliseconds(word.end) for word, _, _ in words))  # a cue has a length
     return Cue(start, end, tuple(words))
@@ -100,19 +100,19 @@ def _line(text: str) -> str:
 
 
 @contextmanager
-def write_vtt(path: Path, *, recordings: bool) -> Iterator[Add]:
+def write_vtt(target: Target) -> Iterator[AddTranscripts]:
     """WebVTT. A comment names each utterance, or each recording where its first segment comes."""
     named: str | None = None
 
     def add(transcripts: Sequence[Transcript]) -> None:
         nonlocal named
-        for each in transcripts:
-            if not recordings or each.utt != named:
-                file.write(f"NOTE {_vtt_text(each.utt) or '-'}\n\n")
-                named = each.utt
-            file.writelines(map(_vtt_block, cues(each.words)))
+        for transcript in transcripts:
+            if not target.recordings or transcript.utt != named:
+                file.write(f"NOTE {_vtt_text(transcript.utt) or '-'}\n\n")
+                named = transcript.utt
+            file.writelines(map(_vtt_block, cues(transcript.words)))
 
-    with atomic_text(path) as file:
+    with atomic_text(target.path) as file:
         file.write(_VTT_HEAD)
         yield add
 
@@ -127,25 +127,25 @@ def _vtt_text(text: str) -> str:
 
 
 @contextmanager
-def write_srt(path: Path) -> Iterator[Add]:
-    """SubRip. It has no comments, so nothing could tell a second recording from the first: there is one only."""
+def write_srt(target: Target) -> Iterator[AddTranscripts]:
+    """SubRip. It has no comments that could name a second recording, so a file holds one only."""
     count, named = 0, None
 
     def add(transcripts: Sequence[Transcript]) -> None:
         nonlocal count, named
-        for each in transcripts:
-            if named not in (None, each.utt):
+        for transcript in transcripts:
+            if named not in (None, transcript.utt):
                 raise OptionError(
-                    f"{path}: subtitles belong to one recording, and {visible(each.utt)!r} comes after "
+                    f"{target.path}: subtitles belong to one recording, and {visible(transcript.utt)!r} comes after "
                     f"{visible(named or '')!r}. Write a file for each, or .vtt, which names them"
                 )
-            named = each.utt
-            for cue in cues(each.words):
+            named = transcript.utt
+            for cue in cues(transcript.words):
                 if text := _srt_text(cue):  # an empty line would end the cue
                     count += 1
                     file.write(f"{count}\n{_times(cue, ',')}\n{text}\n\n")
 
-    with atomic_text(path) as file:
+    with atomic_text(target.path) as file:
         yield add
 
 

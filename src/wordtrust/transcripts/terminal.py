@@ -1,4 +1,4 @@
-"""Transcripts on a terminal as they come: time stamp, words, and below them what the doubtful ones may be.
+"""Transcripts on a terminal: time stamp, words, and below them the alternatives of doubtful ones.
 
 [0:03.2] I'll [?Sit] [there.]
          ↳ ?Sit 43%: sat 31%, set 12%
@@ -6,70 +6,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..lattices.text import visible
-from .views import LOW, STYLES, clock, level, spelled, to_rich
+from .words import LOW, Word, clock, level, spelled
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
-    from .transcript import Transcript, Word
-
-_MOST = 3  # alternatives of a word
+_STYLES = {"low": "bold red", "medium": "yellow", "high": ""}
+_BRACKETS = {"low": ("[?", "]"), "medium": ("[", "]"), "high": ("", "")}
+_MOST_ALTERNATIVES = 3  # shown for a word
 _NARROWEST = 10  # columns of text
 
 
-def segment_view(transcript: Transcript, *, under: float = LOW) -> SegmentView:
-    """What to print of a segment, with `rich`: words less sure than `under` get a line with their alternatives."""
-    return SegmentView(transcript, under)
+def words_text(words: Sequence[Word]) -> Text:
+    """Doubtful words in brackets and colour, the most doubtful with a question mark in front: [?word]."""
+    from rich.text import Text
+
+    text = Text()
+    for word, (written, space) in zip(words, spelled(words), strict=True):
+        confidence_level = level(word.confidence)
+        before, after = _BRACKETS[confidence_level]
+        text.append(before + visible(written) + after, _STYLES[confidence_level])
+        text.append(space)
+    text.rstrip()
+    return text
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """A transcript for `rich`: lines wrap beside the time stamp, and marks tell as much as colours.
+    """The words of a segment for `rich`; those with a confidence below `under` get a line with their alternatives.
 
-    Where the console leaves lines as long as they are (`soft_wrap`: files, other programs), nothing wraps.
+    Lines wrap beside the time stamp, and marks tell as much as colours. Where the console does not wrap (`soft_wrap`:
+    files, other programs), lines stay as long as they are.
     """
 
-    transcript: Transcript
-    under: float
+    words: Sequence[Word]
+    under: float = LOW
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         from rich.text import Text
 
-        words = self.transcript.words
-        if not words:
+        if not self.words:
             yield Text("(no words)", "dim")
             return
-        stamp = Text(f"[{clock(words[0].start, tenths=True)}] ", "dim")
-        yield from _beside(stamp, to_rich(self.transcript), console, options)
+        stamp = Text(f"[{clock(self.words[0].start, tenths=True)}] ", "dim")
+        yield from _beside(stamp, words_text(self.words), console, options)
         arrow = Text(" " * stamp.cell_len + ("-> " if options.ascii_only else "↳ "), "dim")
-        for word, (written, _) in zip(words, spelled(words), strict=True):
+        for word, (written, _) in zip(self.words, spelled(self.words), strict=True):
             if word.confidence < self.under:
-                yield from _beside(arrow, _note(word, written), console, options)
+                yield from _beside(arrow, _alternatives(word, written), console, options)
 
 
 def _beside(head: Text, body: Text, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-    """The body to the right of the head, however many lines it takes."""
+    """The body to the right of the head, on as many lines as it takes."""
     from rich.text import Text
 
     if options.no_wrap:
         yield Text.assemble(head, body)
         return
     width = max(_NARROWEST, options.max_width - head.cell_len)
-    for number, line in enumerate(body.wrap(console, width, overflow="fold")):
+    for index, line in enumerate(body.wrap(console, width, overflow="fold")):
         line.rstrip()
-        yield Text.assemble(Text(" " * head.cell_len) if number else head, line)
+        yield Text.assemble(Text(" " * head.cell_len) if index else head, line)
 
 
-def _note(word: Word, written: str) -> Text:
+def _alternatives(word: Word, written: str) -> Text:
     from rich.text import Text
 
-    found = level(word.confidence)
-    text = Text(("?" if found == "low" else "") + visible(written), STYLES[found])
-    others = ", ".join(f"{visible(other.word)} {other.confidence:.0%}" for other in word.alternatives[:_MOST])
+    confidence_level = level(word.confidence)
+    text = Text(("?" if confidence_level == "low" else "") + visible(written), _STYLES[confidence_level])
+    shown = word.alternatives[:_MOST_ALTERNATIVES]
+    others = ", ".join(f"{visible(other.word)} {other.confidence:.0%}" for other in shown)
     return Text.assemble(text, f" {word.confidence:.0%}" + (f": {others}" if others else ""))

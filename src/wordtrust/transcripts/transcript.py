@@ -1,14 +1,14 @@
-"""The output for people: words with times, confidence and alternatives.
+"""Transcripts: words with times, confidences and alternatives.
 
     transcript = scorer(lattice)
     transcript.text, transcript.words[0].confidence, transcript.to_dict()
 
-A `Transcript` shows itself in a notebook, coloured by confidence; `wordtrust.transcripts.files` writes many.
+A `Transcript` shows itself in a notebook, coloured by confidence; `wordtrust.transcripts.writer` writes files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,36 +21,18 @@ from ..base.errors import OptionError
 from ..formats import ctm
 from ..lattices.lattice import Lattices, Offsets
 from ..lattices.paths import Paths
-from ..lattices.text import JOINER, join_surfaces
+from ..lattices.text import JOINER, join_surfaces, visible
 from ..networks.word_confidence import Reals, word_confidence
-from .alternatives import find_rivals
+from .alternatives import find_alternatives
+from .notebook import words_html
+from .terminal import words_text
+from .words import Alternative, Word, spelled
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 ALTERNATIVES = 5
 _ROUNDING = 1e-6  # a float32 confidence may be that much over 1
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """Another word that may have been said instead."""
-
-    word: str  # as the recognizer wrote it
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word of the output."""
-
-    word: str  # as the recognizer wrote it; "" where the word before says it: 42 for forty and two
-    norm: str  # normalised
-    start: float  # seconds
-    end: float
-    confidence: float
-    alternatives: tuple[Alternative, ...] = ()  # the surest first
-    joins_next: bool = False  # no space between it and the next word: `Middle-` and `earth.`
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -86,8 +68,6 @@ class Transcript:
         White space in names and words becomes `_`, a control character U+FFFD. What CTM gives a meaning of its own
         (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment.
         """
-        from .views import spelled
-
         if channel.split() != [channel]:
             raise OptionError(f"the channel is {channel!r}, not one word like 1 or A")
         name = ctm.name_field(self.utt)
@@ -99,22 +79,18 @@ class Transcript:
 
     def to_rich(self) -> Text:
         """For the terminal: words under 0.9 in brackets, those under 0.5 with a question mark in front."""
-        from .views import to_rich
-
-        return to_rich(self)
+        return words_text(self.words)
 
     def _repr_html_(self) -> str:
-        from .views import to_html
-
-        return to_html(self)
+        return words_html(self._summary(), self.words)
 
     def __repr__(self) -> str:
-        from .views import summary
+        return f"<Transcript {self._summary()}\n  {self.to_rich().plain or '(no words)'}>"
 
-        return f"<Transcript {summary(self)}\n  {self.to_rich().plain or '(no words)'}>"
-
-
-Add = Callable[[Sequence[Transcript]], None]  # what a writer of transcripts is given them through
+    def _summary(self) -> str:
+        count, confidence = len(self.words), self.confidence
+        mean = "" if confidence is None else f", confidence {confidence:.2f}"
+        return f"{visible(self.utt)}: {count} {'word' if count == 1 else 'words'}{mean}"
 
 
 def _word_dict(word: Word) -> dict[str, Any]:
@@ -140,16 +116,16 @@ def transcripts(
 ) -> list[Transcript]:
     """The words of each path, with the confidence that is shown for them and up to `alternatives` other words.
 
-    `confidence` has one number from 0 to 1 for every arc that says a word. What counts as an alternative, and how
-    sure it is: see `wordtrust.transcripts.alternatives`. Silence is left out, of the words and of the alternatives.
-    `show` (a calibrator) turns confidences into those that are shown.
+    `confidence` has one number from 0 to 1 for every arc that says a word. `wordtrust.transcripts.alternatives`
+    defines what counts as an alternative, and its confidence. Silence is left out of both. `show` (a calibrator)
+    turns confidences into those that are shown.
     """
-    sure = _checked(networks, confidence, alternatives)
-    shown = word_confidence(networks, sure, paths)
+    checked = _checked(networks, confidence, alternatives)
+    shown = word_confidence(networks, checked, paths)
     arcs = paths.arcs_in(networks)
-    said = networks.word[arcs] > 0
-    offsets = csr_offsets(said)[paths.offsets]
-    words = _words(networks, sure, offsets, arcs[said], shown[said], alternatives, show)
+    is_word = networks.word[arcs] > 0
+    offsets = csr_offsets(is_word)[paths.offsets]
+    words = _words(networks, checked, offsets, arcs[is_word], shown[is_word], alternatives, show)
     return [
         Transcript(utt, words[first:last])
         for utt, (first, last) in zip(networks.utts, pairwise(offsets.tolist()), strict=True)
@@ -161,10 +137,10 @@ def _checked(networks: Lattices, confidence: NDArray[np.floating], alternatives:
         raise OptionError(f"the number of alternatives is {alternatives}, not 0 or more")
     if confidence.shape != networks.word.shape:
         raise ValueError(f"{networks.word.shape[0]} arcs, but confidences of the shape {confidence.shape}")
-    sure = np.where(networks.word > 0, confidence, 0.0)
-    if not ((sure >= 0) & (sure <= 1 + _ROUNDING)).all():
+    checked = np.where(networks.word > 0, confidence, 0.0)
+    if not ((checked >= 0) & (checked <= 1 + _ROUNDING)).all():
         raise OptionError("a confidence is not a number from 0 to 1; logits have to be turned into probabilities")
-    return sure
+    return checked
 
 
 def _words(
@@ -173,36 +149,39 @@ def _words(
 ) -> tuple[Word, ...]:  # fmt: skip
     """The words of all paths end to end."""
     start, end = networks.start_time, networks.end_time
-    rivals = find_rivals(networks, start, end, confidence, offsets, arcs, most)
-    spellings, _, norms = _spellings(networks, rivals.arcs)
-    seen = [spelling or norm for spelling, norm in zip(spellings, norms, strict=True)]
-    sure, order = rivals.confidence, np.arange(len(seen))
+    others = find_alternatives(networks, start, end, confidence, offsets, arcs, most)
+    spellings, _, norms = _spellings(networks, others.arcs)
+    texts = [spelling or norm for spelling, norm in zip(spellings, norms, strict=True)]
+    others_shown, order = others.confidence, np.arange(len(texts))
     if show is not None:
         shown = show(shown)
-        sure, order = _beside(show(sure), shown, rivals.offsets)
-    others = tuple(map(Alternative, [seen[place] for place in order.tolist()], sure.tolist()))
-    alternatives = [others[first:last] for first, last in pairwise(rivals.offsets.tolist())]
+        others_shown, order = _scaled_beside(show(others_shown), shown, others.offsets)
+    listed = tuple(map(Alternative, [texts[index] for index in order.tolist()], others_shown.tolist()))
+    alternatives = [listed[first:last] for first, last in pairwise(others.offsets.tolist())]
     spellings, joins, norms = _spellings(networks, arcs)
     times = start[arcs].tolist(), end[arcs].tolist()
     return tuple(map(Word, spellings, norms, *times, shown.tolist(), alternatives, joins))
 
 
-def _beside(others: Reals, words: Reals, offsets: Offsets) -> tuple[Reals, Offsets]:
-    """Alternatives of each word, the surest first: with it at most 1 together, which calibrating each forgets."""
+def _scaled_beside(others: Reals, words: Reals, offsets: Offsets) -> tuple[Reals, Offsets]:
+    """Alternatives of each word, scaled so that with it they sum to 1 at most, and their order by confidence.
+
+    Each was calibrated on its own, which does not keep the sum.
+    """
     word = csr_rows(offsets)
     total = np.bincount(word, others, minlength=len(words))
     room = np.minimum(1.0, np.maximum(0.0, 1.0 - words) / np.maximum(total, 1e-12))
-    sure = others * room[word]
-    order = np.lexsort((-sure, word))
-    return sure[order], order
+    scaled = others * room[word]
+    order = np.lexsort((-scaled, word))
+    return scaled[order], order
 
 
 def _spellings(networks: Lattices, arcs: Offsets) -> tuple[list[str], list[bool], tuple[str, ...]]:
     """What people read on each arc, whether it joins the next one, and the normalised word."""
     surface, strings = networks.surface[arcs].tolist(), networks.vocabulary.strings
-    known = {number: spelling(strings[number]) for number in set(surface)}
+    spellings = {surface_id: spelling(strings[surface_id]) for surface_id in set(surface)}
     norms = networks.vocabulary.lookup(networks.word[arcs].tolist())
-    return [known[number][0] for number in surface], [known[number][1] for number in surface], norms
+    return [spellings[each][0] for each in surface], [spellings[each][1] for each in surface], norms
 
 
 def spelling(surface: str) -> tuple[str, bool]:

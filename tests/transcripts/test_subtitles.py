@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.text import visible
-from wordtrust.transcripts.files import TranscriptWriter
-from wordtrust.transcripts.transcript import Transcript, Word
-from wordtrust.transcripts.views import level, spelled
+from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Word, level, spelled
+from wordtrust.transcripts.writer import TranscriptWriter
 
 FIRST = Transcript(
     "talk",

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from tests.helpers.transcripts import NASTY, hostile
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.lattices.text import visible
-from wordtrust.transcripts.files import TranscriptWriter
-from wordtrust.transcripts.transcript import Alternative, Transcript, Word
-from wordtrust.transcripts.views import level, spelled
+from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Alternative, Word, level, spelled
+from wordtrust.transcripts.writer import TranscriptWriter
 
 SIT = Word("Sit", "sit", 63.3, 63.68, 0.4, (Alternative("seat", 0.3), Alternative("<b>", 0.02)))
 FIRST = Transcript("talk", (Word("I'll", "i'll", 63, 63.3, 0.95), SIT, Word("there.", "there", 63.68, 64, 0.6)))
@@ -194,7 +194,7 @@ def test_words_cannot_inject_anything(folder: Path, segments: list[Transcript], 
 def test_no_jinja2_is_needed(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['jinja2'] = None\n"
-        "from wordtrust.transcripts.files import TranscriptWriter\n"
+        "from wordtrust.transcripts.writer import TranscriptWriter\n"
         f"with TranscriptWriter({str(tmp_path / 'a.html')!r}): pass\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -10,9 +10,9 @@ from hypothesis import given
 from rich.console import Console
 
 from tests.helpers.transcripts import transcripts as made
-from wordtrust.transcripts.terminal import segment_view
-from wordtrust.transcripts.transcript import Alternative, Transcript, Word
-from wordtrust.transcripts.views import clock, spelled
+from wordtrust.transcripts.terminal import SegmentView
+from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Alternative, Word, clock, spelled
 
 OTHERS = tuple(Alternative(word, sure) for word, sure in (("sat", 0.31), ("set", 0.12), ("seat", 0.05), ("it", 0.02)))
 EXAMPLE = Transcript(
@@ -29,7 +29,7 @@ EXAMPLE = Transcript(
 def printed(transcript: Transcript, *, width: int = 80, colour: bool = False, under: float = 0.5) -> str:
     out = io.StringIO()
     terminal = {"force_terminal": True, "color_system": "standard", "no_color": False} if colour else {}
-    Console(file=out, width=width, legacy_windows=False, **terminal).print(segment_view(transcript, under=under))  # type: ignore[arg-type]
+    Console(file=out, width=width, legacy_windows=False, **terminal).print(SegmentView(transcript.words, under))  # type: ignore[arg-type]
     return out.getvalue()
 
 
@@ -62,7 +62,7 @@ def test_lines_wrap_beside_the_time_stamp() -> None:
 def test_files_and_other_programs_get_whole_lines() -> None:
     long = Transcript("talk", EXAMPLE.words * 20)
     out = io.StringIO()
-    Console(file=out, width=80, soft_wrap=True).print(segment_view(long))
+    Console(file=out, width=80, soft_wrap=True).print(SegmentView(long.words))
     first, *notes = out.getvalue().splitlines()
     assert first == "[0:03.2] " + " ".join(["I'll [?Sit] [there.] [?Ok]"] * 20)
     assert notes == ["         ↳ ?Sit 43%: sat 31%, set 12%, seat 5%", "         ↳ ?Ok 20%"] * 20
@@ -71,7 +71,7 @@ def test_files_and_other_programs_get_whole_lines() -> None:
 def test_where_there_is_no_unicode() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, "ascii")
-    Console(file=out, width=80).print(segment_view(EXAMPLE))
+    Console(file=out, width=80).print(SegmentView(EXAMPLE.words))
     out.flush()
     assert b"\n         -> ?Ok 20%\n" in raw.getvalue()
 

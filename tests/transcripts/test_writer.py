@@ -22,10 +22,10 @@ from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.text import UNKNOWN, visible
-from wordtrust.transcripts import files as transcript_files
-from wordtrust.transcripts.files import TranscriptWriter
-from wordtrust.transcripts.transcript import Alternative, Transcript, Word, transcripts
-from wordtrust.transcripts.views import level
+from wordtrust.transcripts import parquet_writer
+from wordtrust.transcripts.transcript import Transcript, transcripts
+from wordtrust.transcripts.words import Alternative, Word, level
+from wordtrust.transcripts.writer import TranscriptWriter
 
 HARBOUR = Transcript(
     "harbour 1",
@@ -247,7 +247,7 @@ def whole(text: str) -> str:
 
 
 def test_parquet_is_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript_files, "_GROUP_WORDS", 10)
+    monkeypatch.setattr(parquet_writer, "GROUP_WORDS", 10)
     written([HARBOUR] * 8, tmp_path / "a.parquet")
     info = pq.ParquetFile(tmp_path / "a.parquet").metadata
     assert [info.row_group(k).num_rows for k in range(info.num_row_groups)] == [12, 12, 8]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from ..base.files import atomic_text
 from ..base.version import __version__
-from .transcript import Add, Transcript
+from .target import AddTranscripts, Target
+from .transcript import Transcript
 
 # JSON allows these within a line, yet many programs end a line there.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -26,42 +26,42 @@ def _json(value: object) -> str:
 
 
 @contextmanager
-def write_jsonl(path: Path) -> Iterator[Add]:
+def write_jsonl(target: Target) -> Iterator[AddTranscripts]:
     """A line for each transcript."""
-    with atomic_text(path) as file:
+    with atomic_text(target.path) as file:
         yield lambda transcripts: file.writelines(map(json_line, transcripts))
 
 
 @contextmanager
-def write_json(path: Path, about: Mapping[str, Any]) -> Iterator[Add]:
-    """One document: what is known `about` the recording, its text, and its segments as `Transcript.to_dict` has them.
+def write_json(target: Target) -> Iterator[AddTranscripts]:
+    """One document: what is known about the recording, its text, and its segments as `Transcript.to_dict` has them.
 
     `utt` is left out where the segments are of several recordings; each segment has its own anyway.
     """
     segments: list[Transcript] = []
-    with atomic_text(path) as file:
+    with atomic_text(target.path) as file:
         yield segments.extend
-        head = {**about, **_summary(segments)}
+        head = {**target.about, **_summary(segments)}
         file.write("{\n" + "".join(f" {_json(str(name))}: {_json(value)},\n" for name, value in head.items()))
-        lines = ",\n".join(f"  {_json(_segment(each))}" for each in segments)
+        lines = ",\n".join(f"  {_json(_segment(segment))}" for segment in segments)
         file.write(' "segments": [' + (f"\n{lines}\n " if lines else "") + "]\n}\n")
 
 
 def _summary(segments: list[Transcript]) -> dict[str, Any]:
-    names = {each.utt for each in segments}
-    sure = [word.confidence for each in segments for word in each.words]
+    names = {segment.utt for segment in segments}
+    confidences = [word.confidence for segment in segments for word in segment.words]
     return {
         "wordtrust": __version__,
         **({"utt": segments[0].utt} if len(names) == 1 else {}),
-        "text": "\n".join(each.text for each in segments if each.words),
-        "confidence": round(sum(sure) / len(sure), 6) if sure else None,
+        "text": "\n".join(segment.text for segment in segments if segment.words),
+        "confidence": round(sum(confidences) / len(confidences), 6) if confidences else None,
     }
 
 
 def _segment(transcript: Transcript) -> dict[str, Any]:
     """A line of .jsonl, with the times of the first and of the last word where there are words."""
-    found = transcript.to_dict()
+    record = transcript.to_dict()
     if not transcript.words:
-        return found
+        return record
     times = {"start": round(transcript.words[0].start, 3), "end": round(transcript.words[-1].end, 3)}
-    return {"utt": found.pop("utt"), **times, **found}
+    return {"utt": record.pop("utt"), **times, **record}

@@ -1,18 +1,20 @@
-"""The colours of the report, on light and on dark pages, for its style sheet and for the figures of papers.
+"""What every HTML page shares: colours on light and dark pages, the style sheet, the content security policy.
 
-The hues are those of Okabe and Ito, which people with any kind of colour blindness tell apart. Lines differ in their
-dashes as well.
+Pages load nothing from anywhere. The hues are those of Okabe and Ito, which people with any kind of colour blindness
+can tell apart. Lines differ in their dashes as well.
 """
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 
 
 @dataclass(frozen=True, slots=True)
 class Colour:
-    """What one thing is drawn with."""
+    """The colour of one role on both kinds of pages, and the dashes of its lines."""
 
     light: str  # on a light page, and on paper
     dark: str
@@ -64,3 +66,14 @@ def style_sheet() -> str:
     ]
     rules.append((files(__package__) / "style.css").read_text("utf-8"))
     return "\n".join(rules)
+
+
+def security_policy(style: str, script: str, *more: str) -> str:
+    """A Content-Security-Policy under which nothing but this style and this script acts, whatever the words say."""
+    style_hash, script_hash = (base64.b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
+    return "; ".join(
+        [
+            "default-src 'none'", f"style-src 'sha256-{style_hash}'", f"script-src 'sha256-{script_hash}'", *more,
+            "base-uri 'none'", "form-action 'none'",
+        ]
+    )  # fmt: skip

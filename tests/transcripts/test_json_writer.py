@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.helpers.transcripts import transcripts as made
 from wordtrust import __version__
-from wordtrust.transcripts.files import TranscriptWriter
-from wordtrust.transcripts.transcript import Alternative, Transcript, Word
+from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Alternative, Word
+from wordtrust.transcripts.writer import TranscriptWriter
 
 FIRST = Transcript(
     "talk", (Word("Sit", "sit", 0.5, 0.8, 0.4, (Alternative("sat", 0.3),)), Word("x", "x", 0.8, 1.0, 0.9))

@@ -1,0 +1,54 @@
+"""Files of NIST CTM (.ctm), in which names tell utterances, or recordings, apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
+
+from ..base.errors import OptionError
+from ..base.files import atomic_text
+from ..formats.ctm import name_field
+from .target import AddTranscripts, Target
+from .transcript import Transcript
+
+_OVERLAP = 1.0  # seconds that two segments of a recording may share where words are timed loosely
+
+
+@contextmanager
+def write_ctm(target: Target) -> Iterator[AddTranscripts]:
+    """Utterances of different names; or segments, where those of one name and channel are in the order of time."""
+    ends: dict[tuple[str, str], float] = {}
+    silent: dict[tuple[str, str], str] = {}  # recordings without a word so far, with their names
+
+    def add_utterances(transcripts: Sequence[Transcript]) -> None:
+        for transcript in transcripts:
+            name = name_field(transcript.utt)
+            if (name, "1") in ends:
+                raise _same_name(target, "utterances", name)
+            ends[name, "1"] = inf
+            file.write(transcript.to_ctm())
+
+    def add_segments(transcripts: Sequence[Transcript]) -> None:
+        for segment in transcripts:
+            name, channel = target.channels.get(segment.utt, (segment.utt, "1"))
+            key = name_field(name), channel
+            if not segment.words:
+                silent.setdefault(key, segment.utt)
+                continue
+            end = ends.get(key, -inf)
+            if segment.words[0].start < end - _OVERLAP:
+                raise _same_name(target, "recordings", key[0])
+            ends[key] = max(end, segment.words[-1].end)
+            file.write(Transcript(name, segment.words).to_ctm(channel))
+
+    with atomic_text(target.path) as file:
+        yield add_segments if target.recordings else add_utterances
+        file.writelines(Transcript(name, ()).to_ctm() for key, name in silent.items() if key not in ends)
+
+
+def _same_name(target: Target, what: str, name: str) -> OptionError:
+    return OptionError(
+        f"{target.path}: two {what} would be called {name!r} and be read as one. Write them to two files, "
+        "or to .jsonl"
+    )

@@ -1,0 +1,46 @@
+"""A transcript in a notebook: doubtful words are tinted and underlined; hovering over one shows its alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from ..lattices.text import visible
+from .words import HIGH, LOW, Word, level, spelled
+
+# One hue that grows stronger, see-through on light and dark pages; the kinds of underline do without colour.
+_TINT = "rgba(234, 88, 12, {:.2f})"
+_STRONGEST = 0.6
+_UNDERLINE = {"low": "underline wavy", "medium": "underline dotted", "high": "none"}
+
+
+def words_html(heading: str, words: Sequence[Word]) -> str:
+    """The words below a heading, as one HTML element with inline styles."""
+    spans = "".join(
+        _span(word, written) + space for word, (written, space) in zip(words, spelled(words), strict=True)
+    )
+    marks = ", ".join(
+        f'<span style="text-decoration: {_UNDERLINE[name]}">under {limit}</span>'
+        for name, limit in (("low", LOW), ("medium", HIGH))
+    )
+    return (
+        f'<div><div style="opacity: .75; font-size: .85em">{escape(heading)} ({marks})</div>'
+        f'<div dir="auto" style="line-height: 1.8; max-width: 60em">{spans.rstrip() or "(no words)"}</div></div>'
+    )
+
+
+def _span(word: Word, written: str) -> str:
+    style = (
+        f"background: {_TINT.format(_STRONGEST * (1 - word.confidence))}; "
+        f"text-decoration: {_UNDERLINE[level(word.confidence)]}; text-underline-offset: .2em; "
+        "border-radius: .2em; padding: .1em .15em"
+    )
+    return f'<span style="{style}" title="{_title(word)}">{escape(visible(written))}</span>'
+
+
+def _title(word: Word) -> str:
+    others = "".join(f"\n{other.confidence:.2f} {visible(other.word)}" for other in word.alternatives)
+    return escape(
+        f"{word.confidence:.2f} {visible(word.word or word.norm)} ({word.start:.2f} to {word.end:.2f} s)"
+        + (f"\nor:{others}" if others else "")
+    )

@@ -1,0 +1,62 @@
+"""The words of a transcript, and what all views share: levels of confidence, spelling, clock times.
+
+Words come from recognizers and can hold anything: nothing in them may act as markup, move the cursor of a terminal or
+change the direction of the text around them. Every view shows them through `lattices.text.visible`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["low", "medium", "high"]
+LOW, HIGH = 0.5, 0.9  # under LOW a word is more likely wrong than right; from HIGH on most people just read on
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another word that may have been said instead."""
+
+    word: str  # as the recognizer wrote it
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a transcript."""
+
+    word: str  # as the recognizer wrote it; "" where the word before says it: 42 for forty and two
+    norm: str  # normalised
+    start: float  # seconds
+    end: float
+    confidence: float
+    alternatives: tuple[Alternative, ...] = ()  # by falling confidence
+    joins_next: bool = False  # no space between it and the next word: `Middle-` and `earth.`
+
+
+def level(confidence: float) -> Level:
+    """The confidence in three steps."""
+    return "low" if confidence < LOW else "medium" if confidence < HIGH else "high"
+
+
+def spelled(words: Sequence[Word]) -> list[tuple[str, str]]:
+    """Each word as it is written when every word is marked on its own, and the space after it.
+
+    A number that was spelled out has its surface on the first word only: 42 becomes forty and two.
+    """
+    following = [*(word.word for word in words[1:]), "."]  # nothing goes on after the last one
+    return [
+        (word.word, "" if word.joins_next else " ") if word.word and after else (word.norm, " ")
+        for word, after in zip(words, following, strict=False)
+    ]
+
+
+def clock(seconds: float, *, tenths: bool = False) -> str:
+    """A time in the recording: 0:03, 12:40, 1:02:03; 0:03.2 with tenths."""
+    whole = max(0, math.floor(seconds * 10 + 1e-6))  # 3.2 is not quite 3.2
+    minutes, rest = divmod(whole // 10, 60)
+    hours, minutes = divmod(minutes, 60)
+    shown = f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{shown}.{whole % 10}" if tenths else shown

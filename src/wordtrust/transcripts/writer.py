@@ -1,0 +1,98 @@
+"""Files of transcripts, written piece by piece, whole or not at all. The ending of the name chooses the format:
+
+- .jsonl: `Transcript.to_dict` of each utterance on a line of its own;
+- .json: one document with the text, the segments, and what is known about the recording;
+- .ctm: NIST CTM;
+- .vtt and .srt: subtitles in which doubtful words are marked;
+- .html: a page to read, to check and to listen along;
+- .parquet: a row for each word.
+
+.jsonl, .json and .ctm may end in .gz as well.
+
+Transcripts are utterances, each with a name and a clock of its own, unless a writer is told that they are segments of
+`recordings`: then times count from the start of the recording that `utt` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..base.errors import OptionError
+from .ctm_writer import write_ctm
+from .json_writer import write_json, write_jsonl
+from .page import write_page
+from .parquet_writer import write_parquet
+from .subtitles import write_srt, write_vtt
+from .target import AddTranscripts, Target
+from .transcript import Transcript
+
+FORMATS: dict[str, Callable[[Target], AbstractContextManager[AddTranscripts]]] = {
+    ".jsonl": write_jsonl,
+    ".json": write_json,
+    ".ctm": write_ctm,
+    ".vtt": write_vtt,
+    ".srt": write_srt,
+    ".html": write_page,
+    ".parquet": write_parquet,
+}
+_COMPRESSED = {f"{ending}.gz": FORMATS[ending] for ending in (".jsonl", ".json", ".ctm")}
+
+
+class TranscriptWriter:
+    """Writes transcripts to a file of the format that its name ends in.
+
+        with TranscriptWriter("words.ctm") as out:
+            out.add(transcripts)
+
+    The file appears when the block ends. If the block raises, nothing is left and what was there before is untouched.
+
+    With `recordings`, transcripts are segments of the recordings that they are named after, in the order of time:
+    lines of .ctm may share a name, and a .vtt file names a recording once. `about` is what .json and .html files say
+    about it (recognizer, model, duration, ...), as JSON; it is read when the block ends. `channels` says which
+    recordings are channels of a file, `{"call-2": ("call", "2")}`: CTM has a field for that.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        recordings: bool = False,
+        about: Mapping[str, Any] | None = None,
+        channels: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        self._target = Target(Path(path), recordings, {} if about is None else about, channels or {})
+        self._open = _format_of(self._target.path)
+        self._stack = ExitStack()
+        self._add: AddTranscripts | None = None
+
+    def __enter__(self) -> Self:
+        if self._target.path.is_dir():
+            raise OptionError(f"{self._target.path}: cannot be written: it is a folder")
+        self._add = self._stack.enter_context(self._open(self._target))
+        return self
+
+    def add(self, transcripts: Sequence[Transcript]) -> None:
+        """Write these too."""
+        assert self._add, "a TranscriptWriter writes inside its `with` block"
+        self._add(transcripts)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._add = None
+        self._stack.__exit__(kind, error, trace)
+
+
+def _format_of(path: Path) -> Callable[[Target], AbstractContextManager[AddTranscripts]]:
+    for ending, write in (FORMATS | _COMPRESSED).items():
+        if path.name.endswith(ending):
+            return write
+    *most, last = FORMATS
+    raise OptionError(
+        f"{path}: the name says what to write and should end in {', '.join(most)} or {last} "
+        "(.jsonl.gz, .json.gz and .ctm.gz are packed)"
+    )
