@@ -23,6 +23,7 @@ from benchmarks.plain.lattice_rnn import PublishedLatticeRNN, TunedLatticeRNN
 from wordtrust import build, read
 from wordtrust.confidence.config import Config
 from wordtrust.confidence.lattice_rnn import Scorer
+from wordtrust.confidence.model_card import ModelCard
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Floats, Lattices, Origin, concatenate
 from wordtrust.networks.build_store import LABEL, REFERENCE
@@ -80,7 +81,7 @@ class Job:
         right = np.random.default_rng(0).integers(0, 2, len(networks.source)).astype(np.float32)
         said = {**networks.notes, REFERENCE: ("",) * len(networks)}
         networks = replace(networks, extra={**networks.extra, LABEL: right}, notes=said)
-        made = prepare(lambda: [networks], lambda: [networks], PrepareOptions(), {})
+        made = prepare(lambda: [networks], lambda: [networks], PrepareOptions(), ModelCard())
         config = Config(columns=made.statistics.columns, head=head)
         torch.manual_seed(0)
         network = LatticeRNN(config)

@@ -28,8 +28,9 @@ from wordtrust import __version__
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.base.files import atomic_text
 from wordtrust.base.folds import speaker_number
+from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import SCALES
-from wordtrust.confidence.word_scorer import WordScorer, about_networks
+from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.tune import tune
 from wordtrust.formats import stream
 from wordtrust.formats.inputs import side_files
@@ -112,8 +113,8 @@ class Bench:
         train, dev = (self.networks(recognizer, variant.networks, split) for split in (TRAIN, DEV))
         vectors = self.vectors if variant.vectors else None
         options = PrepareOptions(variant.features, variant.labels, variant.silence_loss, vectors)
-        about = dict(about_networks(next(iter(stream(train)))))
-        return prepare(lambda: of_speakers(stream(train), variant.eighths), lambda: stream(dev), options, about)
+        card = ModelCard.of_networks(next(iter(stream(train))))
+        return prepare(lambda: of_speakers(stream(train), variant.eighths), lambda: stream(dev), options, card)
 
     def _data_key(self, recognizer: str) -> str:
         given = [*self.corpus.files(recognizer, TRAIN), *self.corpus.files(recognizer, DEV)]
@@ -184,8 +185,8 @@ def run(bench: Bench, recognizer: str, variant: Variant, seed: int, tell: Tell) 
     shutil.rmtree(folder, ignore_errors=True)
     return {
         "recognizer": recognizer, "variant": variant.name, "seed": seed, **measured,
-        "utterances": len(data.train), "epochs": model.about["training"]["epochs_run"],
-        "seconds": round(time.monotonic() - began, 1), "wordtrust": __version__, "training": model.about["metrics"],
+        "utterances": len(data.train), "epochs": model.card.training.options["epochs_run"],
+        "seconds": round(time.monotonic() - began, 1), "wordtrust": __version__, "training": dict(model.card.metrics),
         "about": variant.about(), "options": asdict(options), "key": bench.key(recognizer, variant),
     }  # fmt: skip
 

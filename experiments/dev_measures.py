@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wordtrust.base.folds import speaker_number
-from wordtrust.confidence.word_scorer import Choice
+from wordtrust.confidence.choice import Choice
 from wordtrust.evaluation.evaluate import ArcConfidence, Evaluation, evaluate_batch
 from wordtrust.evaluation.metrics import SpeakerErrors
 from wordtrust.lattices.lattice import Floats, Lattices

@@ -186,7 +186,9 @@ def outside(scorer: WordScorer, batches: Sequence[Lattices], inside: Sequence[La
     found = evaluate(batches, partial(calibrated_judge, scorer), scorer.choice.paths)
     kinds = ("posterior", "calibrated_posterior", "confidence", "calibrated")
     rows = {kind: measures(found.scores["one_best", kind]) for kind in kinds if ("one_best", kind) in found.scores}
-    unaware = WordScorer(replace(scorer.model, about={**scorer.model.about, "familiar": None}), allow_mismatch=True)
+    unaware = WordScorer(
+        replace(scorer.model, card=replace(scorer.model.card, usual_features=None)), allow_mismatch=True
+    )
     rows["calibrated, not lowered"] = measures(one_best(unaware, batches))
     return {"inside": measures(one_best(scorer, inside)), "outside": rows}
 

@@ -64,13 +64,10 @@ def test_training_says_what_came_out(made: Path, run: Run, tmp_path: Path) -> No
     assert "dev EER" in told
     assert "words chosen by" in told
     model = load_model(tmp_path / "m")
-    assert model.about["absent"][0] == "transition"
-    assert model.about["choice"]["criterion"] in {"mean", "mean-silence", "gain"}
-    errors = model.about["choice_errors_on_dev"]
+    assert model.card.absent[0] == "transition"
+    errors = model.card.choice_errors_on_dev
     assert len(errors) == 18
-    chosen = model.about["choice"]
-    name = "gain {threshold:g}".format(**chosen) if chosen["criterion"] == "gain" else chosen["criterion"]
-    assert errors[name] == min(errors.values())
+    assert errors[str(model.card.choice)] == min(errors.values())
     assert [line["epoch"] for line in read_log(tmp_path / "m")] == [1, 2]
     same = [path.joinpath("model.safetensors").read_bytes() for path in (tmp_path / "m", made / "model")]
     assert same[0] == same[1]
@@ -87,8 +84,8 @@ def test_training_takes_its_options(made: Path, run: Run, tmp_path: Path) -> Non
     model = load_model(tmp_path / "m")
     assert (model.config.cell, model.config.merge, model.config.skip) == ("gru", "attention", False)
     assert (model.config.embedding, model.config.dimension) == ("table", 3)
-    assert (model.about["labels"], model.about["silence_loss"]) == ("one-best", True)
-    assert model.about["features"] == "paper"
+    assert (model.card.labels, model.card.silence_loss) == ("one-best", True)
+    assert model.card.features == "paper"
     assert model.table.phones is not None
     assert model.table.phones[model.table.words.index("will")] == 3
 
@@ -100,7 +97,7 @@ def test_training_from_a_pack_gives_the_same_model(made: Path, run: Run, tmp_pat
     assert len(read_pack(tmp_path / "train.pack").train) == 18
     run("train", tmp_path / "train.pack", "--out", tmp_path / "m", *TINY)
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == (made / "model/model.safetensors").read_bytes()
-    assert "choice" not in load_model(tmp_path / "m").about  # for want of networks
+    assert load_model(tmp_path / "m").card.choice is None  # for want of networks
     settled = run("train", tmp_path / "train.pack", "--out", tmp_path / "m2", "--features", "paper", code=1)
     assert "settled when it was packed" in settled
 
@@ -169,7 +166,7 @@ def test_search_keeps_the_log_of_the_best(
         monkeypatch.setitem(GRID, name, values)
     run("train", made / "networks", "--dev", made / "networks", "--out", tmp_path / "m", "--search", *TINY)
     model = load_model(tmp_path / "m")
-    assert [trial["merge"] for trial in model.about["search"]] == ["mean", "max"]
+    assert [trial["merge"] for trial in model.card.search] == ["mean", "max"]
     assert [line["epoch"] for line in read_log(tmp_path / "m")] == [1, 2]
 
 
@@ -230,14 +227,14 @@ def test_evaluation_has_what_the_design_promises(made: Path, run: Run) -> None:
     plain = json.loads(run("evaluate", made / "networks", "--json"))
     assert plain["arcs"]["posterior"] == found["arcs"]["posterior"]
     assert "confidence" not in plain["arcs"]
-    errors = load_model(made / "model").about["choice_errors_on_dev"]
+    errors = load_model(made / "model").card.choice_errors_on_dev
     assert found["wer"]["best_confidence"] == pytest.approx(min(errors.values()) / found["words"])
     assert "confidence" in run("evaluate", made / "model", made / "networks")
 
 
 def test_evaluation_chooses_as_asked(made: Path, run: Run) -> None:
     found = json.loads(run("evaluate", made / "model", made / "networks", "--json", "--criterion", "mean"))
-    errors = load_model(made / "model").about["choice_errors_on_dev"]
+    errors = load_model(made / "model").card.choice_errors_on_dev
     assert found["wer"]["best_confidence"] == pytest.approx(errors["mean"] / found["words"])
 
 

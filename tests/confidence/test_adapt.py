@@ -16,6 +16,7 @@ from wordtrust.cli import main
 from wordtrust.confidence import adapt as module
 from wordtrust.confidence.adapt import ENOUGH, Moments, adapt, adapted_ahead, on_another_scale
 from wordtrust.confidence.features import Arcs, Statistics, matrix
+from wordtrust.confidence.model_card import Adaptation
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.word_table import WordTable
 from wordtrust.lattices.lattice import Lattices, concatenate
@@ -53,7 +54,7 @@ def test_with_enough_utterances_a_generic_model_takes_their_statistics(networks:
     np.testing.assert_allclose(found.statistics.mean, expected.mean, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.statistics.spread, expected.spread, rtol=1e-4, atol=1e-5)
     assert found.recognizer == "mine"
-    assert found.about["adapted"] == {"utterances": 108, "from": None, "columns": list(COLUMNS)}
+    assert found.card.adapted == Adaptation(108, None, COLUMNS)
     assert found.weights is model.weights
 
 
@@ -79,10 +80,10 @@ def test_what_never_changes_and_flags_are_left_as_they_are() -> None:
 def test_another_model_takes_only_columns_on_another_scale(networks: Lattices) -> None:
     here = plain_statistics(many(networks))
     model = replace(made_model(networks), statistics=here)
-    assert adapt(model, [many(networks)]).about["adapted"]["columns"] == []
+    assert adapt(model, [many(networks)]).card.to_json()["adapted"]["columns"] == []
     scaled = louder(networks, 10)
     found = adapt(model, [scaled])
-    assert found.about["adapted"]["columns"] == ["acoustic"]
+    assert found.card.to_json()["adapted"]["columns"] == ["acoustic"]
     place = COLUMNS.index("acoustic")
     assert found.statistics.mean[place] == pytest.approx(10 * here.mean[place], rel=1e-4)
     same = [number for number in range(len(COLUMNS)) if number != place]
@@ -141,7 +142,7 @@ def test_the_first_utterances_are_read_ahead_and_none_is_lost(
     monkeypatch.setattr(module, "MOST", 50)
     scorer = wt.WordScorer(made_model(networks, generic=True, recognizer=None))
     found, batches = adapted_ahead(scorer, iter([networks] * 4))
-    assert found.model.about["adapted"]["utterances"] == 72
+    assert found.model.card.to_json()["adapted"]["utterances"] == 72
     assert [len(batch) for batch in batches] == [36] * 4
     same, batches = adapted_ahead(wt.WordScorer(made_model(networks)), [networks])
     assert not same.model.is_generic
@@ -169,4 +170,4 @@ def test_the_command(
     assert "with 100 utterances or more" in told.err
     found = load_model(out)
     assert found.recognizer == "mine"
-    assert found.about["adapted"]["from"] == "theirs"
+    assert found.card.to_json()["adapted"]["from"] == "theirs"

@@ -15,6 +15,7 @@ import wordtrust as wt
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_model, write_networks
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.cli import cli
+from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.model_calibration import (
     PARTS,
     Calibration,
@@ -23,7 +24,7 @@ from wordtrust.confidence.model_calibration import (
     held_out,
     load_calibrator,
 )
-from wordtrust.confidence.word_scorer import Choice, WordScorer
+from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import best_confidence
 

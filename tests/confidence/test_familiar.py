@@ -54,7 +54,7 @@ def calibrated(networks: Lattices) -> Model:
     scorer = wt.WordScorer(model_of(networks))
     curve = fit_calibration(held_out([networks], Folds(scorer), scorer.choice.paths), "platt")
     known = Familiarity.of(scorer.model, [networks]).to_dict()
-    return replace(scorer.model, about={**scorer.model.about, "calibration": curve.to_dict(), "familiar": known})
+    return replace(scorer.model, card=replace(scorer.model.card, calibration=curve.to_dict(), usual_features=known))
 
 
 def strange(networks: Lattices) -> Lattices:
@@ -104,7 +104,7 @@ def test_covariances_between_and_within_are_told_apart() -> None:
 
 def test_confidences_are_lowered_by_the_same_factor_everywhere(networks: Lattices) -> None:
     model = calibrated(networks)
-    plain = wt.WordScorer(replace(model, about={**model.about, "familiar": None}))
+    plain = wt.WordScorer(replace(model, card=replace(model.card, usual_features=None)))
     scorer, other = wt.WordScorer(model), strange(networks)
     trust = scorer.trust(other)
     assert 0 < trust < 0.2
@@ -167,7 +167,7 @@ def test_the_commands(
     calibrate = ["calibrate", str(tmp_path / "model"), str(tmp_path / "strange"), "--calibrator", "platt"]
     monkeypatch.setattr(sys, "argv", ["wordtrust", *calibrate])
     main()
-    assert load_model(tmp_path / "model").about["familiar"] is None  # 36 utterances are too few to learn from
+    assert load_model(tmp_path / "model").card.usual_features is None  # 36 utterances are too few to learn from
 
 
 @needs_shared

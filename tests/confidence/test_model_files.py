@@ -21,9 +21,11 @@ from tests.helpers.mutate import damaged
 from wordtrust import load
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence import features
+from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.config import CELLS, EMBEDDINGS, MERGES, Config, weight_shapes
 from wordtrust.confidence.features import Statistics
-from wordtrust.confidence.model_file import Model, load_model, read_log, save_model, update_about
+from wordtrust.confidence.model_card import ModelCard
+from wordtrust.confidence.model_file import Model, load_model, read_log, save_model, update_card
 from wordtrust.confidence.word_table import WordTable
 
 ABOUT = {"recognizer": "zoë", "tolerance": 0.1, "scales": {"acoustic": 0.5}, "metrics": {"dev_eer": 0.1}}
@@ -45,7 +47,7 @@ def make_model(cell: str = "lstm", merge: str = "mean", embedding: str = "table"
         vectors=rng.normal(size=(6, 2)).astype(np.float16).astype(np.float32) if embedding == "table" else None,
     )
     statistics = Statistics(COLUMNS, np.arange(3, dtype=np.float32), np.full(3, 0.5, np.float32))
-    return Model(config, weights, table, statistics, ABOUT)
+    return Model(config, weights, table, statistics, ModelCard.from_json(ABOUT))
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def test_round_trip_of_every_kind(tmp_path: Path, cell: str, merge: str, embeddi
     save_model(model, tmp_path / "m", [{"epoch": 1}])
     again = load_model(tmp_path / "m")
     assert again.config == model.config
-    assert again.about == ABOUT
+    assert again.card == model.card
     assert again.recognizer == "zoë"
     assert again.weights.keys() == model.weights.keys()
     for name, weight in model.weights.items():
@@ -109,9 +111,9 @@ def test_the_list_of_weights_is_that_of_torch_and_of_the_scorer(
 
 
 def test_a_model_replaces_a_model(folder: Path) -> None:
-    save_model(replace(make_model("gru"), about={"recognizer": "other"}), folder)
+    save_model(replace(make_model("gru"), card=ModelCard("other")), folder)
     assert load_model(folder).config.cell == "gru"
-    assert load_model(folder).about == {"recognizer": "other"}
+    assert load_model(folder).card == ModelCard("other")
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
@@ -136,7 +138,7 @@ def test_nothing_is_left_after_an_error(folder: Path, monkeypatch: pytest.Monkey
     with pytest.raises(OptionError, match="cannot be written"):
         save_model(make_model(), folder / "model.json" / "below")
     with pytest.raises(TypeError):
-        save_model(replace(make_model(), about={"unwritable": object()}), folder)
+        save_model(replace(make_model(), card=ModelCard(extra={"unwritable": object()})), folder)
     real = os.replace
 
     def full(source: Path, target: Path) -> None:
@@ -152,8 +154,9 @@ def test_nothing_is_left_after_an_error(folder: Path, monkeypatch: pytest.Monkey
 
 
 def test_what_is_known_about_a_model_can_be_written_anew(folder: Path) -> None:
-    update_about(folder, {"choice": {"criterion": "gain"}, "recognizer": "b"})
-    assert load_model(folder).about == ABOUT | {"choice": {"criterion": "gain"}, "recognizer": "b"}
+    card = replace(load_model(folder).card, choice=Choice("gain"), recognizer="b", tolerance=None)
+    update_card(folder, card)
+    assert load_model(folder).card == card
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "model.safetensors", "train.jsonl"]
 
 

@@ -14,10 +14,12 @@ import wordtrust as wt
 from tests.helpers.made_models import sample_networks, write_model
 from wordtrust import build, read
 from wordtrust.base.errors import InputError, OptionError
+from wordtrust.confidence.choice import Choice, choose
 from wordtrust.confidence.config import Config, weight_shapes
 from wordtrust.confidence.features import Arcs, Statistics, matrix
+from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import Model, save_model
-from wordtrust.confidence.word_scorer import Choice, WordScorer, about_networks, choose
+from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.confidence.word_table import WordTable
 from wordtrust.lattices.lattice import Floats, Lattices, Scales
 from wordtrust.lattices.paths import Paths, best_confidence
@@ -40,7 +42,7 @@ def make_model(**about: Any) -> Model:
     weights = {name: rng.normal(size=shape).astype(np.float32) for name, shape in weight_shapes(config).items()}
     statistics = Statistics(COLUMNS, np.zeros(7, np.float32), np.full(7, 20, np.float32))
     known = {"recognizer": "sphinx", "tolerance": 0.05, "scales": asdict(SCALES)}
-    return Model(config, weights, WordTable(), statistics, known | about)
+    return Model(config, weights, WordTable(), statistics, ModelCard.from_json(known | about))
 
 
 @pytest.fixture
@@ -154,7 +156,7 @@ def test_networks_without_posteriors_are_told() -> None:
     config = replace(make_model().config, columns=("frames", "acoustic"))
     weights = {name: np.zeros(shape, np.float32) for name, shape in weight_shapes(config).items()}
     statistics = Statistics(config.columns, np.zeros(2, np.float32), np.ones(2, np.float32))
-    scorer = WordScorer(Model(config, weights, WordTable(), statistics, {}))
+    scorer = WordScorer(Model(config, weights, WordTable(), statistics, ModelCard()))
     networks = replace(build(lattices()).lattices, posterior=None)
     with pytest.raises(InputError, match="no posteriors"):
         scorer(networks)
@@ -214,9 +216,9 @@ def test_ties_go_to_the_paper() -> None:
 
 def test_what_a_model_has_to_know_of_its_networks() -> None:
     networks = build(lattices(), tolerance=0.05, scales=SCALES).lattices
-    assert about_networks(networks) == {"recognizer": "sphinx", "tolerance": 0.05, "scales": asdict(SCALES)}
+    assert ModelCard.of_networks(networks) == ModelCard("sphinx", tolerance=0.05, scales=SCALES)
     unnamed = replace(networks, origin=replace(networks.origin, recognizer=""))
-    assert about_networks(unnamed)["recognizer"] is None
+    assert ModelCard.of_networks(unnamed).recognizer is None
 
 
 def test_an_utterance_of_silence_alone_is_scored() -> None:

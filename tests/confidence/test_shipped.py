@@ -25,6 +25,7 @@ from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.confidence import features, shipped
 from wordtrust.confidence.config import weight_shapes
 from wordtrust.confidence.model_calibration import Folds, fit_calibration, held_out
+from wordtrust.confidence.model_card import CalibrationData, ModelCard
 from wordtrust.confidence.model_file import WORDS, Model, load_model, save_model
 from wordtrust.confidence.shipped.cards import RECOGNIZERS, card_text, page
 from wordtrust.confidence.word_table import WordTable
@@ -50,7 +51,7 @@ def with_table(networks: Lattices, seed: int = 0, **about: Any) -> Model:
     known = {"calibrated_on": {"utterances": 3, "words": 9, "speakers": [4, 5]}, "choice_errors": {"mean": 3}}
     return replace(
         model, config=config, weights=weights, table=WordTable(words, None, mass, vectors),
-        about={**model.about, **known, **about},
+        card=ModelCard.from_json(model.card.to_json() | known | about),
     )  # fmt: skip
 
 
@@ -163,9 +164,9 @@ def test_shipped_models_score_like_those_of_the_study(ours: Path, networks: Latt
 
 def test_nothing_is_left_over_from_training(ours: Path) -> None:
     model = load_model(Path("one"))
-    assert model.about["calibrated_on"] == {"utterances": 3, "words": 9, "speakers": [4, 5]}  # tells what was seen
-    assert model.about["card"]["made"]["calibrated_on"]["speakers"] == 2
-    assert "choice_errors" not in model.about
+    assert model.card.calibrated_on == CalibrationData(3, 9, speakers=(4, 5))  # tells what was seen
+    assert model.card.to_json()["card"]["made"]["calibrated_on"]["speakers"] == 2
+    assert "choice_errors" not in model.card.to_json()
     assert sorted(file.name for file in (ours / "out" / "one").iterdir()) == ["model.json", "model.safetensors"]
 
 
@@ -254,7 +255,7 @@ def test_a_combination_is_shipped_and_knows_its_utterances(ours: Path, run: Run,
     assert len(found["utterances"]) == 36
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shipped, "FOLDER", tmp_path / "out")
-        assert [each.card["metrics"]["eval"] for each in wt.models()] == [counts]
+        assert [each.card.metrics["eval"] for each in wt.models()] == [counts]
         assert "| joint | 0 | 1 | 2 |" in card_text(wt.models()[0])
         models = [f"a={ours / 'out' / 'one'},{store}", f"b={ours / 'out' / 'two'},{store}"]
         told = run("combine", *models, "--allow-mismatch", "--no-joint", "--joint", "both")[1]
@@ -268,7 +269,7 @@ def test_a_shipped_model_is_calibrated_into_another_folder(ours: Path, run: Run)
     store, before = ours / "work" / "one" / "dev", (ours / "out" / "one" / "model.json").read_bytes()
     assert "--out FOLDER" in run("calibrate", "one", store, code=1)[1]
     run("calibrate", "one", store, "--out", "mine", "--calibrator", "platt")
-    assert load_model(Path("mine")).about["calibrated_on"]["utterances"] == 36
+    assert load_model(Path("mine")).card.to_json()["calibrated_on"]["utterances"] == 36
     assert (ours / "out" / "one" / "model.json").read_bytes() == before
     assert "there is a model already" in run("calibrate", "one", store, "--out", "mine", code=1)[1]
 
@@ -302,8 +303,11 @@ def test_speakers_that_a_shipped_model_was_calibrated_on_are_told(
     write_networks(tmp_path / "dev", networks)
     model = with_table(networks)
     speakers = sorted(speaker_number(name) for name in set(networks.notes["speaker"]))
-    seen = {"utterances": 36, "words": 9, "speakers": speakers}
-    save_model(replace(model, about={**model.about, "calibrated_on": seen}), tmp_path / "models" / "one")
+    seen = CalibrationData(36, 9, speakers=tuple(speakers))
+    save_model(
+        replace(model, card=replace(model.card, calibrated_on=seen)),
+        tmp_path / "models" / "one",
+    )
     make_shipped(tmp_path / "models", tmp_path / "out")
     monkeypatch.setattr(shipped, "FOLDER", tmp_path / "out")
     assert wt.load("one").calibrated_on(networks.notes["speaker"]) == len(speakers) > 0
@@ -322,7 +326,7 @@ def test_a_generic_card_tells_of_recognizers_it_never_saw(
     make_shipped(tmp_path / "models", tmp_path / "out")
     monkeypatch.setattr(shipped, "FOLDER", tmp_path / "out")
     [card] = wt.models()
-    assert card.card["unseen"] == unseen
+    assert card.card.unseen == unseen
     expected = (
         "| recognizer | EER | NCE | ECE | WER | WER, tuned 1-best |\n|---|---|---|---|---|---|\n"
         "| alpha | 15.12% | 0.410 | 0.012 | 10.00% | 10.50% |\n| beta | 20.00% | -0.100 | 0.300 |  |  |\n"
@@ -338,7 +342,7 @@ def test_a_model_is_adapted_into_another_only_with_leave(ours: Path, run: Run, n
     assert "--overwrite" in run("adapt", "one", store, "--out", "mine", code=1)[1]
     assert Path("mine/model.json").read_bytes() == before
     run("adapt", "one", store, "--out", "mine", "--overwrite")
-    assert load_model(Path("mine")).about["adapted"]["utterances"] == 36
+    assert load_model(Path("mine")).card.to_json()["adapted"]["utterances"] == 36
     Path("notes").mkdir()
     Path("notes/thesis.txt").write_text("precious")
     assert "no model" in run("adapt", "one", store, "--out", "notes", "--overwrite", code=1)[1]

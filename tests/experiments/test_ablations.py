@@ -21,8 +21,9 @@ from experiments import ablations, variants
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_networks
 from wordtrust.base.errors import OptionError
 from wordtrust.base.folds import speaker_number
+from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.model_calibration import Folds
-from wordtrust.confidence.word_scorer import Choice, WordScorer
+from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.evaluate import evaluate, path_errors
 from wordtrust.evaluation.metrics import SpeakerErrors
 from wordtrust.lattices.lattice import Lattices, Scales

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import wordtrust as wt
 from wordtrust.confidence.config import Config, weight_shapes
 from wordtrust.confidence.features import Statistics, given
+from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import Model, save_model
 from wordtrust.confidence.word_table import WordTable
 from wordtrust.formats.references import read_references
@@ -31,19 +32,15 @@ def sample_networks(recognizer: str = "") -> Lattices:
 
 
 def made_model(networks: Lattices, seed: int = 0, **about: Any) -> Model:
-    """A model that has learned nothing, but trusts what the recognizer trusts."""
+    """A model that has learned nothing, but trusts what the recognizer trusts; `about` goes into model.json."""
     rng = np.random.default_rng(seed)
     config = Config(state=4, hidden=3, dimension=2, buckets=16, columns=given(networks, COLUMNS))
     weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in weight_shapes(config).items()}
     weights["skip"] = np.ones(1, np.float32)
     size = len(config.columns)
     statistics = Statistics(config.columns, np.zeros(size, np.float32), np.ones(size, np.float32))
-    known = {
-        "recognizer": networks.origin.recognizer or None,
-        "tolerance": networks.origin.tolerance,
-        "scales": asdict(networks.scales),
-    }
-    return Model(config, weights, WordTable(), statistics, known | about)
+    card = ModelCard.from_json(ModelCard.of_networks(networks).to_json() | about)
+    return Model(config, weights, WordTable(), statistics, card)
 
 
 def write_model(folder: Path, networks: Lattices, seed: int = 0, **about: Any) -> Path:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordtrust.confidence.features import Statistics
+from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.word_table import WordTable
 from wordtrust.training.dataset import Dataset, TrainingData
 
@@ -79,4 +80,4 @@ def training_data(seed: int = 0, utterances: int = 60) -> TrainingData:
     vectors = np.random.default_rng(seed).normal(size=(len(WORDS), 2)).astype(np.float32)
     statistics = Statistics(COLUMNS, np.zeros(3, np.float32), np.ones(3, np.float32))
     table = WordTable(WORDS, phones=None, mass=np.ones(len(WORDS), np.float32), vectors=vectors)
-    return TrainingData(train, dev, table, statistics, {"recognizer": "made up", "feature_version": 1})
+    return TrainingData(train, dev, table, statistics, ModelCard("made up"))

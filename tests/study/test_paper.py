@@ -18,10 +18,11 @@ from wordtrust.base.errors import InputError
 from wordtrust.combination.subset_comparison import compare_subsets
 from wordtrust.combination.system_output import references_of
 from wordtrust.confidence.calibration import KernelCalibrator
+from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.features import PAPER
 from wordtrust.confidence.model_calibration import Folds
 from wordtrust.confidence.model_file import load_model
-from wordtrust.confidence.word_scorer import Choice, WordScorer
+from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.evaluate import evaluate
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import best_confidence
@@ -63,20 +64,20 @@ def test_training_data_have_the_labels_and_features_of_the_paper(trained: Path, 
     data = read_pack(trained / "sphinx.pack")
     assert set(data.statistics.columns) <= set(PAPER)
     np.testing.assert_array_equal(data.train.label, networks[:24].extra[ONE_BEST_LABEL].astype(int))
-    assert data.about["labels"] == "one-best"
-    assert data.about["recognizer"] == "sphinx"
+    assert data.card.labels == "one-best"
+    assert data.card.recognizer == "sphinx"
 
 
 def test_the_size_with_the_best_eer_wins_and_folds_have_it(trained: Path) -> None:
     main = load_model(trained / "m" / "sphinx")
-    tried = main.about["search"]
+    tried = main.card.search
     best = min(tried, key=lambda each: each["dev_eer"])
     assert [(each["state"], each["hidden"]) for each in tried] == [(3, 2), (5, 2)]
     assert main.config.state == best["state"]
     assert (main.config.head, main.config.merge, main.config.skip) == ("independent", "mean", False)
     for fold in (0, 1):
         model = load_model(trained / "m" / f"sphinx-fold-{fold}")
-        assert (model.config.state, model.about["training"]["fold"]) == (best["state"], fold)
+        assert (model.config.state, model.card.training.options["fold"]) == (best["state"], fold)
 
 
 def test_what_is_trained_is_not_trained_again(trained: Path) -> None:
@@ -112,7 +113,7 @@ def test_the_calibrator_is_the_papers_sum_over_training_words(
     at = np.linspace(logits.min() - 0.5, logits.max() + 0.5, 20)
     expected = direct(logits, correct, float(found.L or 0), at)
     np.testing.assert_allclose(found.predict(1 / (1 + np.exp(-at))), expected, atol=1e-5)
-    assert scorer.model.about["paper"]["differences"]
+    assert scorer.model.card.to_json()["paper"]["differences"]
 
 
 def test_l_is_the_best_on_dev() -> None:

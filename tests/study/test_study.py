@@ -77,7 +77,7 @@ def test_there_is_a_model_for_other_recognizers(made: Path) -> None:
     scorer = wt.load(made / "out" / "models" / "generic")
     assert scorer.model.is_generic
     assert scorer.calibration is not None
-    known = scorer.model.about["calibrated_on"]
+    known = scorer.model.card.to_json()["calibrated_on"]
     assert (known["utterances"], known["recognizers"], len(known["speakers"])) == (72, 3, 6)  # all of dev
     transcripts = scorer(wt.read(made / "data" / "beta" / "eval.jsonl"))
     assert all(0 <= word.confidence <= 1 for each in transcripts for word in each.words)

@@ -18,9 +18,10 @@ from tests.helpers.study_data import write_data
 from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.combination.subset_comparison import all_subsets
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs, references_of
+from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.model_calibration import Calibration, fit_calibration
 from wordtrust.confidence.model_file import save_model
-from wordtrust.confidence.word_scorer import Choice, WordScorer
+from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.evaluate import ArcConfidence, ArcScorer, evaluate, path_errors, posterior_confidence
 from wordtrust.formats import stream
 from wordtrust.lattices.lattice import Floats, Lattices, concatenate

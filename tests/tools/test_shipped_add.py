@@ -44,8 +44,8 @@ def test_a_model_is_added_and_nothing_else_changes(out: Path) -> None:
     after = contents(out)
     assert {name: text for name, text in after.items() if not name.startswith("two/")} == before
     model, original = load_model(out / "two"), load_model(out.parent / "study" / "two")
-    assert model.about["card"]["metrics"]["dev"]["utterances"] == 36
-    assert model.about["training"]["start"] == "a model"
+    assert model.card.to_json()["card"]["metrics"]["dev"]["utterances"] == 36
+    assert model.card.training.start == "a model"
     shared = load_model(out / "one").table
     assert model.table.words == shared.words
     np.testing.assert_array_equal(model.table.vectors, shared.vectors)

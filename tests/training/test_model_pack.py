@@ -36,7 +36,7 @@ def test_a_pack_comes_back_as_it_was(pack: Path) -> None:
                 assert values.dtype == kept.dtype
     assert again.table.words == data.table.words
     assert again.statistics.columns == data.statistics.columns
-    assert again.about == data.about
+    assert again.card == data.card
     assert [path.name for path in pack.parent.iterdir()] == ["data.pack"]
 
 

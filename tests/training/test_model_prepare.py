@@ -17,8 +17,8 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.folds import speaker_number
 from wordtrust.confidence import features
 from wordtrust.confidence.features import Arcs
+from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.node_levels import node_levels
-from wordtrust.confidence.word_scorer import about_networks
 from wordtrust.confidence.word_table import BatchWords, own_mass
 from wordtrust.formats.references import Reference, References, read_references
 from wordtrust.lattices.lattice import Lattices
@@ -55,7 +55,7 @@ def sample() -> Lattices:
 
 def made(networks: Lattices, dev: Lattices | None = None, **options: Any) -> TrainingData:
     held = networks if dev is None else dev
-    return prepare(lambda: [networks], lambda: [held], PrepareOptions(**options), {"recognizer": "x"})
+    return prepare(lambda: [networks], lambda: [held], PrepareOptions(**options), ModelCard("x"))
 
 
 def labels_by_arc(networks: Lattices, data: Dataset) -> dict[tuple[str, str, float], int]:
@@ -115,8 +115,8 @@ def test_levels_are_the_longest_ways() -> None:
 def test_batches_are_joined_end_to_end() -> None:
     networks = sample()
     options = PrepareOptions()
-    whole = prepare(lambda: [networks], lambda: [networks], options, {})
-    cut = prepare(lambda: [networks[:5], networks[5:]], lambda: [networks[:1], networks[1:]], options, {})
+    whole = prepare(lambda: [networks], lambda: [networks], options, ModelCard())
+    cut = prepare(lambda: [networks[:5], networks[5:]], lambda: [networks[:1], networks[1:]], options, ModelCard())
     for name in Dataset.__dataclass_fields__:
         for one, other in ((whole.train, cut.train), (whole.dev, cut.dev)):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
@@ -152,15 +152,12 @@ def test_words_of_both_corpora_are_known_and_only_training_has_heard() -> None:
 
 def test_what_the_recognizer_does_not_give_is_recorded() -> None:
     data = made(corpus(), features="paper")
-    assert data.about["absent"] == ["transition"]
+    assert data.card.absent == ("transition",)
     assert data.statistics.columns == ("silence", "phones", "acoustic", "posterior", "frames", "one_best")
     assert data.train.features.shape[1] == 6
     full = made(sample(), features="full")
-    assert full.about["absent"] == ["transition", *features.EVIDENCE]
-    assert data.about == {
-        "recognizer": "x", "features": "paper", "feature_version": features.VERSION, "absent": ["transition"],
-        "labels": "store", "silence_loss": False,
-    }  # fmt: skip
+    assert full.card.absent == ("transition", *features.EVIDENCE)
+    assert data.card == ModelCard("x", features="paper", absent=("transition",), labels="store", silence_loss=False)
 
 
 def test_columns_by_name() -> None:
@@ -197,16 +194,16 @@ def test_labels_without_references_are_told() -> None:
 def test_lattices_instead_of_networks_are_told() -> None:
     lattices = read(f"{SAMPLE}/lattices/*.slf.gz")[:2]
     with pytest.raises(InputError, match=r"lattices, not networks.*wordtrust build"):
-        about_networks(lattices)
+        ModelCard.of_networks(lattices)
 
 
 def test_an_empty_corpus_is_told() -> None:
     networks = corpus()
     for empty in ([], [networks[:0]]):
         with pytest.raises(InputError, match="no utterances to train on"):
-            prepare(lambda: empty, lambda: [networks], PrepareOptions(), {})  # noqa: B023
+            prepare(lambda: empty, lambda: [networks], PrepareOptions(), ModelCard())  # noqa: B023
         with pytest.raises(InputError, match="no utterances to stop on"):
-            prepare(lambda: [networks], lambda: empty, PrepareOptions(), {})  # noqa: B023
+            prepare(lambda: [networks], lambda: empty, PrepareOptions(), ModelCard())  # noqa: B023
 
 
 def test_unknown_names_are_told() -> None:

@@ -87,7 +87,7 @@ def test_training_together_makes_a_model_for_each_and_one_for_nobody(tmp_path: P
     assert load_model(tmp_path / "out" / "b").config.columns == parts["b"].statistics.columns
     generic = load_model(tmp_path / "out" / "generic")
     assert sorted(generic.config.columns) == sorted(COLUMNS)
-    assert generic.about["generic"] is True
+    assert generic.card.is_generic
 
 
 def test_training_goes_on_from_a_model_that_may_stay_the_best(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_all_models_of_a_study(tmp_path: Path) -> None:
     train_everything(plan, told.append)
     found = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert found == ["a", "a-fold-0", "a-fold-1", "b", "b-fold-0", "b-fold-1", "generic"]
-    assert load_model(tmp_path / "out" / "b-fold-1").about["training"]["fold"] == 1
+    assert load_model(tmp_path / "out" / "b-fold-1").card.training.options["fold"] == 1
     assert len(told) == 5  # two teachers, three students
     train_everything(plan, told.append)  # nothing is left to do
     assert len(told) == 5

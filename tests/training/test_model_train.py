@@ -58,9 +58,9 @@ def test_the_best_epoch_is_kept(tmp_path: Path) -> None:
     lines: list[dict[str, Any]] = []
     train(tmp_path / "m", replace(SMALL, epochs=8, rate=0.05), lines.append)
     best = max(lines, key=lambda line: line["dev_nce"])
-    about = load_model(tmp_path / "m").about
-    assert about["metrics"]["dev_nce"] == best["dev_nce"]
-    assert about["training"]["best_epoch"] == best["epoch"]
+    card = load_model(tmp_path / "m").card
+    assert card.metrics["dev_nce"] == best["dev_nce"]
+    assert card.training.options["best_epoch"] == best["epoch"]
     log = [json.loads(line) for line in (tmp_path / "m" / "train.jsonl").read_text("utf-8").splitlines()]
     assert [line["epoch"] for line in log] == list(range(1, 9))
 
@@ -177,7 +177,7 @@ def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:
     assert main([*packs, *options.split(), str(tmp_path / "models")]) == 0
     made = sorted(path.name for path in (tmp_path / "models").iterdir())
     assert made == ["a-0", "a-1", "b-0", "b-1"]
-    assert load_model(tmp_path / "models" / "b-1").about["training"]["seed"] == 1
+    assert load_model(tmp_path / "models" / "b-1").card.training.options["seed"] == 1
 
 
 def test_search_keeps_the_best_dev_eer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,9 +186,9 @@ def test_search_keeps_the_best_dev_eer(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(GRID, "merge", ("mean", "attention"))
     with machine("cpu") as here:
         model = search(training_data(), replace(SMALL, epochs=2), tmp_path / "m", here, tell=nothing)
-    tried = model.about["search"]
+    tried = model.card.search
     assert len(tried) == 4
-    assert model.about["metrics"]["dev_eer"] == min(trial["dev_eer"] for trial in tried)
+    assert model.card.metrics["dev_eer"] == min(trial["dev_eer"] for trial in tried)
     assert load_model(tmp_path / "m").config == model.config
     assert not draft_of(tmp_path / "m").exists()
 
@@ -206,7 +206,7 @@ def test_two_processes_train_the_same_model_together(tmp_path: Path) -> None:
         "m: epoch 1",
         "m: epoch 2",
     ]
-    assert load_model(tmp_path / "m").about["metrics"]["dev_eer"] < 0.5
+    assert load_model(tmp_path / "m").card.metrics["dev_eer"] < 0.5
 
 
 @pytest.mark.parametrize("seed", range(5))

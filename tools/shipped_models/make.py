@@ -14,7 +14,7 @@ from typing import Any
 
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.files import atomic_text
-from wordtrust.confidence.model_file import SCALES, WORDS, Model, checksum, load_model, save_model, update_about
+from wordtrust.confidence.model_file import SCALES, WORDS, Model, checksum, load_model, save_model, update_card
 from wordtrust.confidence.shipped import CARD, COMBINATION, MODEL
 from wordtrust.confidence.shipped.cards import card_of, joint_card
 from wordtrust.confidence.word_vectors import read_vectors
@@ -137,11 +137,12 @@ def _add_card(folder: Path, networks: Path | None, splits: tuple[str, ...]) -> N
     """Measure what is shipped, and write it into its card."""
     stores = {split: networks / folder.name / split for split in splits} if networks else {}
     metrics = {split: measure(folder, store) for split, store in stores.items() if store.is_dir()}
-    about: dict[str, Any] = {"card": card_of(folder.name, load_model(folder), metrics)}
+    model = load_model(folder)
+    card = replace(model.card, shipped=card_of(folder.name, model, metrics))
     if "dev" in metrics:  # what training noted was about other words, and several recognizers
         found = metrics["dev"]["arcs"]["confidence"]
-        about["metrics"] = {f"dev_{name}": found[name] for name in ("eer", "nce")}
-    update_about(folder, about, small=True)
+        card = replace(card, metrics={f"dev_{name}": found[name] for name in ("eer", "nce")})
+    update_card(folder, card, small=True)
 
 
 def measure(folder: Path, store: Path) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def _ship_combination(folder: Path, out: Path, study: Path) -> None:
         counts = {name: found[name] for name in ("better", "equal", "worse") if name in found}
         metrics = {str(found.get("about", {}).get("test", "eval")): counts} if len(counts) == 3 else {}
     with atomic_text(out / CARD) as file:
-        file.write(json.dumps(joint_card(out.name, fitted.order, metrics)) + "\n")
+        file.write(json.dumps(joint_card(out.name, fitted.order, metrics).to_json()) + "\n")
 
 
 def _check_sizes(out: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from wordtrust.base.errors import OptionError
+from wordtrust.confidence.model_card import TrainingRecord
 from wordtrust.confidence.model_file import Model, checksum, in_bytes, shared_words
 from wordtrust.confidence.tensors import table_arrays, table_from, write_tensors
 from wordtrust.confidence.word_table import WordTable
@@ -19,7 +19,6 @@ from wordtrust.lattices.lattice import Floats
 # 20,000 .490, 17.64%. Of whisper-tiny.en: .466, 11.47%; .464, 11.55%; .454, 11.67%.
 MOST_WORDS = 60_000
 LEAST_MASS = 2.0  # heard this often over all recognizers: rarer ones make room for words that people say often
-_LEFT_OVER = ("choice_errors", "choice_errors_on_dev", "search")
 
 
 def shrink(model: Model, words: int = MOST_WORDS) -> Model:
@@ -32,11 +31,10 @@ def without_leftovers(model: Model) -> Model:
 
     The checksums of speakers stay: they tell whether a split was seen.
     """
-    about: dict[str, Any] = {name: value for name, value in model.about.items() if name not in _LEFT_OVER}
-    training = about.get("training", {})
-    if training.get("start"):
-        about["training"] = {**training, "start": Path(training["start"]).name}
-    return replace(model, about=about)
+    card, training = model.card, model.card.training
+    if training.start:
+        training = TrainingRecord({**training.options, "start": Path(training.start).name})
+    return replace(model, card=replace(card, training=training, choice_errors={}, choice_errors_on_dev={}, search=()))
 
 
 def useful_words(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -150,39 +150,39 @@ def _calibrate_model(
     as_json: bool,
 ) -> None:
     from ..base.folds import speaker_number
+    from ..confidence.choice import choose
     from ..confidence.model_calibration import Folds, fit_calibration, held_out
-    from ..confidence.model_file import read_log, save_model, update_about
+    from ..confidence.model_card import CalibrationData
+    from ..confidence.model_file import read_log, save_model, update_card
     from ..confidence.out_of_domain import learned
-    from ..confidence.word_scorer import choose, load
+    from ..confidence.word_scorer import load
     from ..evaluation.evaluate import path_errors
     from ..formats import stream
 
     scorer = load(model, allow_mismatch=allow_mismatch)
     folds = Folds(scorer, [load(each, allow_mismatch=allow_mismatch) for each in fold_models])
-    about: dict[str, Any] = {}
+    card = scorer.model.card
     if not keep_choice:
         scorer.choice, errors = choose(folds.confidence, stream(stores), path_errors)
-        about = {"choice": asdict(scorer.choice), "choice_errors": errors}
+        card = replace(card, choice=scorer.choice, choice_errors=errors)
     found = held_out(map(scorer.networks, stream(stores)), folds, scorer.choice.paths)
     words = found.scores["output", "confidence"]
     if comparing:
         _print_comparison(words, as_json)
         return
     curve = fit_calibration(found, name)
-    about["calibration"] = curve.to_dict()
-    about["familiar"] = learned(scorer.model, map(scorer.networks, stream(stores)), found.utterances)
-    about["calibrated_on"] = {
-        "utterances": found.utterances,
-        "words": len(words),
-        "speakers": sorted(speaker_number(name) for name in words.speakers),
-    }
+    speakers = tuple(sorted(speaker_number(name) for name in words.speakers))
+    card = replace(
+        card,
+        calibration=curve.to_dict(),
+        usual_features=learned(scorer.model, map(scorer.networks, stream(stores)), found.utterances),
+        calibrated_on=CalibrationData(found.utterances, len(words), speakers=speakers),
+    )
     if out is None:
-        update_about(model, about)
+        update_card(model, card)
     else:
-        save_model(replace(scorer.model, about={**scorer.model.about, **about}), out, read_log(model))
-    choice = scorer.choice
-    way = choice.criterion + (f" {choice.threshold:g}" if choice.criterion == "gain" else "")
-    told = f"calibrated on {found.utterances:,} utterances, {len(words):,} words; words chosen by {way}"
+        save_model(replace(scorer.model, card=card), out, read_log(model))
+    told = f"calibrated on {found.utterances:,} utterances, {len(words):,} words; words chosen by {scorer.choice}"
     click.echo(f"{out or model}: {told}")
     before = words.metrics()
     after = replace(words, score=curve.of("words", words.score)).metrics()

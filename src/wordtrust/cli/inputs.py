@@ -88,13 +88,10 @@ def tell_if_rough(scorer: WordScorer) -> None:
     """A generic model knows a recognizer by what it has heard of it."""
     from ..confidence.adapt import ENOUGH
 
-    adapted = scorer.model.about.get("adapted")
-    count = adapted.get("utterances") if isinstance(adapted, Mapping) else None
-    if scorer.model.is_generic and isinstance(count, int) and count < ENOUGH:
-        told = (
-            f"the generic model heard {count} utterances of this recognizer; under {ENOUGH} its percentages are rough"
-        )
-        click.echo(f"wordtrust: {told}", err=True)
+    adapted = scorer.model.card.adapted
+    if scorer.model.is_generic and adapted is not None and adapted.utterances < ENOUGH:
+        count = f"the generic model heard {adapted.utterances} utterances of this recognizer"
+        click.echo(f"wordtrust: {count}; under {ENOUGH} its percentages are rough", err=True)
 
 
 reference_option = click.option(

@@ -149,7 +149,7 @@ def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None
 
 
 def _training_data(store: tuple[str, ...], dev: tuple[str, ...], options: Any) -> TrainingData:
-    from ..confidence.word_scorer import about_networks
+    from ..confidence.model_card import ModelCard
     from ..formats import stream
     from ..training.pack import read_pack
     from ..training.prepare import PrepareOptions, prepare
@@ -165,7 +165,7 @@ def _training_data(store: tuple[str, ...], dev: tuple[str, ...], options: Any) -
     first = next(iter(stream(store)), None)
     if first is None:
         raise OptionError("no utterances found")
-    return prepare(lambda: stream(store), lambda: stream(dev), options, dict(about_networks(first)))
+    return prepare(lambda: stream(store), lambda: stream(dev), options, ModelCard.of_networks(first))
 
 
 @contextmanager
@@ -209,29 +209,23 @@ def _finish(model: Model, out: Path, dev: tuple[str, ...]) -> None:
     """Choose how words are read off, if the networks are at hand, and say what came out."""
     if dev:
         model = _with_choice(model, out, dev)
-    found = model.about["metrics"]
+    found = model.card.metrics
     parts = [f"dev EER {100 * found['dev_eer']:.2f}%, NCE {found['dev_nce']:.3f}"] if "dev_eer" in found else []
-    parts += [f"words chosen by {_choice_text(model)}"] if "choice" in model.about else []
+    parts += [f"words chosen by {model.card.choice}"] if model.card.choice else []
     click.echo(f"{out}: " + ", ".join(parts or ["trained"]))
 
 
 def _with_choice(model: Model, out: Path, dev: tuple[str, ...]) -> Model:
-    from dataclasses import asdict
-
-    from ..confidence.model_file import update_about
-    from ..confidence.word_scorer import WordScorer, choose
+    from ..confidence.choice import choose
+    from ..confidence.model_file import update_card
+    from ..confidence.word_scorer import WordScorer
     from ..evaluation.evaluate import path_errors
     from ..formats import stream
 
     choice, errors = choose(WordScorer(model).confidence, stream(dev), path_errors)
-    found = {**model.about, "choice": asdict(choice), "choice_errors_on_dev": errors}
-    update_about(out, found)
-    return replace(model, about=found)
-
-
-def _choice_text(model: Model) -> str:
-    choice = model.about["choice"]
-    return f"{choice['criterion']}" + (f" {choice['threshold']:g}" if choice["criterion"] == "gain" else "")
+    card = replace(model.card, choice=choice, choice_errors_on_dev=errors)
+    update_card(out, card)
+    return replace(model, card=card)
 
 
 def _scorer(
@@ -242,7 +236,8 @@ def _scorer(
         from ..confidence.model_calibration import CalibratedWords, load_calibrator
 
         return CalibratedWords(load_calibrator(model))
-    from ..confidence.word_scorer import Choice, load
+    from ..confidence.choice import Choice
+    from ..confidence.word_scorer import load
 
     scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
     if criterion:

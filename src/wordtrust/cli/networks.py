@@ -101,7 +101,6 @@ def _tuned(path: Path) -> TunedScales:
     """What `wordtrust tune` wrote; or the scales of a model, by its folder or name."""
     from ..confidence.model_file import SCALES, load_model
     from ..confidence.shipped import folder_of, is_model
-    from ..lattices.lattice import Scales
     from ..networks.tuned_scales import TunedScales
 
     if not is_model(path):
@@ -109,10 +108,9 @@ def _tuned(path: Path) -> TunedScales:
     folder = folder_of(path)
     if (folder / SCALES).is_file():
         return TunedScales.load(folder / SCALES)
-    known = load_model(folder).about.get("scales")
-    if not isinstance(known, dict):
+    scales = load_model(folder).card.scales
+    if scales is None:
         raise OptionError(f"{path}: has no scales of its own; build networks without --scales")
-    scales = Scales(**known)
     return TunedScales(scales, scales, scales, {})
 
 
@@ -248,8 +246,8 @@ def _judge(scorer: WordScorer | None, criterion: str | None) -> tuple[ArcScorer,
     """Whose confidences are measured, and how they choose words."""
     from functools import partial
 
+    from ..confidence.choice import Choice
     from ..confidence.model_calibration import calibrated_judge
-    from ..confidence.word_scorer import Choice
     from ..evaluation.evaluate import posterior_confidence
 
     if scorer is None:

@@ -64,10 +64,11 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     refuse_to_overwrite(out, overwrite=overwrite)
     found = adapted(load_model(model), inputs.batches("adapting"))
     save_model(found, out)
-    count = found.about["adapted"]["utterances"]
+    assert found.card.adapted is not None
+    count = found.card.adapted.utterances
     click.echo(f"{out}: adapted to {count:,} utterances" + (f" of {found.recognizer}" if found.recognizer else ""))
     if count < ENOUGH:
         click.echo(f"wordtrust: with {ENOUGH} utterances or more it would be better adapted", err=True)
-    if "calibration" in found.about:
+    if found.card.calibration is not None:
         told = f"wordtrust: its calibration is another recognizer's; with references: wordtrust calibrate {out} STORE"
         click.echo(told, err=True)

@@ -21,6 +21,7 @@ from ..base.errors import InputError
 from ..lattices.lattice import Lattices
 from . import features
 from .features import FLAGS, OF_WORDS, Statistics, Values
+from .model_card import Adaptation, ModelCard
 from .model_file import Model
 from .word_table import WordTable, known_arcs
 
@@ -93,26 +94,32 @@ def adapt(model: Model, batches: Iterable[Lattices]) -> Model:
 
     Its calibration stays what it was: fit it anew where there are references.
     """
-    from .word_scorer import WordScorer, about_networks
+    from .word_scorer import WordScorer
 
     build = WordScorer(model, allow_mismatch=True).networks
-    moments, about = Moments.of(model.config.columns), None
+    moments, seen = Moments.of(model.config.columns), None
     for networks in map(build, batches):
-        about = about or dict(about_networks(networks))
+        seen = seen or ModelCard.of_networks(networks)
         _check_tolerance(model, networks)
         moments.add(networks, model.table, lenient=model.is_generic)
-    if about is None:
+    if seen is None:
         raise InputError("there are no utterances to adapt the model to")
     here = moments.blended(model.statistics)
     taken = np.ones(len(here.columns), np.bool_) if model.is_generic else on_another_scale(model.statistics, here)
     columns = [column for column, own in zip(here.columns, taken.tolist(), strict=True) if own]
-    about["adapted"] = {"utterances": moments.utterances, "from": model.recognizer, "columns": columns}
-    return replace(model, statistics=_merged(model.statistics, here, taken), about={**model.about, **about})
+    card = replace(
+        model.card,
+        recognizer=seen.recognizer,
+        tolerance=seen.tolerance,
+        scales=seen.scales,
+        adapted=Adaptation(moments.utterances, model.recognizer, tuple(columns)),
+    )
+    return replace(model, statistics=_merged(model.statistics, here, taken), card=card)
 
 
 def _check_tolerance(model: Model, networks: Lattices) -> None:
-    trained, here = model.about.get("tolerance"), networks.origin.tolerance
-    if trained is not None and here is not None and abs(here - float(trained)) > 1e-9:
+    trained, here = model.card.tolerance, networks.origin.tolerance
+    if trained is not None and here is not None and abs(here - trained) > 1e-9:
         raise InputError(
             f"networks with a tolerance of {here:g} s, the model was trained on {trained:g} s",
             file=networks.origin.file,

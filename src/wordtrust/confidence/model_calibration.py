@@ -101,14 +101,13 @@ class Folds:
 
 
 def _fold_of(scorer: WordScorer) -> tuple[int, int]:
-    training = scorer.model.about.get("training", {})
-    folds, fold = training.get("folds", 0), training.get("fold", 0)
-    if not (isinstance(folds, int) and isinstance(fold, int) and 0 <= fold < folds):
+    fold = scorer.model.card.training.left_out_fold
+    if fold is None:
         raise InputError(
             "this model was trained on all speakers",
             remedy="Models for --fold-model are trained with --folds K --fold 0 to K - 1",
         )
-    return folds, fold
+    return fold
 
 
 def held_out(batches: Iterable[Lattices], folds: Folds, choose: Choose) -> Evaluation:

@@ -24,6 +24,7 @@ from ..base.version import __version__
 from . import features, shipped
 from .config import Config, weight_shapes
 from .features import Statistics
+from .model_card import ModelCard
 from .tensors import (
     read_tensors,
     statistics_arrays,
@@ -38,7 +39,8 @@ from .word_table import WordTable
 
 KIND = "wordtrust model"
 VERSION = 1
-WEIGHTS, ABOUT, LOG = "model.safetensors", "model.json", "train.jsonl"
+WEIGHTS, MODEL_JSON, LOG = "model.safetensors", "model.json", "train.jsonl"
+_FILE_KEYS = ("kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words")
 SCALES = "scales.json"  # of the networks it was trained on, in models that a study made
 WORDS = "words.safetensors"  # beside model folders that share words and vectors
 SHARED_ARRAYS = ("words.text", "words.vectors", "words.step")
@@ -55,18 +57,17 @@ class Model:
     weights: Mapping[str, NDArray[np.float32]]
     table: WordTable
     statistics: Statistics
-    about: Mapping[str, Any]  # recognizer, networks, scales, labels, training, metrics, calibration
+    card: ModelCard
 
     @property
     def recognizer(self) -> str | None:
         """The recognizer it was trained for, where it has a name."""
-        found = self.about.get("recognizer")
-        return str(found) if found else None
+        return self.card.recognizer
 
     @property
     def is_generic(self) -> bool:
         """Whether it is for recognizers it was not trained on: it may lack columns, and wants to be adapted."""
-        return self.about.get("generic") is True
+        return self.card.is_generic
 
 
 def save_model(
@@ -99,9 +100,9 @@ def refuse_to_overwrite(folder: Path, *, overwrite: bool = True) -> None:
 
     Better before training than after it.
     """
-    if (folder / ABOUT).is_file() and not overwrite:
+    if (folder / MODEL_JSON).is_file() and not overwrite:
         raise OptionError(f"{folder}: there is a model already; name another folder, or replace it with --overwrite")
-    if folder.exists() and not (folder / ABOUT).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not (folder / MODEL_JSON).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise OptionError(f"{folder}: exists and is no model; name another folder")
 
 
@@ -121,10 +122,10 @@ def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, s
         "checksum": checksum(folder / WEIGHTS),
         "config": model.config.to_dict(),
         **({"shared_words": shared_words} if shared_words else {}),
-        **model.about,
+        **model.card.to_json(),
     }
     text = json.dumps(found, indent=None if small else 1, ensure_ascii=False)
-    (folder / ABOUT).write_text(text + "\n", "utf-8")
+    (folder / MODEL_JSON).write_text(text + "\n", "utf-8")
     if not small:
         (folder / LOG).write_text("".join(json.dumps(line) + "\n" for line in log), "utf-8")
 
@@ -136,14 +137,15 @@ def in_half(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(np.float16)
 
 
-def update_about(folder: Path, about: Mapping[str, Any], *, small: bool = False) -> None:
-    """Write what is known about a model anew, the weights as they are."""
-    found = _read_about(folder / ABOUT)
-    draft = folder / f".{ABOUT}.{secrets.token_hex(4)}.part"
+def update_card(folder: Path, card: ModelCard, *, small: bool = False) -> None:
+    """Write the card of a model anew, the weights as they are."""
+    found = _read_json(folder / MODEL_JSON)
+    kept = {name: found[name] for name in _FILE_KEYS if name in found}
+    draft = folder / f".{MODEL_JSON}.{secrets.token_hex(4)}.part"
     try:
-        text = json.dumps({**found, **about}, indent=None if small else 1, ensure_ascii=False)
+        text = json.dumps({**kept, **card.to_json()}, indent=None if small else 1, ensure_ascii=False)
         draft.write_text(text + "\n", "utf-8")
-        os.replace(draft, folder / ABOUT)
+        os.replace(draft, folder / MODEL_JSON)
     except OSError as error:
         raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
     finally:
@@ -179,7 +181,7 @@ def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
     `allow_mismatch` also takes a model whose features were made by another version.
     """
     folder = shipped.folder_of(folder)
-    found = _read_about(folder / ABOUT)
+    found = _read_json(folder / MODEL_JSON)
     if found.get("feature_version") != features.VERSION and not allow_mismatch:
         raise InputError(
             f"the model has features of version {found.get('feature_version')}, this wordtrust makes version "
@@ -202,9 +204,10 @@ def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
             table = replace(table, vectors=None)
         if config.embedding == "table" and (table.vectors is None or table.vectors.shape[1] != config.dimension):
             raise ValueError("the word vectors do not fit")
-        known = {"kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words"}
-        about = {name: value for name, value in found.items() if name not in known}
-        return Model(config, weights, table, statistics_from(arrays, config.columns), about)
+        card = ModelCard.from_json({name: value for name, value in found.items() if name not in _FILE_KEYS})
+        return Model(config, weights, table, statistics_from(arrays, config.columns), card)
+    except InputError as error:
+        raise error.at(file=str(folder)) from None
     except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
 
@@ -229,7 +232,7 @@ def in_bytes(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     return {"words.vectors": np.rint(vectors / step).astype(np.int8), "words.step": step.astype(np.float32)}
 
 
-def _read_about(file: Path) -> dict[str, Any]:
+def _read_json(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > _LARGEST_JSON:
             raise InputError("too large to be about a model", file=str(file), remedy=_DAMAGED)

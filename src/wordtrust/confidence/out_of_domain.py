@@ -8,7 +8,7 @@ Where the average over a batch is far lower, confidences are lowered in proporti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,7 +149,7 @@ def _positive(matrix: Values) -> bool:
 
 def familiarity_of(model: Model) -> Familiarity | None:
     """What the model knows to be usual, if anything."""
-    found: Mapping[str, Any] | None = model.about.get("familiar")
+    found = model.card.usual_features
     return None if found is None else Familiarity.from_dict(model, found)
 
 

@@ -6,20 +6,18 @@ transcript = scorer(lattice)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
-import numpy as np
-
-from ..base.errors import InputError, OptionError
+from ..base.errors import InputError
 from ..base.folds import speaker_number
 from ..lattices.lattice import Floats, Lattice, Lattices, Scales
-from ..lattices.paths import CRITERIA, Paths, best_confidence
 from ..networks.hwcn import TOLERANCE, Network, build
 from ..transcripts.transcript import Transcript, transcripts
 from .adapt import adapt
+from .choice import Choice
 from .lattice_rnn import Scorer
 from .model_file import Model, load_model
 from .out_of_domain import familiarity_of
@@ -28,30 +26,6 @@ if TYPE_CHECKING:
     from .model_calibration import Calibration
 
 ALTERNATIVES = 5
-THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 17))  # that `gain` is tried with
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """How words are chosen by their confidences (DESIGN, section 7)."""
-
-    criterion: str = "mean"
-    threshold: float = 0.5  # of `gain`
-
-    def __post_init__(self) -> None:
-        if self.criterion not in CRITERIA or not 0 <= self.threshold <= 1:
-            raise OptionError(
-                f"words are chosen by {', '.join(CRITERIA)}, with a threshold from 0 to 1, not by {self}"
-            )
-
-    def paths(self, networks: Lattices, confidence: Floats) -> Paths:
-        """The chosen words of every utterance."""
-        return best_confidence(networks, confidence, self.criterion, threshold=self.threshold)
-
-    @classmethod
-    def all(cls) -> list[Choice]:
-        """Those worth trying, the paper's first."""
-        return [cls("mean"), cls("mean-silence"), *(cls("gain", threshold) for threshold in THRESHOLDS)]
 
 
 class WordScorer:
@@ -62,20 +36,15 @@ class WordScorer:
         self._scorer = Scorer(
             model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic
         )
-        try:
-            self.tolerance = float(model.about.get("tolerance", TOLERANCE))
-            if not 0 <= self.tolerance < np.inf:
-                raise ValueError(f"a tolerance of {self.tolerance}")  # told with the others
-            self.scales = Scales(**model.about["scales"]) if model.about.get("scales") else None
-            self.choice = Choice(**model.about.get("choice", {}))
-            self.calibration = _calibration(model)
-            self._familiar = familiarity_of(model)
-        except (TypeError, ValueError, OverflowError, OptionError) as error:
-            raise InputError(f"the model does not say how its networks are built: {error}") from None
+        self.tolerance = TOLERANCE if model.card.tolerance is None else model.card.tolerance
+        self.scales = model.card.scales
+        self.choice = model.card.choice or Choice()
+        self.calibration = _calibration(model)
+        self._familiar = familiarity_of(model)
 
     def __repr__(self) -> str:
         known = [f"for {self.model.recognizer}"] if self.model.recognizer else []
-        nce = self.model.about.get("metrics", {}).get("dev_nce")
+        nce = self.model.card.metrics.get("dev_nce")
         known += [f"dev NCE {nce:.3f}"] if isinstance(nce, float) else []
         known += ["calibrated" if self.calibration else "not calibrated", f"words by {self.choice.criterion}"]
         return f"<WordScorer {', '.join(known)}>"
@@ -112,7 +81,7 @@ class WordScorer:
     @property
     def wants_adapting(self) -> bool:
         """Whether it is a generic model that no recognizer's statistics were given to yet."""
-        return self.model.is_generic and "adapted" not in self.model.about
+        return self.model.is_generic and self.model.card.adapted is None
 
     def adapted(self, batches: Iterable[Lattices]) -> WordScorer:
         """The same, for the recognizer of these lattices or networks (see `adapt`)."""
@@ -130,10 +99,8 @@ class WordScorer:
 
     def calibrated_on(self, speakers: Iterable[str]) -> int:
         """How many of these speakers the calibration was fitted on."""
-        found = self.model.about.get("calibrated_on")
-        known = found.get("speakers") if isinstance(found, Mapping) else None
-        numbers = {each for each in known if isinstance(each, int)} if isinstance(known, list) else set()
-        return len({speaker_number(name) for name in speakers} & numbers)
+        fitted_on = self.model.card.calibrated_on
+        return len({speaker_number(name) for name in speakers} & set(fitted_on.speakers if fitted_on else ()))
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] how likely each word is right; of silence its posterior."""
@@ -166,11 +133,11 @@ class WordScorer:
 
 
 def _calibration(model: Model) -> Calibration | None:
-    if "calibration" not in model.about:
+    if model.card.calibration is None:
         return None
     from .model_calibration import Calibration
 
-    return Calibration.from_dict(model.about["calibration"])
+    return Calibration.from_dict(model.card.calibration)
 
 
 def _said(scales: Scales) -> str:
@@ -185,34 +152,3 @@ def load(model: str | Path, *, allow_mismatch: bool = False, threads: int | None
     return WordScorer(
         load_model(Path(model), allow_mismatch=allow_mismatch), allow_mismatch=allow_mismatch, threads=threads
     )
-
-
-def about_networks(networks: Lattices) -> Mapping[str, Any]:
-    """What a model has to know of the networks it is trained on."""
-    if networks.origin.tolerance is None:
-        raise InputError(
-            "these are lattices, not networks",
-            file=networks.origin.file,
-            remedy="Make networks with: wordtrust build LATTICES --ref REF.tsv --out STORE",
-        )
-    return {
-        "recognizer": networks.origin.recognizer or None,
-        "tolerance": networks.origin.tolerance,
-        "scales": asdict(networks.scales),
-    }
-
-
-def choose(
-    confidence: Callable[[Lattices], Floats], batches: Iterable[Lattices], count: Callable[[Lattices, Paths], int]
-) -> tuple[Choice, dict[str, int]]:
-    """The way to choose words that makes the fewest errors on a development set, and the errors of every way.
-
-    `count` gives the errors of paths. Ties go to the way that comes first, the paper's before all.
-    """
-    ways = Choice.all()
-    errors = np.zeros(len(ways), np.int64)
-    for batch in batches:
-        scores = confidence(batch)
-        errors += [count(batch, way.paths(batch, scores)) for way in ways]
-    named = [way.criterion if way.criterion != "gain" else f"gain {way.threshold:g}" for way in ways]
-    return ways[int(errors.argmin())], dict(zip(named, errors.tolist(), strict=True))

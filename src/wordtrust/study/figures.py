@@ -10,7 +10,7 @@ from ..base.version import __version__
 from ..combination.combination_file import FILE as COMBINATION
 from ..combination.combination_file import JOINT as JOINT_FILE
 from ..combination.combination_file import FittedCombination
-from ..confidence.model_file import ABOUT, SCALES
+from ..confidence.model_file import MODEL_JSON, SCALES
 from ..confidence.word_scorer import load
 from .baselines import NAME as BASELINES
 from .examples import repair_examples
@@ -41,16 +41,18 @@ class Figures:
         """What study.json holds."""
         test, models = self.options.test, {name: self.models / name for name in self.names}
         stores = {name: self.maker.networks(name, test, models[name] / SCALES) for name in self.names}
-        papers = contents_key([model / PAPER / ABOUT for model in models.values()])
+        papers = contents_key([model / PAPER / MODEL_JSON for model in models.values()])
         alone = {name: self._judge(name, stores[name]) for name in self.names}
-        scored = {name: contents_key([models[name] / ABOUT]) for name in self.names}
+        scored = {name: contents_key([models[name] / MODEL_JSON]) for name in self.names}
         together = self._together(key_of(sorted(scored.items()), sorted(stores.items())), papers)
         return {"recognizers": alone} | together | {"seconds": self.steps.seconds}
 
     def _judge(self, name: str, networks: str) -> dict[str, Any]:
         test, model = self.options.test, self.models / name
         path, store = self.out.results / f"{test}-{name}.json", self._store(name)
-        key = key_of(__version__, networks, contents_key([model / ABOUT, model / BASELINES, model / PAPER / ABOUT]))
+        key = key_of(
+            __version__, networks, contents_key([model / MODEL_JSON, model / BASELINES, model / PAPER / MODEL_JSON])
+        )
 
         def work() -> None:
             write_json(path, judge_recognizer(model, store) | judge_paper(model, store))

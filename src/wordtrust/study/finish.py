@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ import numpy as np
 from ..base.errors import OptionError
 from ..base.folds import speaker_number
 from ..confidence.adapt import adapt
+from ..confidence.choice import Choice, choose
 from ..confidence.model_calibration import Folds, fit_calibration, held_out
-from ..confidence.model_file import ABOUT, SCALES, load_model, read_log, save_model, update_about
+from ..confidence.model_card import CalibrationData
+from ..confidence.model_file import MODEL_JSON, SCALES, load_model, read_log, save_model, update_card
 from ..confidence.out_of_domain import learned
-from ..confidence.word_scorer import Choice, WordScorer, choose, load
+from ..confidence.word_scorer import WordScorer, load
 from ..evaluation.evaluate import Evaluation, evaluate, path_errors
 from ..formats import stream
 from .baselines import NAME as BASELINES
@@ -81,16 +83,14 @@ def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
     choice = Choice.all()[int(errors.argmin())]
     judged = [evaluate(stream(store), Folds(scorer).judge, choice.paths) for scorer, store in parts]
     total = sum(judged[1:], judged[0])
-    about = {
-        "choice": asdict(choice),
-        "calibration": _calibration(total),
-        "calibrated_on": {
-            "utterances": total.utterances,
-            "recognizers": len(stores),
-            "speakers": sorted(speaker_number(name) for name in total.errors["one_best"].speakers),
-        },
-    }
-    save_model(replace(found, about={**found.about, **about}), out, read_log(model))
+    speakers = tuple(sorted(speaker_number(name) for name in total.errors["one_best"].speakers))
+    card = replace(
+        found.card,
+        choice=choice,
+        calibration=_calibration(total),
+        calibrated_on=CalibrationData(total.utterances, recognizers=len(stores), speakers=speakers),
+    )
+    save_model(replace(found, card=card), out, read_log(model))
 
 
 def _calibrate(model: Path, trained: Trained) -> None:
@@ -100,24 +100,22 @@ def _calibrate(model: Path, trained: Trained) -> None:
     scorer.choice, errors = choose(folds.confidence, stream(stores), path_errors)
     found = held_out(map(scorer.networks, stream(stores)), folds, scorer.choice.paths)
     words = found.scores["output", "confidence"]
-    about = {
-        "choice": asdict(scorer.choice),
-        "choice_errors": errors,
-        "calibration": _calibration(found),
-        "familiar": learned(scorer.model, map(scorer.networks, stream(stores)), found.utterances),
-        "calibrated_on": {
-            "utterances": found.utterances,
-            "words": len(words),
-            "speakers": sorted(speaker_number(name) for name in words.speakers),
-        },
-    }
-    update_about(model, about)
+    speakers = tuple(sorted(speaker_number(name) for name in words.speakers))
+    card = replace(
+        scorer.model.card,
+        choice=scorer.choice,
+        choice_errors=errors,
+        calibration=_calibration(found),
+        usual_features=learned(scorer.model, map(scorer.networks, stream(stores)), found.utterances),
+        calibrated_on=CalibrationData(found.utterances, len(words), speakers=speakers),
+    )
+    update_card(model, card)
 
 
 def _put(draft: Path, out: Path) -> None:
     """A model that was there before is replaced, and nothing else."""
     if out.exists():
-        if not (out / ABOUT).is_file():
+        if not (out / MODEL_JSON).is_file():
             raise OptionError(f"{out}: exists and is no model; name another folder with --out")
         shutil.rmtree(out)
     os.replace(draft, out)
@@ -125,4 +123,4 @@ def _put(draft: Path, out: Path) -> None:
 
 def usable(models: Path, names: Sequence[str]) -> list[str]:
     """Those of the recognizers that have a final model among these."""
-    return [name for name in names if (models / name / ABOUT).is_file() and (models / name / SCALES).is_file()]
+    return [name for name in names if (models / name / MODEL_JSON).is_file() and (models / name / SCALES).is_file()]

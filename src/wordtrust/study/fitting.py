@@ -9,7 +9,7 @@ from pathlib import Path
 from ..base.errors import InputError
 from ..combination.combination_file import FILE as COMBINATION
 from ..confidence.config import GENERIC
-from ..confidence.model_file import ABOUT
+from ..confidence.model_file import MODEL_JSON
 from ..confidence.word_scorer import load
 from ..training.plan import FOLDS, model_folders
 from .finish import Trained, finish_generic, finish_model
@@ -56,7 +56,9 @@ class Fitting:
 
     def _train(self, networks: Mapping[str, str], vectors: Path | None) -> bool:
         """Train what is not there, from here or from another machine; whether to go on."""
-        files = {name: [folder / ABOUT for folder in model_folders(name, self.out.trained)] for name in self.names}
+        files = {
+            name: [folder / MODEL_JSON for folder in model_folders(name, self.out.trained)] for name in self.names
+        }
         chosen = (self.options.training, self.options.teachers, sorted(self.names))  # all are trained together
         keys = {name: key_of(self.maker.pack_key(networks[name], vectors), chosen) for name in files}
         only_packs = self.options.until == "packs"
@@ -88,22 +90,22 @@ class Fitting:
 
     def _finish(self, name: str, networks: str) -> None:
         trained, scales, out = self._trained(name), self.out.scales(name), self.out.models / name
-        files = [folder / ABOUT for folder in (trained.model, *trained.folds)]
+        files = [folder / MODEL_JSON for folder in (trained.model, *trained.folds)]
         key = key_of(networks, contents_key([*files, scales]))
         self.steps.run(f"{name}: final model", key, [out], lambda: finish_model(trained, scales, out))
 
     def _finish_generic(self) -> None:
         """The model for other recognizers, where training made one."""
         model, out = self.out.trained / GENERIC, self.out.models / GENERIC
-        if (model / ABOUT).is_file():
+        if (model / MODEL_JSON).is_file():
             stores = [str(self.out.store(name, DEV)) for name in self.names]
-            key = key_of(contents_key([model / ABOUT]), self.names)
+            key = key_of(contents_key([model / MODEL_JSON]), self.names)
             self.steps.run("generic: final model", key, [out], lambda: finish_generic(model, stores, out))
 
     def _combine(self) -> None:
         """Fit the combination, unless one is there for these models and maybe more: it takes hours."""
         out = self.out.models / JOINT
-        members = {name: contents_key([self.out.models / name / ABOUT]) for name in self.names}
+        members = {name: contents_key([self.out.models / name / MODEL_JSON]) for name in self.names}
         with_joint = self.options.with_joint
         if _is_fitted(out, members, with_joint):
             return

@@ -16,7 +16,7 @@ do otherwise is told in the model's `paper` entry (`DIFFERENCES`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,11 @@ from ..base.errors import InputError
 from ..base.folds import speaker_number
 from ..combination.system_output import SystemOutput, SystemOutputs, concatenate_outputs
 from ..confidence.calibration import KernelCalibrator
+from ..confidence.choice import Choice
 from ..confidence.model_calibration import PARTS, Calibration, Folds
-from ..confidence.model_file import ABOUT, load_model, read_log, save_model
-from ..confidence.word_scorer import Choice, WordScorer, load
+from ..confidence.model_card import CalibrationData, PaperRecord
+from ..confidence.model_file import MODEL_JSON, load_model, read_log, save_model
+from ..confidence.word_scorer import WordScorer, load
 from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate, posterior_confidence
 from ..evaluation.metrics import Scores
 from ..formats.references import Reference
@@ -63,7 +65,7 @@ def paper_pack(
     train: Source, dev: Source, path: Path, *, vectors: Path | None = None, lexicon: Path | None = None
 ) -> None:
     """Write the training data of the paper's system, out of networks with references."""
-    from ..confidence.word_scorer import about_networks
+    from ..confidence.model_card import ModelCard
     from ..training.pack import write_pack
     from ..training.prepare import PrepareOptions, prepare
 
@@ -71,7 +73,7 @@ def paper_pack(
     if first is None:
         raise InputError("there are no utterances to train on")
     options = PrepareOptions(features="paper", labels="one-best", vectors=vectors, lexicon=lexicon)
-    write_pack(path, prepare(train, dev, options, dict(about_networks(first))))
+    write_pack(path, prepare(train, dev, options, ModelCard.of_networks(first)))
 
 
 def train_paper(
@@ -98,7 +100,7 @@ def train_paper(
     with machine(device, threads) as here:
         for name, pack in packs.items():
             folders = model_folders(name, out, folds)
-            missing = [number for number, folder in enumerate(folders) if not (folder / ABOUT).is_file()]
+            missing = [number for number, folder in enumerate(folders) if not (folder / MODEL_JSON).is_file()]
             data = read_pack(pack) if missing else None
             for number in missing:
                 assert data is not None
@@ -119,18 +121,15 @@ def finish_paper(model: Path, folds: Sequence[Path], train: Source, dev: Source,
     held_out = evaluate(dev(), _raw_judge(scorer.confidence), WORDS.paths)
     parts = {part: _kernel(fitted_on.scores[source], held_out.scores[source]) for part, source in _FITTED_ON.items()}
     words = fitted_on.scores["output", "confidence"]
-    about = {
-        "choice": asdict(WORDS),
-        "calibration": Calibration(parts).to_dict(),
-        "calibrated_on": {
-            "utterances": fitted_on.utterances,
-            "words": len(words),
-            "speakers": sorted(speaker_number(name) for name in words.speakers),
-        },
-        "paper": {"differences": list(DIFFERENCES), "L": {part: parts[part].L for part in PARTS}},
-    }
-    found = load_model(model)
-    save_model(replace(found, about={**found.about, **about}), out, read_log(model))
+    speakers = tuple(sorted(speaker_number(name) for name in words.speakers))
+    card = replace(
+        scorer.model.card,
+        choice=WORDS,
+        calibration=Calibration(parts).to_dict(),
+        calibrated_on=CalibrationData(fitted_on.utterances, len(words), speakers=speakers),
+        paper=PaperRecord(DIFFERENCES, {part: parts[part].L_ for part in PARTS}),
+    )
+    save_model(replace(scorer.model, card=card), out, read_log(model))
 
 
 def _kernel(seen: Scores, held: Scores) -> KernelCalibrator:

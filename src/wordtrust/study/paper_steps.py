@@ -10,7 +10,7 @@ from typing import Any
 
 from ..combination.subset_comparison import compare_subsets
 from ..combination.system_output import references_of
-from ..confidence.model_file import ABOUT
+from ..confidence.model_file import MODEL_JSON
 from ..confidence.word_scorer import load
 from ..evaluation.metrics import compare, intervals
 from ..formats import stream
@@ -44,7 +44,7 @@ class PaperMaker:
         packs = {name: self._folder / f"{name}.pack" for name in networks}
         keys = {name: key_of(PAPER, each, None if vectors is None else file_key([vectors]))
                 for name, each in networks.items()}  # fmt: skip
-        files = {name: [each / ABOUT for each in model_folders(name, self._folder)] for name in networks}
+        files = {name: [each / MODEL_JSON for each in model_folders(name, self._folder)] for name in networks}
         known = [self.steps.adopt(f"{name}: the paper's training", key_of(keys[name], self.training), files[name])
                  for name in networks]  # fmt: skip
         if not all(known):
@@ -76,12 +76,12 @@ class PaperMaker:
         out = self.out.models / name / PAPER
         done = key_of(key, [path.read_bytes() for path in files])
         work = partial(finish_paper, model, folds, train, dev, out)
-        self.steps.run(f"{name}: the paper's final model", done, [out / ABOUT], work)
+        self.steps.run(f"{name}: the paper's final model", done, [out / MODEL_JSON], work)
 
 
 def judge_paper(model: Path, store: str) -> dict[str, Any]:
     """The paper's figures of one recognizer; nothing where it has no such model."""
-    if not (model / PAPER / ABOUT).is_file():
+    if not (model / PAPER / MODEL_JSON).is_file():
         return {}
     found = evaluate_paper(load(model / PAPER), stream(store))
     drawn = intervals(found.errors["best_confidence"])["wer"]
@@ -92,7 +92,7 @@ def judge_paper(model: Path, store: str) -> dict[str, Any]:
 
 def measure_paper(models: Mapping[str, Path], stores: Mapping[str, str]) -> dict[str, Any]:
     """The paper's combination over all subsets of the recognizers that have such a model."""
-    scorers = {name: load(model / PAPER) for name, model in models.items() if (model / PAPER / ABOUT).is_file()}
+    scorers = {name: load(model / PAPER) for name, model in models.items() if (model / PAPER / MODEL_JSON).is_file()}
     if len(scorers) < 2:
         return {}
     sources = {name: partial(stream, stores[name]) for name in scorers}

@@ -68,7 +68,7 @@ class Maker:
 
     def pack(self, name: str, vectors: Path | None, networks_key: str) -> str:
         """Make training data of the networks of train and dev; gives their key."""
-        from ..confidence.word_scorer import about_networks
+        from ..confidence.model_card import ModelCard
         from ..training.pack import write_pack
         from ..training.prepare import PrepareOptions, prepare
 
@@ -76,9 +76,9 @@ class Maker:
         key = self.pack_key(networks_key, vectors)
 
         def work() -> None:
-            about = dict(about_networks(next(iter(stream(train)))))
+            card = ModelCard.of_networks(next(iter(stream(train))))
             options = PrepareOptions(vectors=vectors)
-            write_pack(self.out.pack(name), prepare(lambda: stream(train), lambda: stream(dev), options, about))
+            write_pack(self.out.pack(name), prepare(lambda: stream(train), lambda: stream(dev), options, card))
 
         self.steps.run(f"{name}: training data", key, [self.out.pack(name)], work)
         return key

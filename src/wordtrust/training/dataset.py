@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from ..base.arrays import csr_offsets, csr_rows
 from ..confidence.features import Statistics
 from ..confidence.levels import in_batches
+from ..confidence.model_card import ModelCard
 from ..confidence.word_table import WordTable
 
 _OF_ARCS = "source target features posterior label path word"
@@ -114,4 +114,4 @@ class TrainingData:
     dev: Dataset
     table: WordTable
     statistics: Statistics
-    about: dict[str, Any]  # provenance: feature set, absent columns, labels, recognizer, how networks were built
+    card: ModelCard  # provenance: feature set, absent columns, labels, recognizer, how networks were built

@@ -38,13 +38,12 @@ class Teacher(NamedTuple):
     @classmethod
     def of(cls, model: Model) -> Teacher:
         """Of a model that was trained without a fold of speakers."""
-        training = model.about.get("training", {})
-        folds, fold = int(training.get("folds", 0)), int(training.get("fold", 0))
-        if not 0 <= fold < folds or model.config.head != "normalised":
+        fold = model.card.training.left_out_fold
+        if fold is None or model.config.head != "normalised":
             raise OptionError("a teacher has normalised confidences and was trained without a fold of speakers")
         network = LatticeRNN(model.config)
         network.load_state_dict({name: torch.from_numpy(weight.copy()) for name, weight in model.weights.items()})
-        return cls(network, folds, fold)
+        return cls(network, *fold)
 
 
 def taught_by(data: TrainingData, teachers: Sequence[Teacher], machine: Machine) -> TrainingData:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.errors import InputError, OptionError
 from ..confidence.features import known
+from ..confidence.model_card import ModelCard
 from ..confidence.tensors import (
     read_tensors,
     statistics_arrays,
@@ -42,8 +43,8 @@ def write_pack(path: Path, data: TrainingData) -> None:
             if each.name in _SMALL and array.max(initial=0) < 1 << 16:
                 array = array.astype(np.uint16)
             arrays[f"{part}.{each.name}"] = array
-    about = {"kind": KIND, "version": VERSION, "columns": list(data.statistics.columns), "about": data.about}
-    write_tensors(path, arrays, about)
+    columns, card = list(data.statistics.columns), data.card.to_json()
+    write_tensors(path, arrays, {"kind": KIND, "version": VERSION, "columns": columns, "about": card})
 
 
 def read_pack(path: Path) -> TrainingData:
@@ -60,7 +61,10 @@ def read_pack(path: Path) -> TrainingData:
         columns = known(list(map(str, found["columns"])))
         table = table_from(arrays)
         train, dev = (_dataset(arrays, part, len(columns), len(table.words)) for part in ("train", "dev"))
-        return TrainingData(train, dev, table, statistics_from(arrays, columns), dict(found["about"]))
+        card = ModelCard.from_json(dict(found["about"]))
+        return TrainingData(train, dev, table, statistics_from(arrays, columns), card)
+    except InputError as error:
+        raise InputError(f"damaged: {error.found}", file=str(path), remedy="Pack it again") from None
     except (OptionError, KeyError, ValueError, TypeError) as error:
         raise InputError(f"damaged: {error}", file=str(path), remedy="Pack it again") from None
 

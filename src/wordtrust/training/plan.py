@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..base.errors import InputError, OptionError
 from ..confidence.config import GENERIC
-from ..confidence.model_file import ABOUT, checksum
+from ..confidence.model_file import MODEL_JSON, checksum
 from .options import TrainOptions
 
 _STDERR = 2  # progress goes there: stdout is for results
@@ -43,7 +43,7 @@ class Plan:
     def is_done(self) -> bool:
         """Whether all models are there."""
         folders = [folder for name in self.packs for folder in model_folders(name, self.out, self.folds)]
-        return all((folder / ABOUT).is_file() for folder in [*folders, self.out / GENERIC])
+        return all((folder / MODEL_JSON).is_file() for folder in [*folders, self.out / GENERIC])
 
     @property
     def key(self) -> str:
@@ -118,7 +118,7 @@ def _run(plan: Plan, jobs: Mapping[Path, Sequence[str]], tell: Callable[[str], N
     commands = {
         folder: [sys.executable, "-m", "wordtrust.training", *packs, "--together", "--out", str(folder), *more]
         for folder, more in jobs.items()
-        if not (folder / GENERIC / ABOUT).is_file()
+        if not (folder / GENERIC / MODEL_JSON).is_file()
     }
     for folder, code in side_by_side(commands, plan.side_by_side, tell, _STDERR):
         if code:

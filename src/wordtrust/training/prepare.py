@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..base.errors import InputError, OptionError
 from ..base.folds import speaker_number
 from ..confidence import features
 from ..confidence.features import Statistics
+from ..confidence.model_card import ModelCard
 from ..confidence.node_levels import node_levels
 from ..confidence.word_table import BatchWords, WordTable, heard, known_arcs, make_table
 from ..lattices.lattice import Floats, Ints, Lattices
@@ -36,7 +37,7 @@ class PrepareOptions:
     lexicon: Path | None = None
 
 
-def prepare(train: Source, dev: Source, options: PrepareOptions, about: dict[str, Any]) -> TrainingData:
+def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard) -> TrainingData:
     """Read both corpora and make features and labels of them."""
     mass = heard(train())
     first = next((batch for batch in train() if len(batch)), None)
@@ -52,14 +53,14 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, about: dict[str
     silence, raw = (np.concatenate([getattr(part, name) for part in parts]) for name in ("silence", "raw"))
     statistics = Statistics.of(raw, columns, silence)
     held = [_Part.of(batch, table, columns, options, in_training=False) for batch in dev() if len(batch)]
-    about = about | {
-        "features": options.features,
-        "feature_version": features.VERSION,
-        "absent": [column for column in wanted if column not in columns],
-        "labels": options.labels,
-        "silence_loss": options.silence_loss,
-    }
-    return TrainingData(_joined(parts, statistics), _joined(held, statistics), table, statistics, about)
+    card = replace(
+        card,
+        features=options.features,
+        absent=tuple(column for column in wanted if column not in columns),
+        labels=options.labels,
+        silence_loss=options.silence_loss,
+    )
+    return TrainingData(_joined(parts, statistics), _joined(held, statistics), table, statistics, card)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..confidence.model_file import ABOUT, Model, load_model, read_log, refuse_to_overwrite, save_model
+from ..confidence.model_card import TrainingRecord
+from ..confidence.model_file import MODEL_JSON, Model, load_model, read_log, refuse_to_overwrite, save_model
 from .checkpoint import alone_in
 from .dataset import TrainingData
 from .loop import Step, Tell, Trainer
@@ -43,9 +44,9 @@ def train_model(
     best = next((line for line in trainer.state.log if line["epoch"] == trainer.state.best_epoch), {})
     metrics = {name: value for name, value in best.items() if name.startswith("dev_")}
     training = asdict(options) | {"epochs_run": trainer.state.epoch, "best_epoch": trainer.state.best_epoch}
-    about = data.about | {"training": training, "metrics": metrics}
+    card = replace(data.card, training=TrainingRecord(training), metrics=metrics)
     table = data.table if trainer.config.embedding == "table" else replace(data.table, vectors=None)
-    model = Model(trainer.config, weights, table, data.statistics, about)
+    model = Model(trainer.config, weights, table, data.statistics, card)
     if machine.is_first:
         save_model(model, out, trainer.state.log)
         shutil.rmtree(draft, ignore_errors=True)
@@ -73,13 +74,13 @@ def search(
     for number, values in enumerate(product(*grid.values())):
         chosen: dict[str, Any] = dict(zip(grid, values, strict=True))
         folder = trials / "-".join(str(value) for value in values)
-        if not (folder / ABOUT).is_file():
+        if not (folder / MODEL_JSON).is_file():
             train_model(data, replace(options, **chosen), folder, machine, tell=_telling(tell, chosen), step=step)
         model = load_model(folder)
-        found.append((model.about["metrics"].get("dev_eer", 1.0), number, chosen, model, read_log(folder)))
+        found.append((model.card.metrics.get("dev_eer", 1.0), number, chosen, model, read_log(folder)))
     best, log = min(found, key=lambda each: each[:2])[3:]
-    tried = [{**each[2], **each[3].about["metrics"]} for each in found]
-    model = replace(best, about={**best.about, "search": tried})
+    tried = [{**each[2], **each[3].card.metrics} for each in found]
+    model = replace(best, card=replace(best.card, search=tuple(tried)))
     machine.wait_for_all()  # until nobody needs the trials any more
     if machine.is_first:
         save_model(model, out, log)

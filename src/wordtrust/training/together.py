@@ -22,6 +22,7 @@ from ..base.arrays import concatenate_offsets
 from ..base.errors import OptionError
 from ..confidence.config import GENERIC, IDENTITY, Config
 from ..confidence.features import FULL, Statistics
+from ..confidence.model_card import ModelCard, TrainingRecord
 from ..confidence.model_file import Model, save_model
 from ..confidence.word_table import WordTable
 from .checkpoint import alone_in
@@ -49,7 +50,7 @@ def join(parts: Mapping[str, TrainingData]) -> TrainingData:
         ]
         sets[which] = _concatenated(made)
     flat = Statistics(columns, np.zeros(len(columns), np.float32), np.ones(len(columns), np.float32))
-    return TrainingData(sets["train"], sets["dev"], table, flat, {"recognizers": list(parts)})
+    return TrainingData(sets["train"], sets["dev"], table, flat, ModelCard(trained_together=tuple(parts)))
 
 
 def _joined_tables(tables: list[WordTable]) -> tuple[WordTable, list[NDArray[np.int32]]]:
@@ -120,8 +121,8 @@ def train_together(
     if machine.is_first:
         for name, part in parts.items():
             config, own = part_of(trainer.config, weights, name, part.statistics.columns)
-            about = part.about | {"training": training, "trained_together": list(parts)}
-            save_model(Model(config, own, part.table, part.statistics, about), out / name, trainer.state.log)
+            card = replace(part.card, training=TrainingRecord(training), trained_together=tuple(parts))
+            save_model(Model(config, own, part.table, part.statistics, card), out / name, trainer.state.log)
         save_model(_generic(trainer.config, weights, parts, training), out / GENERIC, trainer.state.log)
         shutil.rmtree(draft, ignore_errors=True)
     machine.wait_for_all()
@@ -135,8 +136,8 @@ def _generic(config: Config, weights: Weights, parts: Mapping[str, TrainingData]
         np.array([_mean_over(parts, column, name) for column in columns], np.float32) for name in ("mean", "spread")
     )
     table = max((part.table for part in parts.values()), key=lambda each: len(each.words))
-    about = {"recognizer": None, "generic": True, "training": training, "trained_together": list(parts)}
-    return Model(shared, own, table, Statistics(columns, mean, spread), about)
+    card = ModelCard(is_generic=True, training=TrainingRecord(training), trained_together=tuple(parts))
+    return Model(shared, own, table, Statistics(columns, mean, spread), card)
 
 
 def _mean_over(parts: Mapping[str, TrainingData], column: str, name: str) -> float:

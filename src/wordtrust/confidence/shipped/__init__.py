@@ -7,10 +7,11 @@ wt.load("whisper-base")         one of them, unless there is a folder of that na
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ..model_card import ShippedCard
 
 FOLDER = Path(__file__).parent / "data"
 MODEL, COMBINATION = "model.json", "combination.json"  # what is in a folder of either kind
@@ -45,7 +46,7 @@ class ShippedModel:
 
     name: str
     bytes: int
-    card: Mapping[str, Any]
+    card: ShippedCard
     feature_version: int | None = None  # None: a combination, which has none
 
     @property
@@ -58,11 +59,11 @@ class ShippedModel:
     @property
     def recognizer(self) -> str:
         """What it is for, in words."""
-        return str(self.card.get("recognizer", ""))
+        return self.card.recognizer
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"name": self.name, "bytes": self.bytes, "fits": self.fits, "card": dict(self.card)}
+        return {"name": self.name, "bytes": self.bytes, "fits": self.fits, "card": self.card.to_json()}
 
 
 def models() -> list[ShippedModel]:
@@ -73,6 +74,6 @@ def models() -> list[ShippedModel]:
 def _read(folder: Path) -> ShippedModel:
     size = sum(file.stat().st_size for file in folder.iterdir())
     if (folder / COMBINATION).is_file():
-        return ShippedModel(folder.name, size, json.loads((folder / CARD).read_text("utf-8")))
-    about = json.loads((folder / MODEL).read_text("utf-8"))
-    return ShippedModel(folder.name, size, about["card"], about["feature_version"])
+        return ShippedModel(folder.name, size, ShippedCard.from_json(json.loads((folder / CARD).read_text("utf-8"))))
+    found = json.loads((folder / MODEL).read_text("utf-8"))
+    return ShippedModel(folder.name, size, ShippedCard.from_json(found["card"]), found["feature_version"])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...base.version import __version__
+from ..model_card import ShippedCard
 from ..model_file import Model
 from . import ShippedModel
 
@@ -48,42 +49,33 @@ UNSEEN = {"eer": "EER", "nce": "NCE", "ece": "ECE", "wer": "WER", "tuned": "WER,
 POPULATIONS = {"arcs": "all word arcs", "one_best": "words of the 1-best", "output": "words of the output"}
 
 
-def card_of(name: str, model: Model, metrics: Mapping[str, Any]) -> dict[str, Any]:
+def card_of(name: str, model: Model, metrics: Mapping[str, Any]) -> ShippedCard:
     """The card of a model; `metrics` are evaluations by split."""
-    training = model.about.get("training", {})
-    seen = dict(model.about.get("calibrated_on", {}))
-    if isinstance(seen.get("speakers"), list):
-        seen["speakers"] = len(seen["speakers"])
-    made = {"wordtrust": __version__, "training": training, "words": len(model.table.words)}
-    found = {
-        "name": name,
-        "recognizer": ANY if model.is_generic else RECOGNIZERS.get(name, model.recognizer or name),
-        "data": DATA + DRAWN.get(name, ""),
-        "licence": LICENCE,
-        "metrics": dict(metrics),
-        "limits": list(GENERIC_LIMITS if model.is_generic else LIMITS),
-        "made": made | ({"calibrated_on": seen} if seen else {}),
-    }
-    unseen = model.about.get("unseen")  # recognizers that a generic model was tried on without training on them
-    return found | ({"unseen": unseen} if unseen else {})
+    card = model.card
+    made = {"wordtrust": __version__, "training": dict(card.training.options), "words": len(model.table.words)}
+    if card.calibrated_on is not None:
+        made["calibrated_on"] = card.calibrated_on.to_json() | {"speakers": len(card.calibrated_on.speakers)}
+    return ShippedCard(
+        name=name,
+        recognizer=ANY if model.is_generic else RECOGNIZERS.get(name, model.recognizer or name),
+        data=DATA + DRAWN.get(name, ""),
+        licence=LICENCE,
+        metrics=metrics,
+        limits=GENERIC_LIMITS if model.is_generic else LIMITS,
+        made=made,
+        unseen=card.unseen,
+    )
 
 
-def joint_card(name: str, members: Iterable[str], metrics: Mapping[str, Any]) -> dict[str, Any]:
+def joint_card(name: str, members: Iterable[str], metrics: Mapping[str, Any]) -> ShippedCard:
     """The card of a combination of recognizers."""
-    return {
-        "name": name,
-        "recognizer": "several at once: " + ", ".join(members),
-        "data": DATA,
-        "licence": LICENCE,
-        "metrics": dict(metrics),
-        "limits": list(LIMITS),
-        "made": {"wordtrust": __version__},
-    }
+    recognizer, made = "several at once: " + ", ".join(members), {"wordtrust": __version__}
+    return ShippedCard(name, recognizer, DATA, LICENCE, metrics, LIMITS, made)
 
 
-def best_measure(card: Mapping[str, Any], population: str = "one_best") -> tuple[str, Mapping[str, float]]:
+def best_measure(card: ShippedCard, population: str = "one_best") -> tuple[str, Mapping[str, float]]:
     """The split and the measures that a list shows: of a test split where there is one, calibrated where it is."""
-    metrics = card.get("metrics", {})
+    metrics = card.metrics
     for split in sorted(metrics, key=lambda each: each == "dev"):
         kinds = metrics[split].get(population, {})
         for kind in ("calibrated", "confidence"):
@@ -95,17 +87,17 @@ def best_measure(card: Mapping[str, Any], population: str = "one_best") -> tuple
 def card_text(found: ShippedModel) -> str:
     """A card in Markdown."""
     card = found.card
-    lines = [f"## {found.name}", "", f"For {card['recognizer']}. {found.bytes / 1e6:.2f} MB.", ""]
-    lines += [f"- Data: {card['data']}.", f"- Licence: {_joined(card['licence'])}."]
-    lines += [f"- Made: {_made(card['made'])}.", *(f"- {limit}" for limit in card["limits"])]
-    for split, each in card["metrics"].items():
+    lines = [f"## {found.name}", "", f"For {card.recognizer}. {found.bytes / 1e6:.2f} MB.", ""]
+    lines += [f"- Data: {card.data}.", f"- Licence: {_joined(card.licence)}."]
+    lines += [f"- Made: {_made(card.made)}.", *(f"- {limit}" for limit in card.limits)]
+    for split, each in card.metrics.items():
         lines += ["", *_table(split, each)]
-    if "unseen" in card:
+    if card.unseen:
         told = (
             "On dev of recognizers that were left out of the training, each in turn: confidences of the words of "
             "their 1-best, and word errors of the output beside those of their tuned 1-best:"
         )
-        lines += ["", told, "", *_unseen(card["unseen"])]
+        lines += ["", told, "", *_unseen(card.unseen)]
     return "\n".join(lines) + "\n"
 
 
@@ -143,7 +135,7 @@ no references are needed ([shift.md](shift.md)).
 def _row(each: ShippedModel) -> str:
     _, found = best_measure(each.card)
     shown = [f"{found['nce']:.3f}", f"{100 * found['eer']:.1f}%", f"{found['ece']:.3f}"] if found else ["", "", ""]
-    return f"| {each.name} | {each.card['recognizer']} | {each.bytes / 1e6:.2f} | " + " | ".join(shown) + " |"
+    return f"| {each.name} | {each.card.recognizer} | {each.bytes / 1e6:.2f} | " + " | ".join(shown) + " |"
 
 
 def _joined(parts: Mapping[str, Any]) -> str:
