@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.base.files import atomic_text
+from wordtrust.base.files import atomic_folder, atomic_text
 from wordtrust.confidence.model_file import SCALES, WORDS, Model, checksum, load_model, save_model, update_card
 from wordtrust.confidence.shipped import CARD, COMBINATION, MODEL
 from wordtrust.confidence.shipped.cards import card_of, joint_card
@@ -46,9 +44,7 @@ def make_shipped(
     if not found and not combinations:
         raise InputError("there are no models", file=str(models), remedy="Name the folder `models` of a study")
     _refuse_strange(out)
-    draft = out.resolve().with_name(f".{out.resolve().name}.{secrets.token_hex(4)}.part")
-    try:
-        draft.mkdir(parents=True)
+    with atomic_folder(out) as draft:
         _write_models(found, draft, words, vectors)
         for folder in combinations:
             _ship_combination(folder, draft / folder.name, models.parent / "study.json")
@@ -56,10 +52,6 @@ def make_shipped(
             _copy_settings(models / name, draft / name)
             _add_card(draft / name, networks, splits)
         _check_sizes(draft)
-        shutil.rmtree(out, ignore_errors=True)
-        os.replace(draft, out)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return [*found, *(folder.name for folder in combinations)]
 
 

@@ -7,9 +7,6 @@ for, how it was trained and what it reached, and the checksum of the weights.
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -20,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import InputError, OptionError
+from ..base.files import atomic_folder, atomic_text
 from ..base.version import __version__
 from . import features, shipped
 from .config import Config, weight_shapes
@@ -84,15 +82,8 @@ def save_model(
     `WORDS`) that has this checksum.
     """
     refuse_to_overwrite(folder)
-    draft = folder.resolve().with_name(f".{folder.resolve().name}.{secrets.token_hex(4)}.part")
-    try:
-        draft.mkdir(parents=True)
+    with atomic_folder(folder) as draft:
         _write(model, draft, log or [], small, shared_words)
-        _replace(draft, folder.resolve())
-    except OSError as error:
-        raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def refuse_to_overwrite(folder: Path, *, overwrite: bool = True) -> None:
@@ -141,29 +132,8 @@ def update_card(folder: Path, card: ModelCard, *, small: bool = False) -> None:
     """Write the card of a model anew, the weights as they are."""
     found = _read_json(folder / MODEL_JSON)
     kept = {name: found[name] for name in _FILE_KEYS if name in found}
-    draft = folder / f".{MODEL_JSON}.{secrets.token_hex(4)}.part"
-    try:
-        text = json.dumps({**kept, **card.to_json()}, indent=None if small else 1, ensure_ascii=False)
-        draft.write_text(text + "\n", "utf-8")
-        os.replace(draft, folder / MODEL_JSON)
-    except OSError as error:
-        raise OptionError(f"{folder}: cannot be written: {error.strerror}") from None
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _replace(draft: Path, folder: Path) -> None:
-    """Put the draft where the folder is; a folder cannot be replaced in one step, so the old one steps aside."""
-    aside = folder.with_name(f"{draft.name}.old")
-    if folder.exists():
-        os.replace(folder, aside)
-    try:
-        os.replace(draft, folder)
-    except OSError:
-        if aside.exists():
-            os.replace(aside, folder)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+    with atomic_text(folder / MODEL_JSON) as file:
+        file.write(json.dumps({**kept, **card.to_json()}, indent=None if small else 1, ensure_ascii=False) + "\n")
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:

@@ -6,8 +6,6 @@ Both the model folder and packed training data are such files. Needs numpy and s
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from ..base.errors import InputError, OptionError
+from ..base.errors import InputError
+from ..base.files import atomic
 from .features import Statistics
 from .word_table import WordTable
 
@@ -27,15 +26,9 @@ ABOUT = "about"  # the name of the JSON text among the file's metadata
 
 def write_tensors(path: Path, arrays: Arrays, about: Mapping[str, Any]) -> None:
     """Write the file, whole or not at all."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        ready = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        draft.write_bytes(save(ready, {ABOUT: json.dumps(about)}))
-        os.replace(draft, path)
-    except OSError as error:
-        raise OptionError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        draft.unlink(missing_ok=True)
+    ready = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with atomic(path) as file:
+        file.write(save(ready, {ABOUT: json.dumps(about)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

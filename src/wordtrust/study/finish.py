@@ -5,8 +5,6 @@ All of it is chosen on scores of train and dev by models that did not see the sp
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import OptionError
+from ..base.files import atomic_folder
 from ..base.folds import speaker_number
 from ..confidence.adapt import adapt
 from ..confidence.choice import Choice, choose
 from ..confidence.model_calibration import Folds, fit_calibration, held_out
 from ..confidence.model_card import CalibrationData
-from ..confidence.model_file import MODEL_JSON, SCALES, load_model, read_log, save_model, update_card
+from ..confidence.model_file import (
+    MODEL_JSON,
+    SCALES,
+    load_model,
+    read_log,
+    refuse_to_overwrite,
+    save_model,
+    update_card,
+)
 from ..confidence.out_of_domain import learned
 from ..confidence.word_scorer import WordScorer, load
 from ..evaluation.evaluate import Evaluation, evaluate, path_errors
@@ -54,18 +60,13 @@ class Trained:
 
 def finish_model(trained: Trained, scales: Path, out: Path) -> None:
     """Write the folder of the final model: calibrated, with its way to choose words, its scales and its baselines."""
-    draft = out.with_name(f".{out.name}.{secrets.token_hex(4)}.part")
-    try:
-        shutil.copytree(trained.model, draft)
+    refuse_to_overwrite(out)
+    with atomic_folder(out) as draft:
+        shutil.copytree(trained.model, draft, dirs_exist_ok=True)
         _calibrate(draft, trained)
         shutil.copyfile(scales, draft / SCALES)
         baselines = fit_baselines(lambda: stream(trained.train), lambda: stream(trained.dev))
         baselines.save(draft / BASELINES)
-        _put(draft, out)
-    except OSError as error:
-        raise OptionError(f"{out}: cannot be written: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
@@ -110,15 +111,6 @@ def _calibrate(model: Path, trained: Trained) -> None:
         calibrated_on=CalibrationData(found.utterances, len(words), speakers=speakers),
     )
     update_card(model, card)
-
-
-def _put(draft: Path, out: Path) -> None:
-    """A model that was there before is replaced, and nothing else."""
-    if out.exists():
-        if not (out / MODEL_JSON).is_file():
-            raise OptionError(f"{out}: exists and is no model; name another folder with --out")
-        shutil.rmtree(out)
-    os.replace(draft, out)
 
 
 def usable(models: Path, names: Sequence[str]) -> list[str]:

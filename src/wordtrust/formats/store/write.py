@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...base.errors import OptionError
-from ...base.files import atomic_text
+from ...base.files import atomic_text, draft_of, replace_folder, sync
 from ...base.version import __version__
 from ...lattices.lattice import ARC_SCORES, Lattices
 from ..inputs import STORE_FILE
@@ -63,7 +61,7 @@ class StoreWriter:
         self._name = str(path)
         self._path = Path(path).resolve()
         self._resume = resume
-        self._draft = self._path.with_name(f".{self._path.name}.{resume or secrets.token_hex(4)}.part")
+        self._draft = draft_of(self._path, resume)
         self._group_arcs, self._shard_bytes = group_arcs, shard_bytes
         self._info = layout.StoreInfo(recognizer, network=None if network is None else dict(network))
         self._parts: list[Lattices] = []
@@ -153,8 +151,11 @@ class StoreWriter:
 
     def _close_shard(self) -> None:
         if self._shard:
-            self._info.shards.append(self._shard.close())
+            shard = self._shard.close()
+            self._info.shards.append(shard)
             if self._resume:
+                for name in shard.files:  # what is said to be finished must not be lost in a crash
+                    sync(self._draft / name)
                 with atomic_text(self._draft / _FINISHED) as file:
                     file.write(self._info.dumps(__version__))
         self._shard = None
@@ -165,17 +166,7 @@ class StoreWriter:
         (self._draft / _FINISHED).unlink(missing_ok=True)
         (self._draft / STORE_FILE).write_text(self._info.dumps(__version__), "utf-8", errors="replace")
         self._refuse_to_overwrite()
-        if not self._path.exists():
-            os.rename(self._draft, self._path)
-            return
-        old = self._draft.with_suffix(".old")
-        os.rename(self._path, old)
-        try:
-            os.rename(self._draft, self._path)
-        except BaseException:
-            os.rename(old, self._path)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
+        replace_folder(self._draft, self._path)
 
     def _refuse_to_overwrite(self) -> None:
         """Only a store is ever replaced: a wrong path must not cost anybody a folder of other files."""
