@@ -20,6 +20,7 @@ MODULES = (
     "joint",
     "model",
     "report",
+    "vad",
     "moonshine",
     "transcribe",
 )

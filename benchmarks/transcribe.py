@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wordtrust.audio.files import AudioFile, whole
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.audio.segments import segments
 from wordtrust.base.journal import Journal
 from wordtrust.recognizers import RATE, loader
@@ -38,7 +38,7 @@ def ten_minutes(folder: Path) -> Path:
     """The reading again and again, as a file."""
     import soundfile
 
-    once = whole(reading())
+    once = AudioFile.open(reading()).samples()
     path = folder / "reading.flac"
     soundfile.write(path, np.resize(once, MINUTES * 60 * RATE), RATE)
     return path

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wordtrust.audio.files import AudioFile
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats.references import References, read_references
 from wordtrust.lattices.text import DEFAULT

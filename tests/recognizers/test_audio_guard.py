@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tests.helpers.shared import SHARED, needs_shared
-from wordtrust.audio.files import AudioFile
+from tests.helpers.speech import noises, recording_path
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.audio.segments import segments
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.text import DEFAULT
-from wordtrust.recognizers import RATE, Identity, Recognizer, Samples, loader
+from wordtrust.recognizers import Identity, Recognizer, loader
 from wordtrust.recognizers.answers import to_lattice
 from wordtrust.recognizers.guard import NOTHING, impossible, invented, sane
 
@@ -198,32 +196,6 @@ def moonshine() -> Recognizer:
     return loader("moonshine")()
 
 
-def noises(seconds: float) -> dict[str, Samples]:
-    rng, times = np.random.default_rng(7), np.arange(round(seconds * RATE)) / RATE
-    white = rng.standard_normal(len(times))
-    spectrum = np.fft.rfft(white)
-    pink = np.fft.irfft(spectrum / np.sqrt(np.maximum(1, np.arange(len(spectrum)))), len(times))
-    clicks = np.zeros(len(times))
-    clicks[rng.integers(0, len(times), max(2, int(seconds * 4)))] = 1
-    hum = np.sum([np.sin(2 * np.pi * 50 * k * times) / k for k in range(1, 12)], axis=0)
-    chord = np.sum([np.sin(2 * np.pi * hertz * times) for hertz in (220, 277, 330)], axis=0)
-    made = {"silence": 0 * white, "white": white, "pink": pink, "clicks": clicks, "hum": hum, "chord": chord}
-    made["babble"] = np.sum([_voice(rng, times) for _ in range(6)], axis=0)
-    return {name: np.asarray(each / max(1e-9, np.std(each)), np.float32) for name, each in made.items()}
-
-
-def _voice(rng: np.random.Generator, times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pulses through formants, coming and going like syllables: a detector takes it for speech now and then."""
-    pitch = rng.uniform(90, 220) * (1 + 0.1 * np.sin(2 * np.pi * rng.uniform(0.5, 3) * times))
-    pulses = (np.cumsum(pitch / RATE) % 1 < 0.1) - 0.1
-    hertz = np.fft.rfftfreq(len(times), 1 / RATE)
-    formants = ((rng.uniform(300, 800), 80), (rng.uniform(900, 2200), 120), (2600, 200))
-    shape = sum(1 / (1 + ((hertz - middle) / width) ** 2) for middle, width in formants)
-    voiced = np.fft.irfft(np.fft.rfft(pulses) * shape, len(times))
-    syllables = np.maximum(0, np.sin(2 * np.pi * rng.uniform(2, 5) * times + rng.uniform(0, 6)))
-    return np.asarray(voiced / voiced.std() * syllables)
-
-
 @pytest.mark.parametrize("seconds", [0.3, 2.0, 8.0])
 def test_noise_gives_no_words(moonshine: Recognizer, seconds: float) -> None:
     for name, noise in noises(seconds).items():
@@ -244,12 +216,8 @@ def test_noise_that_a_detector_let_through_gives_no_words(moonshine: Recognizer,
 
 
 def test_a_reading_loses_nothing(moonshine: Recognizer) -> None:
-    spec = find_spec("moonshine_voice")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    assets = Path(spec.submodule_search_locations[0]) / "assets"
     for name, most in (("beckett.wav", 99.0), ("two_cities.wav", 25.0)):
-        for segment in segments(AudioFile.open(assets / name).blocks()):
+        for segment in segments(AudioFile.open(recording_path(name)).blocks()):
             if segment.end < most:
                 heard = moonshine.recognize(segment.samples)
                 kept, reason = sane(heard, segment.seconds, segment.speech)

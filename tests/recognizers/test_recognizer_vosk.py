@@ -12,7 +12,8 @@ import pytest
 
 from tests.helpers.nbest_records import read
 from tests.helpers.shared import SHARED, needs_shared
-from tests.helpers.weights import beckett, folder_of, shared_clip
+from tests.helpers.speech import recording, weights_folder
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.recognizers import RATE
 
@@ -70,7 +71,7 @@ def test_what_is_no_model_is_an_error(tmp_path: Path) -> None:
 
 def test_a_graph_that_is_missing_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(folder_of("vosk-small"), folder, ignore=shutil.ignore_patterns("HCLr.fst"))
+    shutil.copytree(weights_folder("vosk-small"), folder, ignore=shutil.ignore_patterns("HCLr.fst"))
     with pytest.raises(InputError, match="missing or damaged"):
         load(str(folder))
 
@@ -96,11 +97,11 @@ def test_another_language_has_another_name(folder: str, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def small() -> VoskRecognizer:
-    return load(folder_of("vosk-small"))
+    return load(weights_folder("vosk-small"))
 
 
 def test_real_speech_is_recognised(small: VoskRecognizer) -> None:
-    samples = beckett()
+    samples = recording()
     record = small.recognize(samples)
     assert small.identity.to_dict()["name"] == "vosk"
     assert small.identity.pick == "total"
@@ -119,14 +120,14 @@ def test_real_speech_is_recognised(small: VoskRecognizer) -> None:
 
 def test_a_german_model_is_not_judged_as_an_english_one(tmp_path: Path) -> None:
     folder = tmp_path / "vosk-model-small-de-0.15"
-    shutil.copytree(folder_of("vosk-small"), folder)
+    shutil.copytree(weights_folder("vosk-small"), folder)
     (tmp_path / "mine").symlink_to(folder)
     identity = load(str(tmp_path / "mine")).identity
     assert (identity.name, identity.settings["model"]) == ("vosk-de", "vosk-model-small-de-0.15")
 
 
 def test_the_same_audio_gives_the_same_words(small: VoskRecognizer) -> None:
-    samples = beckett()[: 3 * RATE]
+    samples = recording()[: 3 * RATE]
     first = small.recognize(samples)
     small.recognize(samples[RATE:])
     assert small.recognize(samples) == first
@@ -141,7 +142,7 @@ def test_silence_and_no_audio_say_nothing(small: VoskRecognizer) -> None:
 def test_words_are_those_of_the_lattices_that_models_are_trained_on(small: VoskRecognizer) -> None:
     """The first hypothesis is the best path of the stored lattice, at the same times."""
     clip = "common_voice_en_32060968"
-    found = small.recognize(shared_clip(SHARED / "audio" / f"{clip}.mp3"))["nbest"][0]
+    found = small.recognize(AudioFile.open(SHARED / "audio" / f"{clip}.mp3").samples())["nbest"][0]
     (stored,) = (each for each in stored_lattices() if each.utt == clip)
     arcs = [arc for arc in stored.one_best() if stored.word[arc]]
     assert [word["word"] for word in found["words"]] == [stored.words[arc] for arc in arcs]

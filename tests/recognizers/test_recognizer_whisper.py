@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from tests.helpers import whisper_model as made
 from tests.helpers.shared import SHARED, needs_shared
-from tests.helpers.weights import beckett, folder_of, shared_clip
+from tests.helpers.speech import recording, weights_folder
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.recognizers import RATE
 from wordtrust.recognizers.whisper import decoder as whisper_decoder
@@ -312,11 +313,11 @@ def test_a_model_that_cannot_be_fetched_is_an_error(monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture(scope="module")
 def tiny() -> Any:
-    return load(folder_of("whisper-tiny.en"))
+    return load(weights_folder("whisper-tiny.en"))
 
 
 def test_real_speech_is_recognised(tiny: Any) -> None:
-    samples = beckett()
+    samples = recording()
     record = tiny.recognize(samples)
     assert tiny.identity.name == "whisper-tiny.en"
     assert tiny.identity.pick == "average"
@@ -345,7 +346,7 @@ def check_hypothesis(found: Any, seconds: float) -> None:
 
 
 def test_our_scores_are_those_of_the_search(tiny: Any) -> None:
-    samples = beckett()[: 4 * RATE]
+    samples = recording()[: 4 * RATE]
     encoded = tiny._encode(samples)
     searched = tiny._search(encoded, len(samples) / RATE)
     ours = tiny._heard(np.array(encoded)[0], searched.sequences_ids, 200)
@@ -356,13 +357,13 @@ def test_our_scores_are_those_of_the_search(tiny: Any) -> None:
 @pytest.mark.parametrize("name", ["whisper-tiny.en", "whisper-base"])
 def test_records_are_those_that_models_were_trained_on(name: str) -> None:
     """Clips of dev as they are stored; resampling alone moves scores by some hundredths."""
-    recognizer = load(folder_of(name))
+    recognizer = load(weights_folder(name))
     assert recognizer.identity.name == name
     clips = ["common_voice_en_31954149", "common_voice_en_32060968"]
     with gzip.open(SHARED / name / "dev.jsonl.gz", "rt") as lines:
         stored = {each["utt"]: each for each in map(json.loads, lines) if each["utt"] in clips}
     for clip in clips:
-        record = recognizer.recognize(shared_clip(SHARED / "audio" / f"{clip}.mp3"))
+        record = recognizer.recognize(AudioFile.open(SHARED / "audio" / f"{clip}.mp3").samples())
         known = {each["text"]: each for each in stored[clip]["nbest"]}
         best = stored[clip]["nbest"][stored[clip]["best_avg"]]
         assert record["nbest"][record["best_avg"]]["text"] == best["text"]
@@ -388,7 +389,7 @@ def test_pieces_too_short_or_too_long(tiny: Any) -> None:
 
 
 def test_another_language() -> None:
-    folder = folder_of("whisper-base")
+    folder = weights_folder("whisper-base")
     assert load(folder).identity.settings["language"] == "en"
     german = load(f"{folder}@DE")
     assert german.identity.name == "whisper-base@de"
@@ -401,4 +402,4 @@ def test_another_language() -> None:
 
 def test_an_english_model_knows_no_other_language() -> None:
     with pytest.raises(OptionError, match="knows English only, not 'de'"):
-        load(f"{folder_of('whisper-tiny.en')}@de")
+        load(f"{weights_folder('whisper-tiny.en')}@de")

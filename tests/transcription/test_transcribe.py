@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import wordtrust as wt
 from tests.helpers.ears import install
-from wordtrust.audio.files import AudioFile, whole
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.journal import Journal
 from wordtrust.cli import cli
@@ -69,7 +69,7 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
 
 def test_an_interrupt_loses_nothing(tmp_path: Path) -> None:
     talk = tmp_path / "talk.wav"
-    soundfile.write(talk, np.tile(whole(SPEECH), 3), 16000)
+    soundfile.write(talk, np.tile(AudioFile.open(SPEECH).samples(), 3), 16000)
     [recording] = recordings([AudioFile.open(talk)])
     with Transcriber(["ears"]) as transcriber, Journal(tmp_path / "j", {}) as journal:
         all_of_it = list(transcriber.hear(recording))
@@ -87,7 +87,7 @@ def test_an_interrupt_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_channels(tmp_path: Path) -> None:
-    one = whole(SPEECH)
+    one = AudioFile.open(SPEECH).samples()
     stereo = tmp_path / "call.wav"
     soundfile.write(stereo, np.stack([one, np.zeros_like(one)], axis=1), 16000)
     done = run(stereo, "--channels", "each", "--out", tmp_path / "{name}.json")

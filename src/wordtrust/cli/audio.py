@@ -109,7 +109,7 @@ def transcribe(
 
 def _recordings(audio: Sequence[str], channels: str, skip_bad: bool) -> list[Recording]:
     """The recordings, all opened before the work begins."""
-    from ..audio.files import AudioFile
+    from ..audio.audio_file import AudioFile
     from ..transcription.transcriber import recordings
 
     files = []

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..audio import RATE, Samples
-from ..audio.files import AudioFile
+from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 from ..base.journal import Journal
@@ -119,7 +119,7 @@ def samples_of(item: Item) -> Samples:
     end = max(item.start or 0.0, item.end or 0.0)
     if audio.duration is not None and end > audio.duration + _LATE:
         raise InputError(f"it should go on until {end:g} s, but the file has {audio.duration:.2f} s")
-    found = audio.part(item.start or 0.0, item.end, item.channel, most=LONGEST)
+    found = audio.samples(item.start or 0.0, item.end, item.channel, longest=LONGEST)
     if audio.problems:
         raise InputError("; ".join(audio.problems), remedy="Mend or remove the file; --skip-bad goes on without it")
     if len(found) > LONGEST * RATE:

@@ -18,7 +18,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
-from ..audio.files import AudioFile
+from ..audio.audio_file import AudioFile
 from ..audio.segments import Segment, segments
 from ..base.errors import InputError, OptionError
 from ..base.journal import Journal

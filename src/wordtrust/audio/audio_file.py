@@ -1,7 +1,7 @@
-"""Audio files of any kind that soundfile reads, as blocks of mono samples at the rate recognizers want.
+"""Audio files in any format that soundfile reads, as blocks of mono samples at the rate recognizers expect.
 
-Hours of audio never lie in memory: blocks of a few seconds are read, mixed down, and resampled as one stream. A file
-that is damaged gives what can be read of it; `AudioFile.problems` says what could not.
+Long files are never held in memory: blocks of a few seconds are read, mixed down and resampled as one stream. Of a
+damaged file everything that can be decoded is returned; `AudioFile.problems` lists what could not.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from ..base.errors import InputError, OptionError
 from . import RATE, Samples
-from .damage import Reader, cut_short
-from .quiet import is_mpeg, prints, quiet
+from .decoding import DamageTolerantReader, is_mpeg, muted_stderr, prints_errors, truncation
 
 _BLOCK = 4.0  # seconds
-_AT_ONCE = 1 << 23  # numbers in a block at most, however many channels there are
+_BLOCK_VALUES = 1 << 23  # values in a block at most, however many channels there are
 _RATES = (4_000, 768_000)
 _FULL_SCALE = 2.0  # lossy formats overshoot 1 a little; beyond this the scale of the file is wrong
 _CONVERT = "Convert it first, for example: ffmpeg -i FILE -ar 16000 FILE.wav"
@@ -33,48 +32,53 @@ _KINDS = "WAV, FLAC, OGG, Opus, MP3, AIFF, AU, CAF and others are read"
 
 @dataclass(slots=True)
 class AudioFile:
-    """An audio file whose header has been read; `blocks` may be called again and again, for channel after channel."""
+    """An audio file whose header has been read; it can be read any number of times, channel by channel."""
 
     path: str
-    rate: int  # samples a second in the file
+    rate: int  # samples per second in the file
     channels: int
-    duration: float | None  # seconds as far as the header tells
-    problems: list[str] = field(default_factory=list)  # what was wrong so far, for people
+    duration: float | None  # seconds, None where the header does not say
+    problems: list[str] = field(default_factory=list)  # messages about what was wrong with it so far
 
     @classmethod
     def open(cls, path: str | Path) -> AudioFile:
-        """Read the header; InputError where this is no audio that can be read."""
+        """Read the header; InputError if this is not a readable audio file."""
         name = str(path)
-        _check_file(name)
-        with _opened(name) as handle:
+        _check_is_file(name)
+        with _open_sound(name) as handle:
             _check_header(name, handle)
-            found = cls(name, handle.samplerate, handle.channels, _duration(handle))
-            lost = cut_short(name, handle)
-        if lost:
-            found.tell(lost)
-        return found
+            audio = cls(name, handle.samplerate, handle.channels, _duration(handle))
+            message = truncation(name, handle)
+        if message:
+            audio.add_problem(message)
+        return audio
 
-    def tell(self, problem: str) -> None:
-        """Note a problem, once."""
-        if problem not in self.problems:
-            self.problems.append(problem)
+    def add_problem(self, message: str) -> None:
+        """Record a problem, once."""
+        if message not in self.problems:
+            self.problems.append(message)
 
     def blocks(self, channel: int | None = None) -> Iterator[Samples]:
-        """Mono samples at RATE, a few seconds at a time: of one channel (the first is 1), or the mean of all."""
+        """Mono samples at RATE, a few seconds at a time, of one channel (the first is 1) or the mean of all."""
         self._check_channel(channel)
         return self._blocks(channel)
 
-    def part(self, start: float, end: float | None, channel: int | None = None, *, most: float = math.inf) -> Samples:
-        """The mono samples from one second to another, or to the end; `most` seconds and one sample at most."""
+    def samples(
+        self, start: float = 0.0, end: float | None = None, channel: int | None = None, *, longest: float = math.inf
+    ) -> Samples:
+        """Mono samples at RATE between two times in seconds, by default all of them: for clips, not for hours.
+
+        Reading stops one sample after `longest` seconds, so that the caller can tell that there is more.
+        """
         self._check_channel(channel)
-        first, wanted = round(start * self.rate), min(math.inf if end is None else end - start, most + 1 / RATE)
-        found: list[Samples] = []
-        for block in self._blocks(channel, first):
-            found.append(block)
-            if sum(map(len, found)) >= wanted * RATE:
+        seconds = min(math.inf if end is None else end - start, longest + 1 / RATE)
+        blocks: list[Samples] = []
+        for block in self._blocks(channel, round(start * self.rate)):
+            blocks.append(block)
+            if sum(map(len, blocks)) >= seconds * RATE:
                 break
-        samples = np.concatenate(found) if found else np.zeros(0, np.float32)
-        return samples if wanted == math.inf else samples[: math.ceil(wanted * RATE - 1e-6)]
+        samples = np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+        return samples if seconds == math.inf else samples[: math.ceil(seconds * RATE - 1e-6)]
 
     def _check_channel(self, channel: int | None) -> None:
         if channel is not None and not 1 <= channel <= self.channels:
@@ -82,29 +86,24 @@ class AudioFile:
             raise OptionError(f"{self.path}: there is no channel {channel}, the file has {has}; the first is 1")
 
     def _blocks(self, channel: int | None, first: int = 0) -> Iterator[Samples]:
-        size = max(1, min(int(_BLOCK * self.rate), _AT_ONCE // self.channels))
-        with closing(Reader(partial(_opened, self.path), self.tell, first)) as reader:
+        size = max(1, min(int(_BLOCK * self.rate), _BLOCK_VALUES // self.channels))
+        with closing(DamageTolerantReader(partial(_open_sound, self.path), self.add_problem, first)) as reader:
             mono = (self._mono(block, channel) for block in reader.blocks(size))
-            for block in _resampled(mono, self.rate):
+            for block in _resample(mono, self.rate):
                 yield np.clip(block, -1.0, 1.0)
 
     def _mono(self, block: NDArray[np.float32], channel: int | None) -> Samples:
-        block = self._finite(block)
-        peak = float(np.abs(block).max(initial=0.0))
-        if peak > _FULL_SCALE:
-            self.tell("samples lie far outside -1 to 1 and are clipped: the file needs scaling down")
+        if not np.isfinite(block).all():
+            self.add_problem("some samples are not numbers (NaN or infinite); they are read as silence")
+            block = np.nan_to_num(block, nan=0.0, posinf=0.0, neginf=0.0)
+        if float(np.abs(block).max(initial=0.0)) > _FULL_SCALE:
+            self.add_problem("samples lie far outside -1 to 1 and are clipped: the file needs scaling down")
         if channel is not None:
             return np.ascontiguousarray(block[:, channel - 1])
         return block[:, 0] if self.channels == 1 else block.mean(axis=1, dtype=np.float64).astype(np.float32)
 
-    def _finite(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
-        if np.isfinite(block).all():
-            return block
-        self.tell("some samples are not numbers (NaN or infinite); they are read as silence")
-        return np.nan_to_num(block, nan=0.0, posinf=0.0, neginf=0.0)
 
-
-def _check_file(name: str) -> None:
+def _check_is_file(name: str) -> None:
     path = Path(name)
     try:
         if path.is_dir():
@@ -121,8 +120,8 @@ def _check_file(name: str) -> None:
         raise InputError(f"cannot be read: {reason}", file=name) from None
 
 
-def _opened(name: str) -> Any:
-    """The file as a soundfile.SoundFile; whatever goes wrong is an InputError."""
+def _open_sound(name: str) -> Any:
+    """Open a file as a soundfile.SoundFile; whatever goes wrong is an InputError."""
     for module in ("soundfile", "soxr"):
         if find_spec(module) is None:
             raise OptionError(f'reading audio needs {module}, not installed here: pip install "wordtrust[audio]"')
@@ -131,7 +130,7 @@ def _opened(name: str) -> Any:
     if Path(name).suffix.lower() == ".raw":
         raise InputError("raw samples without a header say neither rate nor format", file=name, remedy=_CONVERT)
     try:
-        with quiet(is_mpeg(name)):
+        with muted_stderr(is_mpeg(name)):
             return soundfile.SoundFile(name)
     except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError, OSError) as error:
         found = f"no audio that can be read ({_reason(name, error)}); {_KINDS}"
@@ -140,9 +139,7 @@ def _opened(name: str) -> Any:
 
 def _reason(name: str, error: Exception) -> str:
     reason = str(getattr(error, "error_string", "")).strip().rstrip(".")
-    if reason.startswith(
-        "File does not exist"
-    ):  # what libsndfile says where libmpg123 finds nothing; the file is here
+    if reason.startswith("File does not exist"):  # libsndfile, when libmpg123 finds no frames in an existing file
         return "no MP3 frames were found in it" if is_mpeg(name) else "not understood"
     return reason or "not understood"
 
@@ -159,19 +156,19 @@ def _has_samples(handle: Any) -> bool:
     import soundfile
 
     try:
-        with quiet(prints(handle)):
+        with muted_stderr(prints_errors(handle)):
             return len(handle.read(1, always_2d=True)) > 0
     except (soundfile.SoundFileError, RuntimeError):
         return False
 
 
 def _duration(handle: Any) -> float | None:
-    """Seconds; None where the header does not know and soundfile gives a number no file can have."""
+    """Seconds; None where the header does not say and soundfile reports an impossible number of frames."""
     return handle.frames / handle.samplerate if 0 < handle.frames < 1 << 48 else None
 
 
-def _resampled(blocks: Iterator[Samples], rate: int) -> Iterator[Samples]:
-    """The blocks at RATE, as one stream: no clicks between blocks, no delay."""
+def _resample(blocks: Iterator[Samples], rate: int) -> Iterator[Samples]:
+    """The blocks at RATE, resampled as one stream: no clicks between blocks, no delay."""
     if rate == RATE:
         yield from blocks
         return
@@ -179,15 +176,7 @@ def _resampled(blocks: Iterator[Samples], rate: int) -> Iterator[Samples]:
 
     stream = soxr.ResampleStream(rate, RATE, 1, dtype="float32", quality="HQ")
     for block in blocks:
-        yield from _full(stream.resample_chunk(block))
-    yield from _full(stream.resample_chunk(np.zeros(0, np.float32), last=True))
-
-
-def _full(block: Samples) -> list[Samples]:
-    return [block] if len(block) else []
-
-
-def whole(path: str | Path, channel: int | None = None) -> Samples:
-    """A whole file as mono samples at RATE: for clips of a corpus, not for hours."""
-    blocks = list(AudioFile.open(path).blocks(channel))
-    return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+        if len(resampled := stream.resample_chunk(block)):
+            yield resampled
+    if len(resampled := stream.resample_chunk(np.zeros(0, np.float32), last=True)):
+        yield resampled

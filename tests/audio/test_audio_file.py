@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from wordtrust.audio.files import AudioFile, whole
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 
 Array = NDArray[np.float32]
@@ -90,7 +90,7 @@ def test_blocks_are_the_same_as_resampling_at_once(tmp_path: Path, rate: int) ->
     path = tmp_path / "noise.wav"
     noise = (np.random.default_rng(1).standard_normal(rate * 13) * 0.1).astype(np.float32)
     soundfile.write(path, noise, rate, subtype="FLOAT")
-    samples = whole(path)
+    samples = AudioFile.open(path).samples()
     expected = soxr.resample(noise, rate, 16_000, quality="HQ")
     assert len(samples) == pytest.approx(len(expected), abs=1)
     count = min(len(samples), len(expected))
@@ -101,7 +101,7 @@ def test_blocks_are_the_same_as_resampling_at_once(tmp_path: Path, rate: int) ->
 def test_what_16_khz_cannot_hold_is_gone(tmp_path: Path, hertz: float) -> None:
     path = tmp_path / "high.wav"
     soundfile.write(path, tone(5.0, 48_000, hertz), 48_000, subtype="FLOAT")
-    assert level(whole(path)[1_600:-1_600]) < 0.5e-4
+    assert level(AudioFile.open(path).samples()[1_600:-1_600]) < 0.5e-4
 
 
 @pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE", "ULAW", "ALAW"])
@@ -109,7 +109,7 @@ def test_every_width(tmp_path: Path, subtype: str) -> None:
     path = tmp_path / "tone.wav"
     soundfile.write(path, tone(1.0, 16_000), 16_000, subtype=subtype)
     coarse = {"PCM_U8": 0.01, "ULAW": 0.02, "ALAW": 0.02}
-    np.testing.assert_allclose(whole(path), tone(1.0, 16_000), atol=coarse.get(subtype, 1e-4))
+    np.testing.assert_allclose(AudioFile.open(path).samples(), tone(1.0, 16_000), atol=coarse.get(subtype, 1e-4))
 
 
 def test_channels_one_by_one_or_mixed(tmp_path: Path) -> None:
@@ -131,14 +131,14 @@ def test_channels_one_by_one_or_mixed(tmp_path: Path) -> None:
 def test_a_part_of_a_file(tmp_path: Path, kind: str, rate: int) -> None:
     path = tmp_path / f"long.{kind}"
     soundfile.write(path, speechlike(12.0, rate), rate)
-    audio, everything = AudioFile.open(path), whole(path)
+    audio, everything = AudioFile.open(path), AudioFile.open(path).samples()
     for start, end in ((0.0, 1.0), (2.5, 3.25), (5.0, 11.0)):
-        found = audio.part(start, end)
+        found = audio.samples(start, end)
         assert len(found) == round((end - start) * 16_000)
         expected = everything[round(start * 16_000) : round(end * 16_000)]
         np.testing.assert_allclose(found[400:-400], expected[400:-400], atol=5e-3)
-    assert len(audio.part(11.0, None)) == pytest.approx(16_000, abs=1)
-    assert len(audio.part(20.0, 21.0)) == 0
+    assert len(audio.samples(11.0, None)) == pytest.approx(16_000, abs=1)
+    assert len(audio.samples(20.0, 21.0)) == 0
     assert audio.problems == []
 
 
@@ -186,14 +186,14 @@ def test_problems_are_told_once(tmp_path: Path) -> None:
 def test_very_short_files_read_fine(tmp_path: Path, count: int) -> None:
     path = tmp_path / "short.wav"
     soundfile.write(path, tone(1.0, 16_000)[:count], 16_000)
-    assert len(whole(path)) == count
+    assert len(AudioFile.open(path).samples()) == count
     soundfile.write(path, tone(1.0, 44_100)[:count], 44_100)
-    assert len(whole(path)) == pytest.approx(count * 16_000 / 44_100, abs=1)
+    assert len(AudioFile.open(path).samples()) == pytest.approx(count * 16_000 / 44_100, abs=1)
 
 
 def refused(path: Path) -> str:
     with pytest.raises(InputError) as caught:
-        whole(path)
+        AudioFile.open(path).samples()
     assert str(caught.value).startswith(str(path))
     return caught.value.found
 
@@ -246,7 +246,7 @@ def test_a_file_cut_short_gives_what_is_there(tmp_path: Path, kind: str) -> None
     rate = 48_000 if kind == "opus" else 44_100
     path = tmp_path / f"cut.{kind}"
     soundfile.write(path, speechlike(10.0, rate), rate, **FORMATS[kind])
-    intact = whole(path)
+    intact = AudioFile.open(path).samples()
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 6 // 10])
     audio = AudioFile.open(path)
@@ -273,7 +273,7 @@ def test_a_cut_file_says_how_much_is_lost(tmp_path: Path) -> None:
 def test_damage_in_the_middle_is_silence_and_times_stay_right(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"hurt.{kind}"
     soundfile.write(path, speechlike(20.0, 16_000), 16_000)
-    intact = whole(path)
+    intact = AudioFile.open(path).samples()
     data = bytearray(path.read_bytes())
     data[len(data) // 2 : len(data) // 2 + 3_000] = bytes(3_000)
     path.write_bytes(data)
@@ -305,7 +305,7 @@ def _reads_or_refuses(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     samples = np.zeros(0, np.float32)
     with suppress(InputError):
-        samples = whole(path)
+        samples = AudioFile.open(path).samples()
     assert np.isfinite(samples).all()
     assert np.abs(samples).max(initial=0) <= 1
 

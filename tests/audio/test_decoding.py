@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Thread
 
 import numpy as np
 import pytest
 import soundfile
 
-from wordtrust.audio.files import AudioFile
-from wordtrust.audio.quiet import is_mpeg, quiet
+from wordtrust.audio.audio_file import AudioFile
+from wordtrust.audio.decoding import is_mpeg, muted_stderr
 from wordtrust.base.errors import InputError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
@@ -37,7 +37,7 @@ def test_a_damaged_mp3_prints_nothing(damaged: Path, capfd: pytest.CaptureFixtur
     audio = AudioFile.open(damaged)
     assert sum(map(len, audio.blocks())) > 16_000
     assert audio.problems
-    assert len(audio.part(8.0, 9.0)) <= 16_000
+    assert len(audio.samples(8.0, 9.0)) <= 16_000
     os.write(2, b"here again")
     assert capfd.readouterr().err == "here again"
 
@@ -50,27 +50,24 @@ def test_what_holds_no_frames(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().err == ""
 
 
-def test_only_what_needs_it_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+def test_only_what_needs_it_is_muted_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     for is_needed in (False, True):
-        with quiet(is_needed):
+        with muted_stderr(is_needed):
             os.write(2, b"x")
     assert capfd.readouterr().err == "x"
 
 
 def test_stderr_comes_back_after_errors_and_from_several_threads(capfd: pytest.CaptureFixture[str]) -> None:
-    both = Barrier(2)
-
-    def inside() -> None:
-        with quiet(True):
-            both.wait()  # the other one is in there too
+    def write() -> None:
+        with muted_stderr(True), muted_stderr(True):
             os.write(2, b"unheard")
 
-    threads = [Thread(target=inside) for _ in range(2)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    with pytest.raises(ValueError, match="wrong"), quiet(True):
+    threads = [Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with pytest.raises(ValueError, match="wrong"), muted_stderr(True):
         raise ValueError("wrong")
     os.write(2, b"heard")
     assert capfd.readouterr().err == "heard"
@@ -81,7 +78,7 @@ def test_stderr_comes_back_after_errors_and_from_several_threads(capfd: pytest.C
 def test_where_there_is_no_stderr(damaged: Path, closed: str) -> None:
     """Closed from the beginning, or by the program: the audio file may be number 2 then."""
     program = (
-        "import os, sys; from wordtrust.audio.files import AudioFile\n"
+        "import os, sys; from wordtrust.audio.audio_file import AudioFile\n"
         f"if {not closed}: os.close(2)\n"
         "print(sum(map(len, AudioFile.open(sys.argv[1]).blocks())))"
     )
