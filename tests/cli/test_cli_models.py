@@ -78,16 +78,23 @@ def test_training_takes_its_options(made: Path, run: Run, tmp_path: Path) -> Non
     (tmp_path / "vectors.txt").write_text("the 1 2 3\nwill 4 5 6\n", "utf-8")
     (tmp_path / "lexicon.txt").write_text("will W IH L\n", "utf-8")
     networks = made / "networks"
-    options = "--features paper --labels one-best --silence-loss --cell gru --merge attention --no-skip".split()
+    options = "--features paper --labels one-best --silence-loss --cell lstm --merge posterior --no-skip".split()
     files = ["--vectors", tmp_path / "vectors.txt", "--lexicon", tmp_path / "lexicon.txt"]
     run("train", networks, "--dev", networks, "--out", tmp_path / "m", *TINY, *options, *files)
     model = load_model(tmp_path / "m")
-    assert (model.config.cell, model.config.merge, model.config.skip) == ("gru", "attention", False)
+    assert (model.config.cell, model.config.merge, model.config.skip) == ("lstm", "posterior", False)
     assert (model.config.embedding, model.config.dimension) == ("table", 3)
     assert (model.card.labels, model.card.silence_loss) == ("one-best", True)
     assert model.card.features == "paper"
     assert model.table.phones is not None
     assert model.table.phones[model.table.words.index("will")] == 3
+
+
+@pytest.mark.parametrize("option", ["--cell gru", "--merge max", "--merge attention"])
+def test_training_names_variants_that_were_dropped(made: Path, run: Run, tmp_path: Path, option: str) -> None:
+    networks = made / "networks"
+    message = run("train", networks, "--dev", networks, "--out", tmp_path / "m", *option.split(), code=1)
+    assert f"{option.split()[1]} was dropped" in message
 
 
 def test_training_from_a_pack_gives_the_same_model(made: Path, run: Run, tmp_path: Path) -> None:
@@ -162,11 +169,11 @@ def test_training_does_not_go_on_with_other_data(interrupted: list[str | Path], 
 def test_search_keeps_the_log_of_the_best(
     made: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, values in (("state", (4,)), ("hidden", (4,)), ("merge", ("mean", "max"))):
+    for name, values in (("state", (4,)), ("hidden", (4,)), ("merge", ("mean", "posterior"))):
         monkeypatch.setitem(GRID, name, values)
     run("train", made / "networks", "--dev", made / "networks", "--out", tmp_path / "m", "--search", *TINY)
     model = load_model(tmp_path / "m")
-    assert [trial["merge"] for trial in model.card.search] == ["mean", "max"]
+    assert [trial["merge"] for trial in model.card.search] == ["mean", "posterior"]
     assert [line["epoch"] for line in read_log(tmp_path / "m")] == [1, 2]
 
 

@@ -22,20 +22,19 @@ from wordtrust import load
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence import features
 from wordtrust.confidence.choice import Choice
-from wordtrust.confidence.config import CELLS, EMBEDDINGS, MERGES, Config, weight_shapes
+from wordtrust.confidence.config import EMBEDDINGS, MERGES, Config, weight_shapes
 from wordtrust.confidence.features import Statistics
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import Model, load_model, read_log, save_model, update_card
 from wordtrust.confidence.word_table import WordTable
 
 ABOUT = {"recognizer": "zoë", "tolerance": 0.1, "scales": {"acoustic": 0.5}, "metrics": {"dev_eer": 0.1}}
-KINDS = [*product(CELLS, MERGES, ("none",), (True,)), *product(("gru",), ("mean",), EMBEDDINGS, (False,)),
-         *product(("lstm",), ("max",), ("hashed", "table"), (True,))]  # fmt: skip
+KINDS = list(product(MERGES, EMBEDDINGS, (True, False)))
 
 
-def make_model(cell: str = "lstm", merge: str = "mean", embedding: str = "table", skip: bool = True) -> Model:
+def make_model(merge: str = "mean", embedding: str = "table", skip: bool = True) -> Model:
     config = Config(
-        cell=cell, merge=merge, state=3, hidden=2, embedding=embedding, dimension=2, buckets=8, columns=COLUMNS,
+        merge=merge, state=3, hidden=2, embedding=embedding, dimension=2, buckets=8, columns=COLUMNS,
         skip=skip,
     )  # fmt: skip
     rng = np.random.default_rng(0)
@@ -70,9 +69,9 @@ def edit_arrays(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     edit(folder, checksum=sha256(file.read_bytes()).hexdigest())
 
 
-@pytest.mark.parametrize(("cell", "merge", "embedding", "skip"), KINDS)
-def test_round_trip_of_every_kind(tmp_path: Path, cell: str, merge: str, embedding: str, skip: bool) -> None:
-    model = make_model(cell, merge, embedding, skip)
+@pytest.mark.parametrize(("merge", "embedding", "skip"), KINDS)
+def test_round_trip_of_every_kind(tmp_path: Path, merge: str, embedding: str, skip: bool) -> None:
+    model = make_model(merge, embedding, skip)
     save_model(model, tmp_path / "m", [{"epoch": 1}])
     again = load_model(tmp_path / "m")
     assert again.config == model.config
@@ -98,21 +97,19 @@ def test_a_table_without_columns_comes_back_without_them(tmp_path: Path) -> None
     assert (table.words, table.phones, table.mass, table.vectors) == ((), None, None, None)
 
 
-@pytest.mark.parametrize(("cell", "merge", "embedding", "skip"), KINDS)
-def test_the_list_of_weights_is_that_of_torch_and_of_the_scorer(
-    cell: str, merge: str, embedding: str, skip: bool
-) -> None:
+@pytest.mark.parametrize(("merge", "embedding", "skip"), KINDS)
+def test_the_list_of_weights_is_that_of_torch_and_of_the_scorer(merge: str, embedding: str, skip: bool) -> None:
     pytest.importorskip("torch", reason="needs the extra `train`")
     from wordtrust.training.lattice_rnn import LatticeRNN
 
-    config = make_model(cell, merge, embedding, skip).config
+    config = make_model(merge, embedding, skip).config
     found = {name: tuple(weight.shape) for name, weight in LatticeRNN(config).state_dict().items()}
     assert weight_shapes(config) == found
 
 
 def test_a_model_replaces_a_model(folder: Path) -> None:
-    save_model(replace(make_model("gru"), card=ModelCard("other")), folder)
-    assert load_model(folder).config.cell == "gru"
+    save_model(replace(make_model("posterior"), card=ModelCard("other")), folder)
+    assert load_model(folder).config.merge == "posterior"
     assert load_model(folder).card == ModelCard("other")
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
@@ -148,9 +145,9 @@ def test_nothing_is_left_after_an_error(folder: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OptionError, match="No space left"):
-        save_model(make_model("gru"), folder)
+        save_model(make_model("posterior"), folder)
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
-    assert load_model(folder).config.cell == "lstm"  # the old one
+    assert load_model(folder).config.merge == "mean"  # the old one
 
 
 def test_what_is_known_about_a_model_can_be_written_anew(folder: Path) -> None:
@@ -249,6 +246,13 @@ def test_a_config_that_is_none_is_told(folder: Path, value: Any) -> None:
 def test_a_config_that_does_not_fit_is_told(folder: Path, name: str, value: Any) -> None:
     edit(folder, config=make_model().config.to_dict() | {name: value})
     with pytest.raises(InputError, match="not a whole model"):
+        load(folder)
+
+
+@pytest.mark.parametrize(("name", "value"), [("cell", "gru"), ("merge", "max"), ("merge", "attention")])
+def test_a_model_of_a_kind_that_was_dropped_says_so(folder: Path, name: str, value: str) -> None:
+    edit(folder, config=make_model().config.to_dict() | {name: value})
+    with pytest.raises(InputError, match=f"{value} was dropped"):
         load(folder)
 
 

@@ -1,4 +1,4 @@
-"""The lattice RNN written out arc by arc, as DESIGN section 5 has it: slow, plain, and differentiated by torch.
+"""The lattice RNN written out arc by arc: slow, plain, and differentiated by torch.
 
 What the fast implementations are compared with. Nodes are numbered so that every arc leads to a larger number.
 """
@@ -19,32 +19,11 @@ def lstm_cell(x: Tensor, h: Tensor, c: Tensor, recurrent: Tensor, bias: Tensor) 
     return torch.sigmoid(o) * torch.tanh(c), c
 
 
-def gru_cell(x: Tensor, h: Tensor, recurrent: Tensor, bias: Tensor) -> Tensor:
-    xr, xz, xn = x.chunk(3)
-    hr, hz, hn = (recurrent @ h + bias).chunk(3)
-    z = torch.sigmoid(xz + hz)
-    return (1 - z) * torch.tanh(xn + torch.sigmoid(xr + hr) * hn) + z * h
-
-
-def merge(
-    kind: str, states: Tensor, posterior: Tensor, weights: Mapping[str, Tensor], prefix: str, size: int
-) -> Tensor:
-    """The state of a node from those of the arcs that enter it, [arcs, h or h and c]."""
+def merge(kind: str, states: Tensor, posterior: Tensor) -> Tensor:
+    """The state of a node from those of the arcs that enter it, [arcs, h and c]."""
     if kind == "mean":
         return states.mean(0)
-    if kind == "max":
-        return states[int(posterior.argmax())]
-    if kind == "posterior":
-        share = posterior / posterior.sum()
-        return (share[:, None] * states).sum(0)
-    spread = (posterior - posterior.mean()).square().mean().sqrt()
-    scores = []
-    for state, p in zip(states, posterior, strict=True):
-        seen = torch.stack([p, posterior.mean(), spread])
-        inner = weights[prefix + "attention.inner.weight"] @ state[:size] + weights[prefix + "attention.inner.bias"]
-        inner = torch.tanh(inner + weights[prefix + "attention.spread.weight"] @ seen)
-        scores.append(weights[prefix + "attention.score.weight"][0] @ inner)
-    share = torch.softmax(torch.stack(scores), 0)
+    share = posterior / posterior.sum()
     return (share[:, None] * states).sum(0)
 
 
@@ -54,7 +33,6 @@ def direction(
     arcs: Sequence[Arc],
     posterior: Tensor,
     weights: Mapping[str, Tensor],
-    cell: str,
     kind: str,
 ) -> list[Tensor]:
     """The state h of every arc; `arcs` in any order, from smaller to larger nodes."""
@@ -66,17 +44,14 @@ def direction(
         entering = [number for number, (_, target) in enumerate(arcs) if target == node]
         if entering:
             states = torch.stack([arc_state[number] for number in entering])
-            node_state[node] = merge(kind, states, posterior[entering], weights, prefix, size)
+            node_state[node] = merge(kind, states, posterior[entering])
         else:
-            node_state[node] = x.new_zeros(2 * size if cell == "lstm" else size)
+            node_state[node] = x.new_zeros(2 * size)
         for number, (source, _) in enumerate(arcs):
             if source == node:
                 given = weights[prefix + "input.weight"] @ x[number] + weights[prefix + "input.bias"]
                 state = node_state[node]
-                if cell == "lstm":
-                    arc_state[number] = torch.cat(lstm_cell(given, state[:size], state[size:], recurrent, bias))
-                else:
-                    arc_state[number] = gru_cell(given, state, recurrent, bias)
+                arc_state[number] = torch.cat(lstm_cell(given, state[:size], state[size:], recurrent, bias))
     return [arc_state[number][:size] for number in range(len(arcs))]
 
 
@@ -86,14 +61,13 @@ def logits(
     posterior: Tensor,
     skipped: Tensor,
     weights: Mapping[str, Tensor],
-    cell: str,
     kind: str,
 ) -> Tensor:
     """One logit an arc; `x` are features and embedding side by side, `skipped` the logits of the posteriors."""
     last = max(target for _, target in arcs)
     turned = [(last - target, last - source) for source, target in arcs]
-    ahead = direction("forwards.", x, arcs, posterior, weights, cell, kind)
-    behind = direction("backwards.", x, turned, posterior, weights, cell, kind)
+    ahead = direction("forwards.", x, arcs, posterior, weights, kind)
+    behind = direction("backwards.", x, turned, posterior, weights, kind)
     found = []
     for one, other, skip in zip(ahead, behind, skipped, strict=True):
         hidden = torch.relu(weights["hidden.weight"] @ torch.cat([one, other]) + weights["hidden.bias"])

@@ -26,6 +26,7 @@ from wordtrust.training.checkpoint import NAME  # noqa: E402
 from wordtrust.training.loop import Trainer  # noqa: E402
 from wordtrust.training.machine import machine  # noqa: E402
 from wordtrust.training.measures import measure  # noqa: E402
+from wordtrust.training.memory import keep_freed_memory  # noqa: E402
 from wordtrust.training.options import TrainOptions  # noqa: E402
 from wordtrust.training.pack import read_pack, write_pack  # noqa: E402
 from wordtrust.training.run import GRID, draft_of, search, train_model  # noqa: E402
@@ -183,7 +184,7 @@ def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:
 def test_search_keeps_the_best_dev_eer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(GRID, "state", (4, 8))
     monkeypatch.setitem(GRID, "hidden", (4,))
-    monkeypatch.setitem(GRID, "merge", ("mean", "attention"))
+    monkeypatch.setitem(GRID, "merge", ("mean", "posterior"))
     with machine("cpu") as here:
         model = search(training_data(), replace(SMALL, epochs=2), tmp_path / "m", here, tell=nothing)
     tried = model.card.search
@@ -228,3 +229,8 @@ def test_options_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
 def test_an_unknown_device_is_told() -> None:
     with pytest.raises(OptionError, match="cannot train on"), machine("cuda:77"):
         pass
+
+
+def test_memory_is_kept_where_the_system_lets_us() -> None:
+    keep_freed_memory()
+    assert torch.ones(10_000_000).sum() == 10_000_000

@@ -45,10 +45,9 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
             continue
         name, text, choices = each.name.replace("_", "-"), each.metadata["help"], each.metadata["choices"]
         flags = f"--{name}/--no-{name}" if isinstance(each.default, bool) else f"--{name}"
-        kind = click.Choice(choices) if choices else type(each.default)
-        command = click.option(flags, each.name, type=kind, default=each.default, show_default=True, help=text)(
-            command
-        )
+        metavar = f"[{'|'.join(choices)}]" if choices else None  # `TrainOptions` checks them, for both command lines
+        command = click.option(flags, each.name, type=type(each.default), default=each.default, show_default=True,
+                               help=text, metavar=metavar, hidden=not text)(command)  # fmt: skip
     return command
 
 

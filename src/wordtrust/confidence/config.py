@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from ..base.errors import OptionError
 
-CELLS = ("lstm", "gru")
-MERGES = ("mean", "max", "posterior", "attention")
+CELLS = ("lstm",)
+MERGES = ("mean", "posterior")
+DROPPED = {"cell": ("gru",), "merge": ("max", "attention")}  # by field: what models of wordtrust 0.1.0 could have
 EMBEDDINGS = ("hashed", "table", "none")
 HEADS = {"independent": 1, "normalised": 2}  # numbers that a model gives for an arc
-GATES = {"lstm": 4, "gru": 3}
+GATES = 4  # of an LSTM: input, forget, cell, output
 IDENTITY = "recognizer:"  # begins the names of columns that say whose network it is (see `together`)
 GENERIC = "generic"  # the name of a model for recognizers that nobody has seen
-ATTENTION_SIZE = 16
 LARGEST = 100_000
 
 
@@ -35,9 +35,8 @@ class Config:
     head: str = "independent"  # a sigmoid for each arc, or shares of all paths (see `normalise`)
 
     def __post_init__(self) -> None:
-        for name, known in (("cell", CELLS), ("merge", MERGES), ("embedding", EMBEDDINGS), ("head", tuple(HEADS))):
-            if getattr(self, name) not in known:
-                raise OptionError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+        for name, choices in (("cell", CELLS), ("merge", MERGES), ("embedding", EMBEDDINGS), ("head", tuple(HEADS))):
+            check_choice(name, getattr(self, name), choices)
         for name in ("state", "hidden", "dimension", "buckets"):
             if not (isinstance(getattr(self, name), int) and 1 <= getattr(self, name) <= LARGEST):
                 raise OptionError(f"{name} is a whole number from 1 to {LARGEST}, not {getattr(self, name)!r}")
@@ -45,7 +44,7 @@ class Config:
     @property
     def gates(self) -> int:
         """How many numbers a cell takes for each of its gates together."""
-        return GATES[self.cell] * self.state
+        return GATES * self.state
 
     @property
     def outputs(self) -> int:
@@ -73,6 +72,14 @@ class Config:
         return cls(**{**found, "columns": tuple(map(str, found["columns"])), "skip": bool(found["skip"])})
 
 
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise an `OptionError` unless the value is one of the choices; it names variants that no longer exist."""
+    if value in choices:
+        return
+    dropped = f"; {value} was dropped: use {choices[0]}" if value in DROPPED.get(name, ()) else ""
+    raise OptionError(f"{name} is one of {', '.join(choices)}, not {value!r}{dropped}")
+
+
 def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     """The name and shape of every weight of a model."""
     shapes: dict[str, tuple[int, ...]] = {}
@@ -82,11 +89,6 @@ def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
         shapes[way + "input.weight"] = (config.gates, config.inputs)
         shapes[way + "recurrent.weight"] = (config.gates, config.state)
         shapes |= dict.fromkeys((way + "input.bias", way + "recurrent.bias"), (config.gates,))
-        if config.merge == "attention":
-            shapes[way + "attention.inner.weight"] = (ATTENTION_SIZE, config.state)
-            shapes[way + "attention.inner.bias"] = (ATTENTION_SIZE,)
-            shapes[way + "attention.spread.weight"] = (ATTENTION_SIZE, 3)
-            shapes[way + "attention.score.weight"] = (1, ATTENTION_SIZE)
     shapes["hidden.weight"], shapes["hidden.bias"] = (config.hidden, 2 * config.state), (config.hidden,)
     shapes["output.weight"], shapes["output.bias"] = (config.outputs, config.hidden), (config.outputs,)
     return shapes | ({"skip": (config.outputs,)} if config.skip else {})

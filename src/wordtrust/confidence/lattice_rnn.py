@@ -21,12 +21,12 @@ from ..base.errors import InputError
 from ..lattices.lattice import Floats, Ints, Lattices
 from ..lattices.posterior import Flat, arc_masses, shares
 from . import features
-from .config import GATES, Config
+from .config import Config
 from .features import Arcs, Statistics
-from .lattice_rnn_kernels import attend, gru, lstm, number_nodes, order_arcs
-from .lattice_rnn_weights import Attention, Direction, checked
+from .lattice_rnn_kernels import lstm, number_nodes, order_arcs
+from .lattice_rnn_weights import Direction, checked
 from .lattice_rnn_words import WordMemory
-from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit, spread
+from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit
 from .node_levels import node_levels
 from .word_table import WordTable
 
@@ -34,7 +34,6 @@ PART = 16_384  # arcs
 CHUNK = 8_192
 TILE = 384  # arcs whose gates are made with one product, where levels are small
 SUREST = 80.0  # as a logit: in single precision the sigmoid is 1 long before
-_CELLS = {"lstm": lstm, "gru": gru}
 
 
 class Scorer:
@@ -156,17 +155,14 @@ class _Part:
     ahead: Ints  # [nodes] levels
     behind: Ints
     shares: list[Floats]  # [arcs] in both directions
-    spreads: list[Floats]  # [arcs, 3] likewise, for attention
 
     @classmethod
     def of(cls, networks: Lattices, merge: str, inputs: Floats) -> _Part:
         assert networks.posterior is not None
         ahead, behind = node_levels(networks)
         source, target = networks.batch_source, networks.batch_target
-        posterior, rank = networks.posterior, (ahead[target].astype(np.int64) << 32) + target
-        shares = [merge_weights(merge, entered, posterior, rank) for entered in (target, source)]
-        spreads = [spread(entered, posterior) for entered in (target, source) if merge == "attention"]
-        return cls(networks, inputs, posterior, ahead, behind, shares, spreads)
+        shares = [merge_weights(merge, entered, networks.posterior) for entered in (target, source)]
+        return cls(networks, inputs, networks.posterior, ahead, behind, shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +175,6 @@ class _Way:
     node_bounds: list[int]
     arc_bounds: list[int]
     share: Floats
-    spread: Floats | None
 
     @classmethod
     def of(cls, part: _Part, chunk: Numbers, levels: int, backwards: bool) -> _Way:
@@ -195,8 +190,7 @@ class _Way:
         last = np.zeros(nodes + 1, np.int64)
         order_arcs(chunk, networks.node_offsets, networks.arc_offsets, *ends, number, last, arc, come, go)
         arc_bounds = [0, *last[node_bounds[1:] - 1].tolist()]
-        spreads = part.spreads[backwards][arc] if part.spreads else None
-        return cls(arc, come, go, node_bounds.tolist(), arc_bounds, part.shares[backwards][arc], spreads)
+        return cls(arc, come, go, node_bounds.tolist(), arc_bounds, part.shares[backwards][arc])
 
     @property
     def most_nodes(self) -> int:
@@ -214,11 +208,9 @@ class _Way:
 
 def _run(config: Config, weights: Direction, part: _Part, way: _Way, hidden: Floats) -> None:
     """One direction through a chunk; what it gives to the hidden layer is added to `hidden`."""
-    size, cell = config.state, _CELLS[config.cell]
-    nodes = np.zeros((way.node_bounds[-1], size * (2 if config.cell == "lstm" else 1)), np.float32)
-    product = np.zeros((way.most_nodes, GATES[config.cell] * size), np.float32)
-    learned = _Attending.of(weights.attention, way) if weights.attention else None
-    nowhere = np.full(len(way.go), -1, np.int32) if learned else way.go
+    size = config.state
+    nodes = np.zeros((way.node_bounds[-1], 2 * size), np.float32)  # [h | c]
+    product = np.zeros((way.most_nodes, config.gates), np.float32)
     for start, stop in way.tiles():
         first, last = way.arc_bounds[start], way.arc_bounds[stop]
         rows = way.arc[first:last]
@@ -227,33 +219,6 @@ def _run(config: Config, weights: Direction, part: _Part, way: _Way, hidden: Flo
         for level in range(start, stop):
             n0, n1, a0, a1 = *way.node_bounds[level : level + 2], *way.arc_bounds[level : level + 2]
             if level:  # at the start all states are 0
-                if learned:
-                    nodes[n0:n1] /= learned.total[n0:n1, None]
                 np.matmul(nodes[n0:n1, :size], weights.recurrent, out=product[: n1 - n0])
-            cell(a0, a1, first, n0, way.come, nowhere, way.share, gates, product, weights.bias, nodes, state)
-            if learned:
-                learned.merge(a0, a1, first, way, state, nodes)
+            lstm(a0, a1, first, n0, way.come, way.go, way.share, gates, product, nodes, state)
         hidden[rows] += state[:, :size] @ weights.hidden
-
-
-@dataclass(frozen=True, slots=True)
-class _Attending:
-    """Learned merging under way."""
-
-    weights: Attention
-    bias: Floats  # [arcs, size] what of the inner layer does not depend on states
-    top: Floats  # [nodes] the largest score so far
-    total: Floats  # [nodes] the weights so far, relative to that
-
-    @classmethod
-    def of(cls, weights: Attention, way: _Way) -> _Attending:
-        assert way.spread is not None
-        count = way.node_bounds[-1]
-        bias = way.spread @ weights.spread + weights.bias
-        return cls(weights, bias, np.full(count, -np.inf, np.float32), np.zeros(count, np.float32))
-
-    def merge(self, begin: int, end: int, first: int, way: _Way, state: Floats, nodes: Floats) -> None:
-        """Give the states of a level's arcs to the nodes that they enter."""
-        h = state[begin - first : end - first, : len(self.weights.state)]
-        score = np.tanh(h @ self.weights.state + self.bias[begin:end]) @ self.weights.score
-        attend(begin, end, first, way.go, score, state, nodes, self.top, self.total)

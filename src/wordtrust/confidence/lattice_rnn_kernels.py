@@ -90,10 +90,10 @@ def order_arcs(
 @arithmetic
 def lstm(
     begin: int, end: int, first: int, first_node: int, come: Ints, go: Ints, weight: Floats, gates: Floats,
-    product: Floats, bias: Floats, nodes: Floats, state: Floats,
+    product: Floats, nodes: Floats, state: Floats,
 ) -> None:  # fmt: skip
     """c = f c' + i g, h = o tanh(c) for the arcs of one level, and what they give to the nodes that they enter."""
-    size = len(bias)
+    size = state.shape[1] // 2
     for arc in range(begin, end):
         x, mine = gates[arc - first], state[arc - first]
         r, before = product[come[arc] - first_node], nodes[come[arc]]
@@ -108,56 +108,3 @@ def lstm(
             node, share = nodes[go[arc]], weight[arc]
             for j in range(2 * size):
                 node[j] += share * mine[j]
-
-
-@arithmetic
-def gru(
-    begin: int, end: int, first: int, first_node: int, come: Ints, go: Ints, weight: Floats, gates: Floats,
-    product: Floats, bias: Floats, nodes: Floats, state: Floats,
-) -> None:  # fmt: skip
-    """h = (1 - z) n + z h' likewise; `bias` is that of n's recurrent part, which r lets through."""
-    size = len(bias)
-    for arc in range(begin, end):
-        x, mine = gates[arc - first], state[arc - first]
-        r, before = product[come[arc] - first_node], nodes[come[arc]]
-        for j in range(2 * size):
-            x[j] = tanh(x[j] + r[j])
-        for j in range(size):
-            let_through = (HALF + HALF * x[j]) * (r[2 * size + j] + bias[j])
-            mine[j] = tanh(x[2 * size + j] + let_through)
-        for j in range(size):
-            mine[j] += (HALF + HALF * x[size + j]) * (before[j] - mine[j])
-        if go[arc] >= 0:
-            node, share = nodes[go[arc]], weight[arc]
-            for j in range(size):
-                node[j] += share * mine[j]
-
-
-@arithmetic
-def attend(
-    begin: int,
-    end: int,
-    first: int,
-    go: Ints,
-    score: Floats,
-    state: Floats,
-    nodes: Floats,
-    top: Floats,
-    total: Floats,
-) -> None:
-    """Add the states of arcs to those of the nodes they enter, by exp(score), relative to the largest so far."""
-    for arc in range(begin, end):
-        to, mine, value = go[arc], state[arc - first], score[arc - begin]
-        if to < 0:
-            continue
-        node = nodes[to]
-        if value > top[to]:
-            shrink = np.exp(top[to] - value)  # 0 at first: the top begins at minus infinity
-            for j in range(len(node)):
-                node[j] *= shrink
-            total[to] *= shrink
-            top[to] = value
-        share = np.exp(value - top[to])
-        for j in range(len(node)):
-            node[j] += share * mine[j]
-        total[to] += share

@@ -12,17 +12,7 @@ from ..lattices.lattice import Floats
 from .config import Config, weight_shapes
 
 Weights = Mapping[str, Floats]
-SIGMOID_GATES = {"lstm": (0, 1, 3), "gru": (0, 1)}
-
-
-@dataclass(frozen=True, slots=True)
-class Attention:
-    """Learned merging: a softmax over v . tanh(A h + S spread + b)."""
-
-    state: Floats  # A [h, size]
-    spread: Floats  # S [3, size]
-    bias: Floats  # b [size]
-    score: Floats  # v [size]
+SIGMOID_GATES = (0, 1, 3)  # input, forget and output gate; the other ends in a tanh
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,39 +21,21 @@ class Direction:
 
     input: Floats  # [inputs + 1, gates] the last row is the bias
     recurrent: Floats  # [h, gates]
-    bias: Floats  # [h] that of the recurrent part of n, in a GRU; else 0
     hidden: Floats  # [h, hidden] this direction's part of the hidden layer
-    attention: Attention | None
 
     @classmethod
     def of(cls, config: Config, weights: Weights, name: str, hidden: Floats) -> Direction:
         """Out of weights that were checked."""
         size = config.state
         scale = np.ones(config.gates, np.float32)
-        for gate in SIGMOID_GATES[config.cell]:
+        for gate in SIGMOID_GATES:
             scale[gate * size : (gate + 1) * size] = 0.5
-        recurrent_bias, own = weights[f"{name}.recurrent.bias"].copy(), np.zeros(size, np.float32)
-        if config.cell == "gru":
-            own = recurrent_bias[2 * size :].copy()
-            recurrent_bias[2 * size :] = 0.0
-        bias = weights[f"{name}.input.bias"] + recurrent_bias
+        bias = weights[f"{name}.input.bias"] + weights[f"{name}.recurrent.bias"]
         return cls(
             input=_contiguous(np.concatenate([weights[f"{name}.input.weight"], bias[:, None]], 1).T * scale),
             recurrent=_contiguous(weights[f"{name}.recurrent.weight"].T * scale),
-            bias=own,
             hidden=_contiguous(hidden.T),
-            attention=_attention(weights, name) if config.merge == "attention" else None,
         )
-
-
-def _attention(weights: Weights, name: str) -> Attention:
-    part = f"{name}.attention"
-    return Attention(
-        state=_contiguous(weights[f"{part}.inner.weight"].T),
-        spread=_contiguous(weights[f"{part}.spread.weight"].T),
-        bias=weights[f"{part}.inner.bias"],
-        score=weights[f"{part}.score.weight"][0],
-    )
 
 
 def checked(config: Config, weights: Weights) -> dict[str, Floats]:

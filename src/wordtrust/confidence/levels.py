@@ -63,30 +63,14 @@ def plan(source: Numbers, target: Numbers, level: Numbers) -> Plan:
     )
 
 
-def merge_weights(kind: str, entered: Numbers, posterior: Floats, rank: Numbers) -> Floats:
+def merge_weights(kind: str, entered: Numbers, posterior: Floats) -> Floats:
     """[arcs] how much of each arc's state goes into the node it enters, summing to 1 at every node.
 
-    `entered` is the node of each arc. Of arcs with the same posterior the one of the lowest `rank` counts as the
-    largest. `attention` is learned and has none.
+    `entered` is the node that each arc enters; `kind` is one of `config.MERGES`.
     """
-    if kind == "mean":
-        weight = np.ones(len(entered))
-    elif kind == "posterior":
-        weight = np.maximum(posterior.astype(np.float64), 1e-30)
-    elif kind == "max":
-        weight = _is_first_largest(entered, posterior, rank).astype(np.float64)
-    else:
-        weight = np.zeros(len(entered))
-    total = np.bincount(entered, weight)[entered]
-    return np.divide(weight, total, where=total > 0, out=weight).astype(np.float32)
-
-
-def spread(entered: Numbers, posterior: Floats) -> Floats:
-    """[arcs, 3] what attention sees besides states: the posterior, mean and spread of all that enters the node."""
-    values, count = posterior.astype(np.float64), np.maximum(np.bincount(entered), 1)
-    mean = (np.bincount(entered, values) / count)[entered]
-    variance = np.bincount(entered, np.square(values - mean)) / count
-    return np.stack([values, mean, np.sqrt(variance)[entered]], axis=1).astype(np.float32)
+    weight = np.ones(len(entered)) if kind == "mean" else np.maximum(posterior.astype(np.float64), 1e-30)
+    weight /= np.bincount(entered, weight)[entered]
+    return weight.astype(np.float32)
 
 
 def skip_logit(posterior: Floats) -> Floats:
@@ -114,11 +98,3 @@ def in_batches(depth: NDArray[np.integer], arc_offsets: Numbers, arcs: int) -> l
     number = (np.cumsum(sizes) - sizes) // arcs
     cuts = np.flatnonzero(np.diff(number)) + 1
     return [order[start:stop] for start, stop in pairwise([0, *cuts.tolist(), len(order)]) if stop > start]
-
-
-def _is_first_largest(entered: Numbers, posterior: Floats, rank: Numbers) -> NDArray[np.bool_]:
-    order = np.lexsort((rank, -posterior, entered))
-    first = np.diff(entered[order], prepend=-1) > 0
-    found = np.zeros(len(entered), np.bool_)
-    found[order[first]] = True
-    return found

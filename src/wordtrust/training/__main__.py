@@ -81,8 +81,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             parser.add_argument(name, action=argparse.BooleanOptionalAction, default=each.default, help=text)
         else:
             kind: Any = type(each.default)
-            choices = each.metadata["choices"] or None
-            parser.add_argument(name, type=kind, default=each.default, choices=choices, help=text)
+            choices = f"{{{','.join(each.metadata['choices'])}}}" if each.metadata["choices"] else None
+            text = text if each.metadata["help"] else argparse.SUPPRESS
+            parser.add_argument(name, type=kind, default=each.default, metavar=choices, help=text)
 
 
 def options_of(given: argparse.Namespace) -> TrainOptions:

@@ -10,8 +10,7 @@ from ..confidence.config import Config
 from ..confidence.levels import Numbers, Plan, local_log_posterior, plan, skip_logit
 from ..confidence.word_table import WordTable, hashed
 from .dataset import Dataset
-from .lattice_rnn import Batch
-from .recurrence import Way
+from .lattice_rnn import Batch, Traversal
 
 
 def make_batch(
@@ -47,9 +46,9 @@ def make_batch(
         buckets=put(buckets),
         bucket_offsets=put(bucket_offsets),
         vectors=put(vectors),
-        forward=Way.of(forward._replace(arc=identity), merge, posterior, device),
-        backward=Way.of(backward, merge, posterior, device),
-        backward_place=put(place),
+        forward=Traversal.of(forward._replace(arc=identity), merge, posterior, device),
+        backward=Traversal.of(backward, merge, posterior, device),
+        backward_index=put(place),
         arcs=int(np.count_nonzero(label >= 0)),
     )
 

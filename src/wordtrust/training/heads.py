@@ -16,9 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
-from .cells import sums
-from .lattice_rnn import Batch
-from .recurrence import Level, Way
+from .lattice_rnn import Batch, BatchLevel, Traversal, segment_sums
 
 _NEAREST = 1 - 1e-7  # to certainty, where a logarithm follows
 
@@ -76,7 +74,7 @@ def _words_loss(batch: Batch, share: Tensor, logit: Tensor) -> Tensor:
 @torch.no_grad()
 def _shares(batch: Batch, potential: Tensor) -> tuple[Tensor, Tensor]:
     """[arcs] share of all paths, and the log of each arc's part of all ways on from its node."""
-    log_part = _log_parts(batch.backward, potential.double()[batch.backward.arc])[batch.backward_place]
+    log_part = _log_parts(batch.backward, potential.double()[batch.backward.arc])[batch.backward_index]
     part, share = log_part.exp(), torch.empty_like(log_part)
     mass = part.new_zeros(batch.forward.nodes)
     first = batch.forward.levels[0].nodes
@@ -87,10 +85,10 @@ def _shares(batch: Batch, potential: Tensor) -> tuple[Tensor, Tensor]:
     return share, log_part
 
 
-def _log_parts(way: Way, potential: Tensor) -> Tensor:
+def _log_parts(traversal: Traversal, potential: Tensor) -> Tensor:
     """Through the network from its end, in the order of the backward direction."""
-    found, after = torch.empty_like(potential), potential.new_zeros(way.nodes)
-    for level in way.levels[1:]:
+    found, after = torch.empty_like(potential), potential.new_zeros(traversal.nodes)
+    for level in traversal.levels[1:]:
         onwards = potential[level.arcs] + after[level.source]
         nodes = level.nodes.stop - level.nodes.start
         top = onwards.new_full((nodes,), -torch.inf).scatter_reduce_(0, level.target, onwards, "amax")
@@ -100,6 +98,6 @@ def _log_parts(way: Way, potential: Tensor) -> Tensor:
     return found
 
 
-def _sums(values: Tensor, level: Level) -> Tensor:
+def _sums(values: Tensor, level: BatchLevel) -> Tensor:
     """[nodes] of the arcs that enter each."""
-    return sums(values[:, None], level.number, level.entering)[:, 0]
+    return segment_sums(values[:, None], level.arc, level.entering)[:, 0]

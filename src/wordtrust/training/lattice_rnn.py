@@ -1,20 +1,239 @@
-"""The bidirectional lattice RNN in torch (DESIGN, section 5): one logit for every arc of a batch of networks,
-or two numbers that make shares of all paths (see `heads`).
+"""The bidirectional lattice RNN in torch: from a batch of networks to the outputs of its arcs.
 
+    arc:   state(e) = LSTM(x(e), state(source(e)))
+    node:  state(v) = sum of w(e) state(e) over the arcs e that enter v, where the w(e) sum to 1
+
+A hidden layer over the states of both directions gives one logit for every arc, or a potential and a logit (`heads`).
 Names of weights are those of the model file, which the scorer without torch reads as well.
+
+All arcs that leave a node share its recurrent product, so that product is taken per node. The gradient is written
+out: automatic differentiation would keep a graph of every level and add up gradients of the whole batch once a level,
+which is quadratic. Here both passes fill arrays in place, as a batch has hundreds of levels. Backwards each node
+collects from the arcs that leave it, in a fixed order, so the gradient is the same in every run, also on a GPU.
+
+In comments on shapes, h is the size of a state; a state is [h | c], gates are [i | f | g | o] of h numbers each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, NamedTuple, Protocol, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding_bag
 
-from ..confidence.config import ATTENTION_SIZE, Config
-from .recurrence import Permutation, Recurrence, Way
+from ..confidence.config import Config
+from ..confidence.levels import Plan, merge_weights
+
+try:
+    from .lstm_kernels import CompiledLstm
+except ImportError:  # training from a packed file needs no numba
+    _compiled_lstm: LstmPasses | None = None
+else:
+    _compiled_lstm = CompiledLstm()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLevel:
+    """The nodes of one level of a batch and the arcs that enter them."""
+
+    nodes: slice
+    arcs: slice
+    source: Tensor  # [arcs] node that each leaves
+    target: Tensor  # [arcs] node that each enters, counted within the level
+    arc: Tensor  # [arcs] 0, 1, 2 ...
+    entering: Tensor  # [nodes] where the arcs that enter each begin, within the level
+    leaving: Tensor  # arcs that leave the nodes
+    leaving_offsets: Tensor  # [nodes]
+    weight: Tensor  # [arcs] share of each in the state of the node it enters
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """One direction through a batch on the device, cut into levels once."""
+
+    arc: Tensor  # [arcs] index of each in the batch
+    nodes: int
+    levels: list[BatchLevel]
+
+    @classmethod
+    def of(cls, plan: Plan, merge: str, posterior: NDArray[np.float32], device: torch.device) -> Traversal:
+        """Of a plan; `posterior` in the order of the batch."""
+
+        def put(array: NDArray[Any]) -> Tensor:
+            return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+        def split(array: NDArray[Any], bounds: NDArray[np.int64]) -> list[Tensor]:
+            return list(torch.split(put(array), np.diff(bounds).tolist()))
+
+        nodes, arcs, leave = plan.node_bounds, plan.arc_bounds, plan.leaving_offsets
+        level = np.repeat(np.arange(plan.levels), np.diff(nodes))
+        arc = torch.arange(int(np.diff(arcs).max(initial=0)), device=device)
+        columns = zip(
+            split(plan.source, arcs),
+            split(plan.target - np.repeat(nodes[:-1], np.diff(arcs)), arcs),
+            split(plan.entering[:-1] - arcs[:-1][level], nodes),
+            split(plan.leaving, leave[nodes]),
+            split(leave[:-1] - leave[nodes][:-1][level], nodes),
+            split(merge_weights(merge, plan.target, posterior[plan.arc]), arcs),
+            strict=True,
+        )
+        bounds = zip(nodes[:-1].tolist(), nodes[1:].tolist(), arcs[:-1].tolist(), arcs[1:].tolist(), strict=True)
+        levels = [
+            BatchLevel(slice(n0, n1), slice(a0, a1), source, target, arc[: a1 - a0], *rest)
+            for (n0, n1, a0, a1), (source, target, *rest) in zip(bounds, columns, strict=True)
+        ]
+        return cls(put(plan.arc), len(plan.entering) - 1, levels)
+
+
+class StateGradient(NamedTuple):
+    """Parts of the gradient of the states of a level's arcs: weight * node[target], and arc added to h."""
+
+    node: Tensor  # [nodes, 2 h] of the states of the level's nodes
+    target: Tensor  # [arcs] node that each enters
+    weight: Tensor  # [arcs] share of each in it
+    arc: Tensor  # [arcs, h] of the output h of the arcs themselves
+
+    def total(self) -> Tensor:
+        """[arcs, 2 h]"""
+        gradient = self.node[self.target] * self.weight[:, None]
+        gradient[:, : self.arc.shape[1]] += self.arc
+        return gradient
+
+
+class LstmPasses(Protocol):
+    """The LSTM on the arcs of one level, forwards and backwards; results go into arrays of the caller."""
+
+    def forward(
+        self, x: Tensor, product: Tensor, nodes: Tensor, source: Tensor, gates: Tensor, state: Tensor
+    ) -> None:
+        """Fill in `gates` [arcs, 4 h] and `state` [arcs, 2 h].
+
+        `x` [arcs, 4 h] is made of the arcs' own inputs, `product` [all nodes, 4 h] of the states `nodes`.
+        """
+
+    def backward(
+        self, nodes: Tensor, source: Tensor, gates: Tensor, state: Tensor, gradient: StateGradient, back: Tensor
+    ) -> None:
+        """Fill in `back` [arcs, 5 h]: the gradients of the gates' arguments, then of the source node's c."""
+
+    def collect(self, rows: Tensor, index: Tensor, offsets: Tensor, weight: Tensor | None, out: Tensor) -> None:
+        """`segment_sums`, into `out`."""
+
+
+class TorchLstm:
+    """With torch's operations, for any device."""
+
+    @staticmethod
+    def forward(x: Tensor, product: Tensor, nodes: Tensor, source: Tensor, gates: Tensor, state: Tensor) -> None:
+        """c = f c' + i g, h = o tanh(c)."""
+        size = x.shape[1] // 4
+        torch.add(x, product[source], out=gates)
+        gates[:, : 2 * size].sigmoid_()
+        gates[:, 2 * size : 3 * size].tanh_()
+        gates[:, 3 * size :].sigmoid_()
+        i, f, g, o = gates.chunk(4, 1)
+        h, c = state.chunk(2, 1)
+        torch.mul(f, nodes[source, size:], out=c)
+        c.addcmul_(i, g)
+        torch.tanh(c, out=h)
+        h.mul_(o)
+
+    @staticmethod
+    def backward(
+        nodes: Tensor, source: Tensor, gates: Tensor, state: Tensor, gradient: StateGradient, back: Tensor
+    ) -> None:
+        """The gradient of a gate's argument is that of x and of the recurrent product alike."""
+        size = gates.shape[1] // 4
+        i, f, g, o = gates.chunk(4, 1)
+        grad_h, grad_c = gradient.total().chunk(2, 1)
+        tanh_c = torch.tanh(state[:, size:])
+        grad_c = grad_c + grad_h * o * (1 - tanh_c * tanh_c)
+        slopes = gates - gates * gates  # of a sigmoid
+        torch.mul(grad_c * g, slopes[:, :size], out=back[:, :size])
+        torch.mul(grad_c * nodes[source, size:], slopes[:, size : 2 * size], out=back[:, size : 2 * size])
+        torch.mul(grad_c * i, 1 - g * g, out=back[:, 2 * size : 3 * size])
+        torch.mul(grad_h * tanh_c, slopes[:, 3 * size :], out=back[:, 3 * size : 4 * size])
+        torch.mul(grad_c, f, out=back[:, 4 * size :])
+
+    @staticmethod
+    def collect(rows: Tensor, index: Tensor, offsets: Tensor, weight: Tensor | None, out: Tensor) -> None:
+        """`segment_sums`, into `out`."""
+        out.copy_(segment_sums(rows, index, offsets, weight))
+
+
+def segment_sums(rows: Tensor, index: Tensor, offsets: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Sums of (weighted) rows: those of index[offsets[0]:offsets[1]] and so on, always in the same order."""
+    return embedding_bag(index, rows, offsets, mode="sum", per_sample_weights=weight)
+
+
+def lstm_for(x: Tensor) -> LstmPasses:
+    """The LSTM for tensors like this one: compiled for float32 on a CPU, where there is numba (`lstm_kernels`)."""
+    if _compiled_lstm is not None and x.device.type == "cpu" and x.dtype == torch.float32:
+        return _compiled_lstm
+    return TorchLstm()
+
+
+class Recurrence(torch.autograd.Function):
+    """States h of all arcs, in the order of the traversal, from their inputs."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, recurrent: Tensor, bias: Tensor, traversal: Traversal) -> Tensor:
+        """[arcs, h], where `x` is [arcs, 4 h], `recurrent` [4 h, h] and `bias` [4 h]."""
+        lstm, size = lstm_for(x), recurrent.shape[1]
+        state, gates = x.new_empty(len(x), 2 * size), torch.empty_like(x)
+        nodes, product = x.new_zeros(traversal.nodes, 2 * size), x.new_empty(traversal.nodes, 4 * size)
+        for level in traversal.levels:
+            if level.arcs.stop > level.arcs.start:
+                level_state = state[level.arcs]
+                lstm.forward(x[level.arcs], product, nodes, level.source, gates[level.arcs], level_state)
+                lstm.collect(level_state, level.arc, level.entering, level.weight, nodes[level.nodes])
+                torch.addmm(bias, nodes[level.nodes, :size], recurrent.T, out=product[level.nodes])
+            else:  # where utterances begin, all states are 0
+                product[level.nodes] = bias
+        ctx.traversal = traversal
+        ctx.save_for_backward(recurrent, state, gates, nodes)
+        return state[:, :size].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        """Level by level from the end."""
+        recurrent, state, gates, nodes = ctx.saved_tensors
+        lstm, size = lstm_for(gates), recurrent.shape[1]
+        grad_h = grads[0].contiguous()  # [arcs, h]
+        back = gates.new_empty(len(gates), 5 * size)  # of the gates' arguments, then of c
+        grad_product = back.new_empty(len(nodes), 5 * size)  # of products, then of c, as the arcs gave it back
+        for level in reversed(ctx.traversal.levels):
+            collected = grad_product[level.nodes]
+            lstm.collect(back, level.leaving, level.leaving_offsets, None, collected)
+            if level.arcs.stop == level.arcs.start:
+                continue
+            grad_node = collected.new_empty(len(collected), 2 * size)
+            torch.mm(collected[:, : 4 * size], recurrent, out=grad_node[:, :size])
+            grad_node[:, size:] = collected[:, 4 * size :]
+            gradient = StateGradient(grad_node, level.target, level.weight, grad_h[level.arcs])
+            lstm.backward(nodes, level.source, gates[level.arcs], state[level.arcs], gradient, back[level.arcs])
+        grad_product = grad_product[:, : 4 * size]
+        return back[:, : 4 * size], grad_product.T @ nodes[:, :size], grad_product.sum(0), None
+
+
+class Permutation(torch.autograd.Function):
+    """Rows in another order: what indexing does, but its gradient is only another such order, not a sum."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
+        """`inverse` undoes `order`."""
+        ctx.save_for_backward(inverse)
+        return x[order]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        """Back into the old order."""
+        (inverse,) = ctx.saved_tensors
+        return grads[0][inverse], None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +243,16 @@ class Batch:
     features: Tensor  # [arcs, columns] normalised
     logit: Tensor  # [arcs] of the posterior
     local: Tensor  # [arcs] log of the share that each has of the posterior of its node
-    label: Tensor  # [arcs] 1 right, 0 wrong, or between where other models teach
+    label: Tensor  # [arcs] 1 right, 0 wrong, or between where there are teachers
     path: Tensor  # [arcs] 1 on the path with the fewest errors; likewise
     counts: Tensor  # [arcs] 1 where an arc carries loss
     word: Tensor  # [arcs] which of the batch's words
     buckets: Tensor  # n-grams of the batch's words, one after the other
     bucket_offsets: Tensor  # [words]
     vectors: Tensor  # [words, dimension] where embeddings come from a file
-    forward: Way
-    backward: Way
-    backward_place: Tensor  # [arcs] where each arc is in the backward direction
+    forward: Traversal
+    backward: Traversal
+    backward_index: Tensor  # [arcs] where each arc is in the backward direction
     arcs: int  # that carry loss
 
 
@@ -42,43 +261,23 @@ class Direction(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.kind = config.cell
         self.input = nn.Linear(config.inputs, config.gates)
         self.recurrent = nn.Linear(config.state, config.gates)
-        self.attention = AttentionWeights(config.state) if config.merge == "attention" else None
         for linear in (self.input, self.recurrent):
             nn.init.zeros_(linear.bias)
         nn.init.xavier_uniform_(self.input.weight)
-        for gate in self.recurrent.weight.data.chunk(config.gates // config.state):
+        for gate in self.recurrent.weight.data.chunk(4):
             nn.init.orthogonal_(gate)
-        if config.cell == "lstm":  # remember, until told otherwise
-            self.input.bias.data[config.state : 2 * config.state] = 1.0
+        self.input.bias.data[config.state : 2 * config.state] = 1.0  # the forget gate begins open
 
-    def forward(self, x: Tensor, way: Way) -> Tensor:
-        """States of the arcs, in the order of the way."""
-        attention = self.attention.parts() if self.attention else ()
-        found = Recurrence.apply(
-            self.input(x), self.recurrent.weight, self.recurrent.bias, self.kind, way, *attention
-        )  # type: ignore[no-untyped-call]
-        return cast(Tensor, found)
-
-
-class AttentionWeights(nn.Module):
-    """What learned merging has of its own."""
-
-    def __init__(self, state: int) -> None:
-        super().__init__()
-        self.inner = nn.Linear(state, ATTENTION_SIZE)
-        self.spread = nn.Linear(3, ATTENTION_SIZE, bias=False)
-        self.score = nn.Linear(ATTENTION_SIZE, 1, bias=False)
-
-    def parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """In the order of `recurrence.Attention`."""
-        return self.inner.weight, self.spread.weight, self.inner.bias, self.score.weight[0]
+    def forward(self, x: Tensor, traversal: Traversal) -> Tensor:
+        """[arcs, h] states of the arcs from their inputs, both in the order of the traversal."""
+        states = Recurrence.apply(self.input(x), self.recurrent.weight, self.recurrent.bias, traversal)  # type: ignore[no-untyped-call]
+        return cast(Tensor, states)
 
 
 class LatticeRNN(nn.Module):
-    """From a batch to what its head makes confidences of."""
+    """From a batch to the outputs that its head makes confidences of."""
 
     def __init__(self, config: Config, drop: float = 0.0, word_drop: float = 0.0) -> None:
         super().__init__()
@@ -96,17 +295,17 @@ class LatticeRNN(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """[arcs, outputs]"""
-        x = self._dropped(self._inputs(batch))
-        ahead = self.forwards(x, batch.forward)
-        turned, place = batch.backward.arc, batch.backward_place
-        behind = self.backwards(Permutation.apply(x, turned, place), batch.backward)  # type: ignore[no-untyped-call]
-        behind = cast(Tensor, Permutation.apply(behind, place, turned))  # type: ignore[no-untyped-call]
-        hidden = torch.relu(self.hidden(self._dropped(torch.cat([ahead, behind], 1))))
-        found = cast(Tensor, self.output(hidden))
-        return found if self.skip is None else found + self.skip * self._straight(batch)
+        x = self._dropped(self._inputs(batch))  # [arcs, inputs]
+        forwards = self.forwards(x, batch.forward)  # [arcs, h]
+        order, index = batch.backward.arc, batch.backward_index
+        backwards = self.backwards(Permutation.apply(x, order, index), batch.backward)  # type: ignore[no-untyped-call]
+        backwards = cast(Tensor, Permutation.apply(backwards, index, order))  # type: ignore[no-untyped-call]
+        hidden = torch.relu(self.hidden(self._dropped(torch.cat([forwards, backwards], 1))))  # [arcs, hidden]
+        outputs = cast(Tensor, self.output(hidden))
+        return outputs if self.skip is None else outputs + self.skip * self._skipped(batch)
 
-    def _straight(self, batch: Batch) -> Tensor:
-        """[arcs, outputs] what the recognizer thinks."""
+    def _skipped(self, batch: Batch) -> Tensor:
+        """[arcs, outputs] the recognizer's posterior, which goes straight to the output."""
         if self.config.head == "independent":
             return batch.logit[:, None]
         return torch.stack([batch.local, batch.logit], 1)

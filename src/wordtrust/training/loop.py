@@ -65,7 +65,7 @@ def config_of(data: TrainingData, options: TrainOptions) -> Config:
             raise OptionError("embedding `table` needs an embedding file when the data are prepared")
         dimension = data.table.vectors.shape[1]
     return Config(
-        cell=options.cell, merge=options.merge, state=options.state, hidden=options.hidden, embedding=embedding,
+        merge=options.merge, state=options.state, hidden=options.hidden, embedding=embedding,
         dimension=dimension, buckets=options.buckets, columns=data.statistics.columns, skip=options.skip,
         head=options.head,
     )  # fmt: skip

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..base.errors import OptionError
-from ..confidence.config import CELLS, HEADS, MERGES
+from ..confidence.config import CELLS, HEADS, MERGES, check_choice
 
 STOPS = ("nce", "eer")
 
 
 def _option(default: Any, text: str, choices: tuple[str, ...] = ()) -> Any:
+    """A field that both command lines make an option of; without a text the option is not shown."""
     return field(default=default, metadata={"help": text, "choices": choices})
 
 
@@ -24,7 +25,7 @@ class TrainOptions:
         "normalised: rivals share one probability; independent: the paper's, a sigmoid for each word.",
         tuple(HEADS),
     )
-    cell: str = _option("lstm", "Kind of cell.", CELLS)
+    cell: str = _option("lstm", "", CELLS)
     merge: str = _option("mean", "How states of arcs that meet become one.", MERGES)
     state: int = _option(128, "Size of a state.")
     hidden: int = _option(40, "Size of the hidden layer.")
@@ -63,9 +64,9 @@ class TrainOptions:
         ):  # fmt: skip
             if not least <= getattr(self, name) <= most:
                 raise OptionError(f"{name} lies between {least:g} and {most:g}, not {getattr(self, name)}")
-        for name, known in (("stop", STOPS), ("embedding", ("auto", "hashed", "table", "none"))):
-            if getattr(self, name) not in known:
-                raise OptionError(f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+        for option in fields(self):
+            if option.metadata["choices"]:
+                check_choice(option.name, getattr(self, option.name), option.metadata["choices"])
 
 
 # For several recognizers together: what was best on dev for nine of them (docs/results.md).

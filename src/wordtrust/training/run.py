@@ -18,7 +18,7 @@ from .loop import Step, Tell, Trainer
 from .machine import Machine
 from .options import TrainOptions
 
-GRID = {"state": (80, 128, 200), "hidden": (20, 40), "merge": ("mean", "max", "posterior", "attention")}
+GRID = {"state": (80, 128, 200), "hidden": (20, 40), "merge": ("mean", "posterior")}
 
 
 def draft_of(out: Path) -> Path:
