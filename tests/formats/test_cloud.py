@@ -18,7 +18,7 @@ from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats import amazon, assemblyai, azure, ctm, deepgram, google, vosk, whisper
 from wordtrust.formats.base import Format, ReadOptions
-from wordtrust.formats.json_outline import documents
+from wordtrust.formats.json_documents import iterate_documents
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices
 
@@ -261,7 +261,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @given(st.data())
 @settings(max_examples=40, deadline=None)
 def test_odd_values_anywhere_raise_only_our_error(path: Path, data: st.DataObject) -> None:
-    changed = list(documents(path.read_text("utf-8")))
+    changed = list(iterate_documents(path.read_text("utf-8")))
     for _ in range(data.draw(st.integers(1, 2))):
         *above, last = data.draw(st.sampled_from(list(places(changed))[1:]))
         holder = changed

@@ -13,7 +13,7 @@ from tests.helpers.reading import all_paths, posteriors, read_bytes, timed_words
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats.base import ReadOptions
-from wordtrust.formats.vosk import FORMAT, sniff
+from wordtrust.formats.vosk import FORMAT
 from wordtrust.lattices.lattice import Lattice, Lattices
 
 
@@ -190,4 +190,4 @@ def test_too_many_arcs() -> None:
     ],
 )
 def test_sniff(text: str, surely: float) -> None:
-    assert sniff(text.encode(), "x") == surely
+    assert FORMAT.sniff(text.encode(), "x") == surely

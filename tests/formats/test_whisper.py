@@ -14,7 +14,7 @@ from tests.helpers.reading import posteriors, read_bytes, timed_words
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats.base import ReadOptions
-from wordtrust.formats.whisper import FORMAT, sniff
+from wordtrust.formats.whisper import FORMAT
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices
 
@@ -249,7 +249,7 @@ def test_half_characters_and_odd_spaces_do_no_harm() -> None:
     ],
 )
 def test_sniff(text: str, surely: float) -> None:
-    assert sniff(text.encode()[: 1 << 16], "x") == surely
+    assert FORMAT.sniff(text.encode()[: 1 << 16], "x") == surely
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 100), st.booleans(), st.booleans()), max_size=30))

@@ -12,34 +12,32 @@ from typing import Any
 
 from ..base.errors import InputError
 from ..base.json_checks import number, number_in, object_of, objects_of, record, string
-from ..lattices.assemble import Problems
-from ..lattices.lattice import Lattices
-from .base import Format, ReadOptions
-from .inputs import Stream
-from .json_outline import outline
-from .onebest import Phrase, Transcript, Word, by_channel, channel, checked_confidence, read_json
+from .json_documents import JsonKeys
+from .onebest import (
+    RecognizedPhrase,
+    RecognizedTranscript,
+    RecognizedWord,
+    by_channel,
+    channel,
+    checked_confidence,
+    json_format,
+)
 
 
-def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
-    """How surely these bytes are the result of a job of Amazon Transcribe."""
-    found = outline(head)
-    if found is None or not found.has("results"):
+def _likelihood(keys: JsonKeys) -> float:
+    """How surely this is the result of a job of Amazon Transcribe, by its keys."""
+    if not keys.has("results"):
         return 0.0
-    if found.has("items", "alternatives", "content") or found.has("jobName", "transcripts"):
+    if keys.has("items", "alternatives", "content") or keys.has("jobName", "transcripts"):
         return 1.0
-    return 0.6 if found.has("transcripts", "transcript") else 0.0
+    return 0.6 if keys.has("transcripts", "transcript") else 0.0
 
 
-def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """One lattice a channel."""
-    return read_json(stream, options, problems, "amazon", _transcripts)
-
-
-def _transcripts(document: Any, utt: str) -> Iterator[Transcript]:
+def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
     results = object_of(record(document, "the job"), "results")
-    channels: dict[str, list[Word]] = {}
-    for place, item in enumerate(objects_of(results, "items", "results")):
-        where = f"results.items[{place}]"
+    channels: dict[str, list[RecognizedWord]] = {}
+    for index, item in enumerate(objects_of(results, "items", "results")):
+        where = f"results.items[{index}]"
         words = channels.setdefault(channel(item, "channel_label", where), [])
         alternatives = objects_of(item, "alternatives", where)
         if not alternatives:
@@ -50,17 +48,17 @@ def _transcripts(document: Any, utt: str) -> Iterator[Transcript]:
                 words[-1] = words[-1]._replace(text=words[-1].text + mark)
         else:
             words.append(_word(item, alternatives[0], where))
-    return by_channel(utt, {name: [Phrase(words)] for name, words in channels.items()})
+    return by_channel(utt, {name: [RecognizedPhrase(words)] for name, words in channels.items()})
 
 
-def _word(item: dict[str, Any], alternative: dict[str, Any], where: str) -> Word:
+def _word(item: dict[str, Any], alternative: dict[str, Any], where: str) -> RecognizedWord:
     inside = f"{where}.alternatives[0]"
-    sure = None if alternative.get("confidence") is None else _number(alternative, "confidence", inside)
-    return Word(
+    confidence = None if alternative.get("confidence") is None else _number(alternative, "confidence", inside)
+    return RecognizedWord(
         string(alternative, "content", inside),
         _number(item, "start_time", where),
         _number(item, "end_time", where),
-        None if sure is None else checked_confidence(sure, f"{inside}.confidence"),
+        None if confidence is None else checked_confidence(confidence, f"{inside}.confidence"),
     )
 
 
@@ -73,4 +71,4 @@ def _number(holder: dict[str, Any], name: str, where: str) -> float:
         raise error.at(place=where) from None
 
 
-FORMAT = Format(name="amazon", title="Amazon Transcribe JSON", suffixes=(".json",), sniff=sniff, read=read)
+FORMAT = json_format("amazon", "Amazon Transcribe JSON", _likelihood, _transcripts)

@@ -13,65 +13,43 @@ from typing import Any
 
 from ..base.errors import InputError
 from ..base.json_checks import number_or_none, objects_of, record, string, string_or_none
-from ..lattices.assemble import Problems
-from ..lattices.lattice import Lattices
-from .base import Format, ReadOptions
-from .inputs import Stream
-from .json_outline import decoded, outline
+from .json_documents import JsonKeys
 from .onebest import (
-    DOCUMENT,
-    Phrase,
-    Transcript,
-    Word,
+    RecognizedPhrase,
+    RecognizedTranscript,
+    RecognizedWord,
     by_channel,
     channel,
     confidence,
-    lattices,
-    load,
-    named,
+    flattened,
+    json_format,
     plain_words,
     present,
 )
 
+_TOP_KEYS = {"NBest", "RecognitionStatus", "recognizedPhrases", "combinedRecognizedPhrases", "combinedPhrases"}
 TICKS, MILLISECONDS = 1e7, 1e3  # in a second
 _START = {TICKS: ("Offset", "offsetInTicks"), MILLISECONDS: ("offsetMilliseconds", "offset")}
 _LENGTH = {TICKS: ("Duration", "durationInTicks"), MILLISECONDS: ("durationMilliseconds", "duration")}
 
 
-def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
-    """How surely these bytes are a result of Azure Speech."""
-    found = outline(head)
-    if found is None:
-        return 0.0
-    if found.top & {"NBest", "RecognitionStatus", "recognizedPhrases", "combinedRecognizedPhrases"}:
+def _likelihood(keys: JsonKeys) -> float:
+    """How surely this is a result of Azure Speech."""
+    if keys.top & _TOP_KEYS:
         return 1.0
-    if "combinedPhrases" in found.top:
-        return 1.0
-    return 0.3 if found.has("NBest") or found.has("recognizedPhrases") else 0.0
+    return 0.3 if keys.has("NBest") or keys.has("recognizedPhrases") else 0.0
 
 
-def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """One lattice a channel."""
-    found, broken = load(decoded(stream.document(DOCUMENT)))
-    if broken:
-        raise broken
-    yield from lattices(named([found], stream, problems, _transcripts), stream, options, problems, "azure")
-
-
-def _transcripts(found: Sequence[Any], utt: str) -> Iterator[Transcript]:
-    results = [
-        record(result, "the result")
-        for document in found
-        for result in (document if isinstance(document, list) else [document])
-    ]
-    channels: dict[str, list[Phrase]] = {}
+def _transcripts(documents: Sequence[Any], utt: str) -> Iterator[RecognizedTranscript]:
+    results = [record(result, "the result") for result in flattened(documents)]
+    channels: dict[str, list[RecognizedPhrase]] = {}
     for result in results:
-        parts, name, unit = _parts(result)
-        for place, part in enumerate(parts):
-            where = f"{name}[{place}]"
+        parts, field, unit = _parts(result)
+        for index, part in enumerate(parts):
+            where = f"{field}[{index}]"
             if part.get(present(part, "RecognitionStatus", "recognitionStatus")) in (None, "Success", 0):
-                number = channel(part, present(part, "channel", "Channel"), where) or "0"
-                channels.setdefault(number, []).append(_phrase(part, where, unit))
+                name = channel(part, present(part, "channel", "Channel"), where) or "0"
+                channels.setdefault(name, []).append(_phrase(part, where, unit))
     return by_channel(utt, channels, _duration(results))
 
 
@@ -94,7 +72,7 @@ def _duration(results: Sequence[dict[str, Any]]) -> float | None:
     return None if name == "result" else _seconds(results[0], _LENGTH[unit], unit, "")
 
 
-def _phrase(part: dict[str, Any], where: str, unit: float) -> Phrase:
+def _phrase(part: dict[str, Any], where: str, unit: float) -> RecognizedPhrase:
     start, end = _span(part, where, unit)
     best = present(part, "NBest", "nBest")
     hypotheses = objects_of(part, best, where) if part.get(best) is not None else []
@@ -105,16 +83,16 @@ def _phrase(part: dict[str, Any], where: str, unit: float) -> Phrase:
     if not words:
         text = present(part, "Display", "display", "DisplayText", "text")
         words = plain_words(string_or_none(part, text, where) or "")
-    return Phrase(words, start, end, confidence(part, present(part, "Confidence", "confidence"), where))
+    return RecognizedPhrase(words, start, end, confidence(part, present(part, "Confidence", "confidence"), where))
 
 
-def _words(hypothesis: dict[str, Any], name: str, where: str, unit: float) -> list[Word]:
+def _words(hypothesis: dict[str, Any], name: str, where: str, unit: float) -> list[RecognizedWord]:
     words = []
-    for place, word in enumerate(objects_of(hypothesis, name, where)):
-        inside = f"{where}.{name}[{place}]"
+    for index, word in enumerate(objects_of(hypothesis, name, where)):
+        inside = f"{where}.{name}[{index}]"
         text = string(word, present(word, "Word", "word", "text", "displayText"), inside)
-        sure = confidence(word, present(word, "Confidence", "confidence"), inside)
-        words.append(Word(text, *_span(word, inside, unit), sure))
+        word_confidence = confidence(word, present(word, "Confidence", "confidence"), inside)
+        words.append(RecognizedWord(text, *_span(word, inside, unit), word_confidence))
     return words
 
 
@@ -130,4 +108,4 @@ def _seconds(holder: dict[str, Any], names: tuple[str, ...], unit: float, where:
     return None if value is None else value / unit
 
 
-FORMAT = Format(name="azure", title="Azure Speech JSON", suffixes=(".json",), sniff=sniff, read=read)
+FORMAT = json_format("azure", "Azure Speech JSON", _likelihood, _transcripts, is_one_recording=True)

@@ -36,10 +36,9 @@ from ..lattices.lattice import Ints, Lattice, Lattices, Origin, Times
 from ..lattices.paths import one_best
 from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark, visible
 from .base import Format, ReadOptions, WriteOptions
+from .chains import END, START, SegmentWords, chain, segment_chains
 from .inputs import Stream
 from .onebest import checked_confidence
-from .series import Piece, series
-from .timing import chain
 
 LATEST = 1e9  # seconds
 ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
@@ -281,7 +280,7 @@ def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict
 def _linear(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     order = np.argsort(start, kind="stable")
-    line = chain(start[order], end[order])
+    line, spread_words = chain(start[order], end[order])
     confidence = confidence[order]
     return RawLattice(
         utt=utt,
@@ -289,10 +288,10 @@ def _linear(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
         source=line.source,
         target=line.target,
         token=np.append(token[order], np.int32(0))[line.word],  # -1, silence, is the last
-        start=line.start,
-        end=line.end,
+        start=START,
+        end=END,
         place=recording.line,
-        spread_words=line.spread_words,
+        spread_words=spread_words,
         posterior=None if np.isnan(confidence).any() else line.on_arcs(confidence, silence=1.0),
         picked=np.ones(len(line.word), bool) if has_picked else None,
     )
@@ -300,32 +299,31 @@ def _linear(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
 
 def _branched(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
-    pieces = _pieces(recording, start)
-    branches = [branch for piece in pieces for branch in piece]
-    words = np.array([word for branch in branches for word in branch], np.int64)
-    made = series([_piece(piece, start, end) for piece in pieces])
+    segments = _segments(recording, start)
+    words = np.array([word for branches in segments for branch in branches for word in branch], np.int64)
+    graph = segment_chains([_segment_words(branches, start, end) for branches in segments])
     posterior = None
     if not np.isnan(confidence).any():
-        silence = np.append(_branch_posteriors(pieces, confidence), 1.0)[made.hypothesis]
-        posterior = np.where(made.word < 0, silence, np.append(confidence[words], 1.0)[made.word])
-    is_first = np.array([place == 0 for piece in pieces for place in range(len(piece))] + [True])
+        silence = np.append(_branch_posteriors(segments, confidence), 1.0)[graph.hypothesis]
+        posterior = np.where(graph.word < 0, silence, np.append(confidence[words], 1.0)[graph.word])
+    is_first = np.array([index == 0 for branches in segments for index in range(len(branches))] + [True])
     return RawLattice(
         utt=utt,
-        time=made.time,
-        source=made.source,
-        target=made.target,
-        token=np.append(token[words], np.int32(0))[made.word],
+        time=graph.time,
+        source=graph.source,
+        target=graph.target,
+        token=np.append(token[words], np.int32(0))[graph.word],
         start=0,
-        end=made.end,
+        end=graph.end,
         place=recording.line,
-        spread_words=made.spread_words,
+        spread_words=graph.spread_words,
         posterior=posterior,
-        picked=is_first[made.hypothesis] if has_picked else None,
+        picked=is_first[graph.hypothesis] if has_picked else None,
     )
 
 
-def _pieces(recording: _Recording, start: Times) -> list[Alternation]:
-    """Alternations and the words between them, in order of time; the latter as pieces with one branch."""
+def _segments(recording: _Recording, start: Times) -> list[Alternation]:
+    """Alternations and the words between them, in order of time; the latter as segments with one branch."""
     inside = {word for alternation in recording.alternations for branch in alternation for word in branch}
     outside = [word for word in np.argsort(start, kind="stable").tolist() if word not in inside]
     timed = [
@@ -337,25 +335,25 @@ def _pieces(recording: _Recording, start: Times) -> list[Alternation]:
     before = np.searchsorted(start[outside], [first for first, _ in timed]).tolist()
     runs = [[outside[first:last]] for first, last in pairwise([0, *before, len(outside)])]
     branches = [[sorted(branch, key=start.__getitem__) for branch in alternation] for _, alternation in timed]
-    pieces = [piece for run, alternation in zip(runs, [*branches, []], strict=True) for piece in (run, alternation)]
-    return [piece for piece in pieces if any(piece)] or [[[]]]
+    segments = [part for run, alternation in zip(runs, [*branches, []], strict=True) for part in (run, alternation)]
+    return [segment for segment in segments if any(segment)] or [[[]]]
 
 
-def _piece(branches: Alternation, start: Times, end: Times) -> Piece:
+def _segment_words(branches: Alternation, start: Times, end: Times) -> SegmentWords:
     words = np.array([word for branch in branches for word in branch], np.int64)
-    return Piece(row_offsets(branches), start[words], end[words])
+    return SegmentWords(row_offsets(branches), start[words], end[words])
 
 
-def _branch_posteriors(pieces: Sequence[Alternation], confidence: Times) -> list[float]:
+def _branch_posteriors(segments: Sequence[Alternation], confidence: Times) -> list[float]:
     """What the pauses of a branch have: the mean of its words, or what the other branches leave if it has none."""
-    found: list[float] = []
-    for piece in pieces:
-        means = [float(confidence[branch].mean()) if branch else 0.0 for branch in piece]
+    posteriors: list[float] = []
+    for branches in segments:
+        means = [float(confidence[branch].mean()) if branch else 0.0 for branch in branches]
         rest = max(0.0, 1.0 - sum(means))
-        found += [mean if branch else rest for branch, mean in zip(piece, means, strict=True)]
-        if len(piece) == 1:
-            found[-1] = 1.0
-    return found
+        posteriors += [mean if branch else rest for branch, mean in zip(branches, means, strict=True)]
+        if len(branches) == 1:
+            posteriors[-1] = 1.0
+    return posteriors
 
 
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer

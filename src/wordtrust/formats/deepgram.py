@@ -10,51 +10,51 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..base.json_checks import number, number_or_none, object_of, objects_of, record, string
-from ..lattices.assemble import Problems
-from ..lattices.lattice import Lattices
-from .base import Format, ReadOptions
-from .inputs import Stream
-from .json_outline import outline
-from .onebest import Phrase, Transcript, Word, by_channel, confidence, present, read_json
+from .json_documents import JsonKeys
+from .onebest import (
+    RecognizedPhrase,
+    RecognizedTranscript,
+    RecognizedWord,
+    by_channel,
+    confidence,
+    json_format,
+    present,
+)
 
 
-def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
-    """How surely these bytes are an answer of Deepgram."""
-    found = outline(head)
-    if found is None or not found.top & {"results", "metadata"} or not found.has("channels"):
+def _likelihood(keys: JsonKeys) -> float:
+    """How surely this is an answer of Deepgram."""
+    if not keys.top & {"results", "metadata"} or not keys.has("channels"):
         return 0.0
-    if found.has("alternatives", "transcript") or found.has("transaction_key"):
+    if keys.has("alternatives", "transcript") or keys.has("transaction_key"):
         return 1.0
-    return 0.7 if found.has("request_id", "sha256") else 0.2
+    return 0.7 if keys.has("request_id", "sha256") else 0.2
 
 
-def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """One lattice a channel."""
-    return read_json(stream, options, problems, "deepgram", _transcripts)
-
-
-def _transcripts(document: Any, utt: str) -> Iterator[Transcript]:
+def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
     answer = record(document, "the answer")
     results = object_of(answer, "results")
     metadata = object_of(answer, "metadata") if answer.get("metadata") is not None else {}
     duration = number_or_none(metadata, "duration", "metadata")
     channels = objects_of(results, "channels", "results")
-    said = {str(place): _phrases(each, f"results.channels[{place}]") for place, each in enumerate(channels)}
-    return by_channel(utt, said, duration)
+    phrases = {str(i): _phrases(channel, f"results.channels[{i}]") for i, channel in enumerate(channels)}
+    return by_channel(utt, phrases, duration)
 
 
-def _phrases(channel: dict[str, Any], where: str) -> list[Phrase]:
+def _phrases(channel: dict[str, Any], where: str) -> list[RecognizedPhrase]:
     alternatives = objects_of(channel, "alternatives", where)
     if not alternatives:
         return []
     where = f"{where}.alternatives[0]"
     words = objects_of(alternatives[0], "words", where)
-    return [Phrase([_word(word, f"{where}.words[{place}]") for place, word in enumerate(words)])]
+    return [RecognizedPhrase([_word(word, f"{where}.words[{index}]") for index, word in enumerate(words)])]
 
 
-def _word(word: dict[str, Any], where: str) -> Word:
+def _word(word: dict[str, Any], where: str) -> RecognizedWord:
     text = string(word, present(word, "punctuated_word", "word"), where)
-    return Word(text, number(word, "start", where), number(word, "end", where), confidence(word, "confidence", where))
+    return RecognizedWord(
+        text, number(word, "start", where), number(word, "end", where), confidence(word, "confidence", where)
+    )
 
 
-FORMAT = Format(name="deepgram", title="Deepgram JSON", suffixes=(".json",), sniff=sniff, read=read)
+FORMAT = json_format("deepgram", "Deepgram JSON", _likelihood, _transcripts)

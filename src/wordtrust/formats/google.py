@@ -15,44 +15,44 @@ from typing import Any
 
 from ..base.errors import InputError
 from ..base.json_checks import number, number_in, object_of, objects_of, record, string, string_or_none
-from ..lattices.assemble import Problems
-from ..lattices.lattice import Lattices
-from .base import Format, ReadOptions
-from .inputs import Stream
-from .json_outline import outline
-from .onebest import Phrase, Transcript, Word, by_channel, channel, confidence, plain_words, present, read_json
+from .json_documents import JsonKeys
+from .onebest import (
+    RecognizedPhrase,
+    RecognizedTranscript,
+    RecognizedWord,
+    by_channel,
+    channel,
+    confidence,
+    json_format,
+    plain_words,
+    present,
+)
 
 _OTHERS = {"channels", "items", "transcripts", "final", "result_index"}  # Deepgram, Amazon, Watson
 _TIMES = {"startTime", "endTime", "startOffset", "endOffset", "resultEndTime", "resultEndOffset", "languageCode"}
 
 
-def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
-    """How surely these bytes are an answer of Google Speech-to-Text."""
-    found = outline(head)
-    if found is None or found.listed or not found.top & {"results", "response", "totalBilledTime"}:
+def _likelihood(keys: JsonKeys) -> float:
+    """How surely this is an answer of Google Speech-to-Text."""
+    if keys.listed or not keys.top & {"results", "response", "totalBilledTime"}:
         return 0.0
-    if "totalBilledTime" in found.top:
+    if "totalBilledTime" in keys.top:
         return 1.0
-    if not found.has("alternatives", "transcript"):
-        return 0.1 if found.has("alternatives") else 0.0
-    if found.keys & _OTHERS:
+    if not keys.has("alternatives", "transcript"):
+        return 0.1 if keys.has("alternatives") else 0.0
+    if keys.keys & _OTHERS:
         return 0.2
-    return 1.0 if found.keys & _TIMES else 0.6
+    return 1.0 if keys.keys & _TIMES else 0.6
 
 
-def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """One lattice a recording and channel."""
-    return read_json(stream, options, problems, "google", _transcripts)
-
-
-def _transcripts(document: Any, utt: str) -> Iterator[Transcript]:
+def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
     answer = record(document, "the answer")
     if isinstance(answer.get("error"), dict):
         raise InputError(f"the recognizer failed: {string_or_none(answer['error'], 'message', 'error')}")
     if answer.get("response") is not None:
         answer = object_of(answer, "response")
     if "results" not in answer and "totalBilledTime" in answer:
-        yield Transcript(utt, ())  # nothing was said
+        yield RecognizedTranscript(utt, ())  # nothing was said
         return
     if not isinstance(answer.get("results"), dict):
         yield from _recording(objects_of(answer, "results"), utt, "results")
@@ -64,10 +64,10 @@ def _transcripts(document: Any, utt: str) -> Iterator[Transcript]:
         yield from _recording(objects_of(inside, "results", uri), PurePosixPath(uri).stem or utt, f"{uri}: results")
 
 
-def _recording(results: Sequence[dict[str, Any]], utt: str, where: str) -> Iterator[Transcript]:
-    channels: dict[str, list[Phrase]] = {}
-    for place, result in enumerate(_without_repeat(results)):
-        inside = f"{where}[{place}]"
+def _recording(results: Sequence[dict[str, Any]], utt: str, where: str) -> Iterator[RecognizedTranscript]:
+    channels: dict[str, list[RecognizedPhrase]] = {}
+    for index, result in enumerate(_without_repeat(results)):
+        inside = f"{where}[{index}]"
         phrases = channels.setdefault(channel(result, present(result, "channelTag", "channel_tag"), inside), [])
         phrases.append(_phrase(result, inside, phrases))
     return by_channel(utt, channels)
@@ -87,29 +87,29 @@ def _first_alternative(result: dict[str, Any], where: str = "") -> dict[str, Any
     return alternatives[0] if alternatives else {}
 
 
-def _phrase(result: dict[str, Any], where: str, before: Sequence[Phrase]) -> Phrase:
+def _phrase(result: dict[str, Any], where: str, before: Sequence[RecognizedPhrase]) -> RecognizedPhrase:
     alternative = _first_alternative(result, where)
     where = f"{where}.alternatives[0]"
     end = _seconds(result, ("resultEndTime", "resultEndOffset", "result_end_time", "result_end_offset"), where)
     start = before[-1].end if before else 0.0
-    words: list[Word] = []
+    words: list[RecognizedWord] = []
     if alternative.get("words"):
         is_first = not any(phrase.words for phrase in before)
         words = _words(objects_of(alternative, "words", where), where, is_first)
     elif alternative:
         words = plain_words(string_or_none(alternative, "transcript", where) or "")
-    return Phrase(words, start if end is not None else None, end, _confidence(alternative, where))
+    return RecognizedPhrase(words, start if end is not None else None, end, _confidence(alternative, where))
 
 
-def _words(given: Sequence[dict[str, Any]], where: str, is_first: bool) -> list[Word]:
-    words: list[Word] = []
-    for place, word in enumerate(given):
-        inside = f"{where}.words[{place}]"
+def _words(given: Sequence[dict[str, Any]], where: str, is_first: bool) -> list[RecognizedWord]:
+    words: list[RecognizedWord] = []
+    for index, word in enumerate(given):
+        inside = f"{where}.words[{index}]"
         start = _seconds(word, ("startTime", "startOffset", "start_time", "start_offset"), inside)
         end = _seconds(word, ("endTime", "endOffset", "end_time", "end_offset"), inside)
         if start is None and end is not None and is_first and not words:
             start = 0.0  # v2 does not write a zero
-        words.append(Word(string(word, "word", inside), start, end, _confidence(word, inside)))
+        words.append(RecognizedWord(string(word, "word", inside), start, end, _confidence(word, inside)))
     return words
 
 
@@ -133,4 +133,4 @@ def _seconds(holder: dict[str, Any], names: tuple[str, ...], where: str) -> floa
     return seconds + number(parts, "nanos", where) / 1e9
 
 
-FORMAT = Format(name="google", title="Google Speech-to-Text JSON", suffixes=(".json",), sniff=sniff, read=read)
+FORMAT = json_format("google", "Google Speech-to-Text JSON", _likelihood, _transcripts)

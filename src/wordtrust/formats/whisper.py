@@ -23,12 +23,16 @@ from dataclasses import replace
 from typing import Any
 
 from ..base.json_checks import number_in, number_or_none, object_of, objects_of, record, string, string_or_none
-from ..lattices.assemble import Problems
-from ..lattices.lattice import Lattices
-from .base import Format, ReadOptions
-from .inputs import Stream
-from .json_outline import Outline, decoded, outline
-from .onebest import DOCUMENT, Phrase, Transcript, Word, confidence, lattices, load, named, plain_words, present
+from .json_documents import JsonKeys, decode_utf8
+from .onebest import (
+    RecognizedPhrase,
+    RecognizedTranscript,
+    RecognizedWord,
+    confidence,
+    json_format,
+    plain_words,
+    present,
+)
 
 # Thai to Lao, Burmese, Khmer, kana and Han: scripts without spaces. Then the first bytes of such letters, as
 # whisper.cpp cuts letters into several tokens, which are no UTF-8 by themselves.
@@ -39,53 +43,48 @@ _SCORES = ("probability", "score", "confidence")
 _SEGMENT = {"avg_logprob", "no_speech_prob", "compression_ratio", "words", "tokens"}
 
 
-def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
-    """How surely these bytes are the output of a Whisper."""
-    found = outline(head)
-    if found is None or "results" in found.top:
+def _likelihood(keys: JsonKeys) -> float:
+    """How surely this is the output of a Whisper."""
+    if "results" in keys.top:
         return 0.0
-    if "word_segments" in found.top or {"transcription", "systeminfo"} & found.top:
+    if "word_segments" in keys.top or {"transcription", "systeminfo"} & keys.top:
         return 1.0
-    if "segments" in found.top:
-        return 1.0 if found.keys & _SEGMENT else 0.6 if found.has("start", "end", "text") else 0.0
-    return _sniff_parts(found)
+    if "segments" in keys.top:
+        return 1.0 if keys.keys & _SEGMENT else 0.6 if keys.has("start", "end", "text") else 0.0
+    return _partial_likelihood(keys)
 
 
-def _sniff_parts(found: Outline) -> float:
+def _partial_likelihood(keys: JsonKeys) -> float:
     """The same for less than a whole document: segments or words by themselves, or one that is cut in its text."""
-    if {"start", "end", "text"} <= found.top and "confidence" not in found.top:
-        return 0.9 if found.top & _SEGMENT else 0.5 if found.listed else 0.3
-    if {"start", "end", "word"} <= found.top and found.listed:
+    if {"start", "end", "text"} <= keys.top and "confidence" not in keys.top:
+        return 0.9 if keys.top & _SEGMENT else 0.5 if keys.listed else 0.3
+    if {"start", "end", "word"} <= keys.top and keys.listed:
         return 0.6
-    if {"text", "words"} <= found.top and found.has("word", "start", "end") and found.top & {"language", "duration"}:
+    if {"text", "words"} <= keys.top and keys.has("word", "start", "end") and keys.top & {"language", "duration"}:
         return 0.6
-    if found.in_text and "text" in found.top <= {"task", "language", "duration", "text"}:
+    if keys.in_text and "text" in keys.top <= {"task", "language", "duration", "text"}:
         return 0.6  # openai-whisper: all the text of a long recording comes before its segments
     return 0.0
 
 
-def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """One lattice a document."""
-    found, broken = load(_text(stream.document(DOCUMENT)))
-    if all(isinstance(each, dict) and _is_segment(each) for each in found):
-        found = [found]  # segments, one a line, are one document
-    yield from lattices(named(found, stream, problems, _transcripts), stream, options, problems, "whisper")
-    if broken:
-        problems.report(broken.at(file=stream.name))
+def _as_one(documents: list[Any]) -> list[Any]:
+    """Segments, one a line, are one document."""
+    are_segments = all(isinstance(document, dict) and _is_segment(document) for document in documents)
+    return [documents] if are_segments else documents
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     """The text of a file; of whisper.cpp's also if letters are cut into bytes, which `_joined` puts together."""
     if b'"transcription"' in data:
         return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    return decoded(data)
+    return decode_utf8(data)
 
 
 def _is_segment(document: dict[str, Any]) -> bool:
     return "segments" not in document and {"start", "end"} <= document.keys()
 
 
-def _transcripts(document: Any, utt: str) -> Iterator[Transcript]:
+def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
     if isinstance(document, list):
         document = {"words" if any("word" in record(item) for item in document) else "segments": document}
     answer = record(document, "the document")
@@ -94,8 +93,8 @@ def _transcripts(document: Any, utt: str) -> Iterator[Transcript]:
     if not any(word.start is not None for phrase in phrases for word in phrase.words):
         phrases = _words_beside(answer) or phrases
     if not phrases and "segments" not in answer and "transcription" not in answer:
-        phrases = [Phrase(plain_words(string(answer, "text")))]
-    yield Transcript(utt, _scored(phrases), _duration(answer))
+        phrases = [RecognizedPhrase(plain_words(string(answer, "text")))]
+    yield RecognizedTranscript(utt, _scored(phrases), _duration(answer))
 
 
 def _items(holder: dict[str, Any], name: str, where: str = "") -> list[tuple[dict[str, Any], str]]:
@@ -103,7 +102,7 @@ def _items(holder: dict[str, Any], name: str, where: str = "") -> list[tuple[dic
     if holder.get(name) is None:
         return []
     path = f"{where}.{name}" if where else name
-    return [(item, f"{path}[{place}]") for place, item in enumerate(objects_of(holder, name, where))]
+    return [(item, f"{path}[{index}]") for index, item in enumerate(objects_of(holder, name, where))]
 
 
 def _duration(answer: dict[str, Any]) -> float | None:
@@ -111,16 +110,16 @@ def _duration(answer: dict[str, Any]) -> float | None:
     return number_in(value, "duration") if isinstance(value, str) else number_or_none(answer, "duration")
 
 
-def _words_beside(answer: dict[str, Any]) -> list[Phrase]:
+def _words_beside(answer: dict[str, Any]) -> list[RecognizedPhrase]:
     """Words that stand beside the segments, or instead of them."""
     name = present(answer, "word_segments", "words")
-    return [Phrase(_words(answer, name))] if answer.get(name) else []
+    return [RecognizedPhrase(_words(answer, name))] if answer.get(name) else []
 
 
-def _phrase(segment: dict[str, Any], where: str) -> Phrase:
+def _phrase(segment: dict[str, Any], where: str) -> RecognizedPhrase:
     words = _words(segment, "words", where) or plain_words(string_or_none(segment, "text", where) or "")
     start, end = number_or_none(segment, "start", where), number_or_none(segment, "end", where)
-    return Phrase(words, start, end, _segment_confidence(segment, where))
+    return RecognizedPhrase(words, start, end, _segment_confidence(segment, where))
 
 
 def _segment_confidence(segment: dict[str, Any], where: str) -> float | None:
@@ -129,24 +128,24 @@ def _segment_confidence(segment: dict[str, Any], where: str) -> float | None:
     return confidence(segment, "confidence", where) if logprob is None else math.exp(min(0.0, logprob))
 
 
-def _words(holder: dict[str, Any], name: str, where: str = "") -> list[Word]:
-    found: list[Word] = []
+def _words(holder: dict[str, Any], name: str, where: str = "") -> list[RecognizedWord]:
+    words: list[RecognizedWord] = []
     for word, inside in _items(holder, name, where):
         text = string(word, present(word, "word", "text"), inside)
         start, end = number_or_none(word, "start", inside), number_or_none(word, "end", inside)
-        found.append(Word(text, start, end, confidence(word, present(word, *_SCORES), inside)))
-    are_spaced = any(word.text[:1].isspace() for word in found)  # whisperX has them without
-    return _joined(found) if are_spaced else found
+        words.append(RecognizedWord(text, start, end, confidence(word, present(word, *_SCORES), inside)))
+    are_spaced = any(word.text[:1].isspace() for word in words)  # whisperX has them without
+    return _joined(words) if are_spaced else words
 
 
-def _cpp_phrase(segment: dict[str, Any], where: str) -> Phrase:
-    tokens: list[Word] = []
+def _cpp_phrase(segment: dict[str, Any], where: str) -> RecognizedPhrase:
+    tokens: list[RecognizedWord] = []
     for token, inside in _items(segment, "tokens", where):
         text = string(token, "text", inside)
         if not _SPECIAL.fullmatch(text.strip()):
-            tokens.append(Word(text, *_offsets(token, inside), confidence(token, "p", inside)))
+            tokens.append(RecognizedWord(text, *_offsets(token, inside), confidence(token, "p", inside)))
     words = _joined(tokens) or plain_words(_whole(string_or_none(segment, "text", where) or ""))
-    return Phrase(words, *_offsets(segment, where))
+    return RecognizedPhrase(words, *_offsets(segment, where))
 
 
 def _offsets(holder: dict[str, Any], where: str) -> tuple[float | None, float | None]:
@@ -158,9 +157,9 @@ def _offsets(holder: dict[str, Any], where: str) -> tuple[float | None, float | 
     return None if start is None else start / 1000, None if end is None else end / 1000
 
 
-def _joined(parts: Sequence[Word]) -> list[Word]:
+def _joined(parts: Sequence[RecognizedWord]) -> list[RecognizedWord]:
     """Words out of their parts."""
-    words: list[list[Word]] = []
+    words: list[list[RecognizedWord]] = []
     for part in parts:
         if not words or _BEGINS_WORD.match(part.text):
             words.append([])
@@ -168,9 +167,9 @@ def _joined(parts: Sequence[Word]) -> list[Word]:
     return [_join(word) if len(word) > 1 else word[0]._replace(text=_whole(word[0].text)) for word in words]
 
 
-def _join(parts: Sequence[Word]) -> Word:
+def _join(parts: Sequence[RecognizedWord]) -> RecognizedWord:
     given = [part.confidence for part in parts if part.confidence is not None]
-    return Word(
+    return RecognizedWord(
         _whole("".join(part.text for part in parts)),
         parts[0].start,
         parts[-1].end,
@@ -186,7 +185,7 @@ def _whole(text: str) -> str:
         return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _scored(phrases: Sequence[Phrase]) -> list[Phrase]:
+def _scored(phrases: Sequence[RecognizedPhrase]) -> list[RecognizedPhrase]:
     """Phrases with a confidence for the words that whisperX could not score; none if it scored no word."""
     scored = [[word.confidence for word in phrase.words if word.confidence is not None] for phrase in phrases]
     everywhere = [score for scores in scored for score in scores]
@@ -202,4 +201,4 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-FORMAT = Format(name="whisper", title="Whisper JSON", suffixes=(".json",), sniff=sniff, read=read)
+FORMAT = json_format("whisper", "Whisper JSON", _likelihood, _transcripts, decode=_decode, group=_as_one)

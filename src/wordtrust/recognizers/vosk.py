@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +20,7 @@ import vosk
 
 from ..audio import RATE, Samples
 from ..base.errors import InputError, OptionError
+from ..formats.vosk import VoskAlternative, alternatives_of
 from .base import Identity, Record
 
 ALTERNATIVES = 100  # at most; more cost nothing, and models of confidence make use of them
@@ -49,17 +49,21 @@ class VoskRecognizer:
         return to_record(json.loads(recognizer.FinalResult()))
 
 
-def to_record(result: Mapping[str, Any]) -> Record:
+def to_record(result: dict[str, Any]) -> Record:
     """What Vosk prints with alternatives, as an N-best list."""
-    found = [_hypothesis(each) for each in result.get("alternatives", ())]
-    if not any(each["words"] for each in found):
+    alternatives = alternatives_of(result)
+    if not any(alternative.words for alternative in alternatives):
         return _NOTHING
-    return {"nbest": found}
+    return {"nbest": [_hypothesis(alternative) for alternative in alternatives]}
 
 
-def _hypothesis(alternative: Mapping[str, Any]) -> dict[str, Any]:
-    words = [{name: word[name] for name in ("word", "start", "end")} for word in alternative.get("result", ())]
-    return {"score": alternative["confidence"], "text": alternative["text"], "words": words}
+def _hypothesis(alternative: VoskAlternative) -> dict[str, Any]:
+    words = [
+        {"word": word.text, "start": word.start, "end": word.end}
+        for word in alternative.words
+        if word.start is not None
+    ]
+    return {"score": alternative.score, "text": " ".join(word.text for word in alternative.words), "words": words}
 
 
 def load(model: str | None = None, *, threads: int = 1) -> VoskRecognizer:  # noqa: ARG001  # Vosk works on one

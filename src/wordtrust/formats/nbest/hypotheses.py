@@ -18,7 +18,7 @@ from ...base.errors import InputError
 from ...lattices.assemble import Problems, Tokens, assemble
 from ...lattices.lattice import Lattices, Origin
 from ...lattices.text import Normalizer
-from ..timing import link, spread_all
+from ..chains import link_words, spread_words
 from .hypothesis_arrays import (
     NBest,
     Packed,
@@ -109,7 +109,7 @@ class HypothesesBuilder:
         words = without_marks(joined(found), self._tokens)
         finish = np.array([0.0 if words.aligned else each.finish for each in found], np.float64)
         start, end, errors = times(words, self._tokens)
-        timed = spread_all(words.groups, words.offsets, start, end, finish, name=self._word_name(words))
+        timed = spread_words(words.groups, words.offsets, start, end, finish, name=self._word_name(words))
         errors |= timed.errors
         for number, error in errors.items():
             place = f"{self._place_name} {found[number].place}"
@@ -119,7 +119,9 @@ class HypothesesBuilder:
             yield from self._batch(good) if good else ()
             return
         batch = assemble(
-            raw_lattices(found, words, timed, link(timed, finish)),
+            raw_lattices(
+                found, words, timed, link_words(words.groups, words.offsets, timed.start, timed.end, finish)
+            ),
             self._tokens,
             origin=replace(self._origin, times="aligned" if words.aligned else "given"),
             problems=self._problems,

@@ -16,7 +16,7 @@ from ...base.errors import InputError
 from ...lattices.assemble import RawLattices, Tokens
 from ...lattices.lattice import Flags, Floats, Ints, Offsets, Times
 from ...lattices.text import is_mark, join_surfaces
-from ..timing import ChainBatch, TimedWords, aligned_times
+from ..chains import Chains, SpreadWords, aligned_times
 
 # How the values of a token that is no word join those of the word that takes it over.
 _JOIN: Mapping[str, np.ufunc] = {
@@ -176,7 +176,7 @@ def times(words: Words, tokens: Tokens) -> tuple[Times, Times, dict[int, InputEr
     return start, end, errors
 
 
-def raw_lattices(found: Sequence[Packed], words: Words, timed: TimedWords, made: ChainBatch) -> RawLattices:
+def raw_lattices(found: Sequence[Packed], words: Words, timed: SpreadWords, made: Chains) -> RawLattices:
     """Raw lattices whose chains have the words' scores and all the evidence."""
     count = len(found)
     return RawLattices(
@@ -193,11 +193,11 @@ def raw_lattices(found: Sequence[Packed], words: Words, timed: TimedWords, made:
         scores={"acoustic": _acoustic(found, words, made)},
         picked=_picked(found, made),
         extra=_evidence(found, words, made),
-        spread_words=timed.changed,
+        spread_words=timed.counts,
     )
 
 
-def _acoustic(found: Sequence[Packed], words: Words, made: ChainBatch) -> Floats:
+def _acoustic(found: Sequence[Packed], words: Words, made: Chains) -> Floats:
     """Word log-probabilities on the word arcs; what is left of a reading's score goes on its last arc."""
     logprob = words.columns.get("logprob", np.zeros(len(words.token)))
     score = np.array([reading.score for each in found for reading in each.readings], np.float64)
@@ -207,12 +207,12 @@ def _acoustic(found: Sequence[Packed], words: Words, made: ChainBatch) -> Floats
     return acoustic.astype(np.float32)
 
 
-def _picked(found: Sequence[Packed], made: ChainBatch) -> Flags:
+def _picked(found: Sequence[Packed], made: Chains) -> Flags:
     flags = [each.picked in reading.members for each in found for reading in each.readings]
     return np.repeat(np.array(flags, np.bool_), np.diff(made.offsets))
 
 
-def _evidence(found: Sequence[Packed], words: Words, made: ChainBatch) -> dict[str, Floats]:
+def _evidence(found: Sequence[Packed], words: Words, made: Chains) -> dict[str, Floats]:
     """What is known of words, on their arcs (0 on silence arcs), and of whole readings, on all of their arcs."""
     rank = [number for each in found for number in range(len(each.readings))]
     share = [reading.share for each in found for reading in each.readings]

@@ -1,4 +1,4 @@
-"""Kernels of `timing`: word times of many hypotheses to times without gaps and overlaps, and to nodes and arcs.
+"""Kernels of `chains`: word times of many hypotheses to times without gaps and overlaps, and to nodes and arcs.
 
 Utterance u has the hypotheses groups[u] to groups[u + 1]; hypothesis h has the words offsets[h] to offsets[h + 1].
 """
@@ -21,21 +21,21 @@ OK, NOT_A_TIME, RUNS_BACKWARDS, ENDS_EARLY = 0, 1, 2, 3
 
 @compiled
 def spread_all(groups: Offsets, offsets: Offsets, start: Times, end: Times, begin: float, finish: Times,
-               changed: Ints, status: Ints, about: Offsets) -> None:  # fmt: skip
-    """Spread every hypothesis in place; writes how many words changed, or what is wrong with which word."""
+               counts: Ints, status: Ints, bad_word: Offsets) -> None:  # fmt: skip
+    """Spread every hypothesis in place; writes how many words were too short, or what is wrong with which word."""
     for u in range(len(groups) - 1):
         for h in range(groups[u], groups[u + 1]):
             first, last = offsets[h], offsets[h + 1]
             status[u], word = _straighten(start[first:last], end[first:last], begin)
             if status[u] != OK:
-                about[u] = first + word
+                bad_word[u] = first + word
                 break
             short = 0
             for word in range(first, last):
                 short += end[word] - start[word] < SHORTEST - _SLACK
             if short:
                 _make_room(start[first:last], end[first:last], begin, finish[u])
-                changed[u] += short
+                counts[u] += short
 
 
 @inner
@@ -73,9 +73,9 @@ def _make_room(start: Times, end: Times, begin: float, finish: float) -> None:
     size = 2 * words
     value, count = np.empty(size), np.empty(size, np.int64)
     blocks = 0
-    for place in range(size):
-        word = place // 2
-        value[blocks] = start[word] - word * SHORTEST if place % 2 == 0 else end[word] - (word + 1) * SHORTEST
+    for boundary in range(size):  # start of word 0, end of word 0, start of word 1, ...
+        word = boundary // 2
+        value[blocks] = start[word] - word * SHORTEST if boundary % 2 == 0 else end[word] - (word + 1) * SHORTEST
         count[blocks] = 1
         blocks += 1
         while blocks > 1 and value[blocks - 2] > value[blocks - 1]:
@@ -84,19 +84,19 @@ def _make_room(start: Times, end: Times, begin: float, finish: float) -> None:
             count[blocks - 2] = joined
             blocks -= 1
     highest = max(begin, max(finish, end[words - 1]) - words * SHORTEST)
-    place = 0
+    boundary = 0
     for block in range(blocks):
         level = min(max(value[block], begin), highest)
         if count[block] == 1 and level == value[block]:  # not moved: keep the very number
-            place += 1
+            boundary += 1
             continue
         for _ in range(count[block]):
-            word = place // 2
-            if place % 2 == 0:
+            word = boundary // 2
+            if boundary % 2 == 0:
                 start[word] = level + word * SHORTEST
             else:
                 end[word] = level + (word + 1) * SHORTEST
-            place += 1
+            boundary += 1
 
 
 @compiled
@@ -119,19 +119,19 @@ def link_all(groups: Offsets, offsets: Offsets, start: Times, end: Times, begin:
 def _link(first: int, last: int, start: Times, end: Times, time: Times, nodes: int, source: Ints, target: Ints,
           word: Ints, arcs: int) -> tuple[int, int]:  # fmt: skip
     """Write the chain of some words after the nodes and arcs that are there; gives how many there are then."""
-    node, here = 0, time[0]  # where the chain has come to
+    node, now = 0, time[0]  # where the chain has come to
     for w in range(first, last):
-        if start[w] - here > GAP + _SLACK:
+        if start[w] - now > GAP + _SLACK:
             time[nodes] = start[w]
             source[arcs], target[arcs], word[arcs] = node, nodes, -1
             node = nodes
             nodes += 1
             arcs += 1
         elif node != 0:
-            time[node] = (here + start[w]) / 2
+            time[node] = (now + start[w]) / 2
         at_end = w == last - 1 and time[1] - end[w] <= GAP + _SLACK
         source[arcs], target[arcs], word[arcs] = node, 1 if at_end else nodes, w
-        node, here = target[arcs], end[w]
+        node, now = target[arcs], end[w]
         arcs += 1
         if not at_end:
             time[nodes] = end[w]

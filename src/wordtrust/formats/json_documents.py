@@ -1,9 +1,9 @@
-"""JSON before its layout is known: the values of a text one after the other, and the keys in its first bytes."""
+"""JSON files of recognizers: their documents one after the other, and the keys in their first bytes for sniffing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from json import JSONDecoder
@@ -17,7 +17,7 @@ _DECODER = JSONDecoder()
 _NO_SPACE = re.compile(r"\S")
 
 
-def decoded(data: bytes) -> str:
+def decode_utf8(data: bytes) -> str:
     """A text in UTF-8, with or without a byte order mark."""
     try:
         return data.decode("utf-8-sig")
@@ -30,12 +30,12 @@ def decoded(data: bytes) -> str:
         ) from None
 
 
-def documents(text: str) -> Iterator[Any]:
-    """The JSON values of a text, one a line or simply one after the other."""
-    found = _NO_SPACE.search(text)
-    while found:
+def iterate_documents(text: str) -> Iterator[Any]:
+    """The JSON values of a text, one per line or simply one after the other."""
+    match = _NO_SPACE.search(text)
+    while match:
         try:
-            value, place = _DECODER.raw_decode(text, found.start())
+            value, end = _DECODER.raw_decode(text, match.start())
         except RecursionError:
             raise InputError("JSON nested too deeply", remedy="No recognizer writes such a thing") from None
         except ValueError as error:
@@ -43,11 +43,25 @@ def documents(text: str) -> Iterator[Any]:
                 f"not JSON: {error}", remedy="The text is damaged or cut off, or this is another format"
             ) from None
         yield value
-        found = _NO_SPACE.search(text, place)
+        match = _NO_SPACE.search(text, end)
+
+
+def load_documents(text: str) -> tuple[list[Any], InputError | None]:
+    """The JSON documents of a text up to the first damaged one, and what is wrong with that. At least one."""
+    documents: list[Any] = []
+    damage = None
+    try:
+        for document in iterate_documents(text):
+            documents.append(document)  # one by one: what came before an error stays
+    except InputError as error:
+        damage = error
+    if not documents:
+        raise damage or InputError("there is no JSON in the file")
+    return documents, damage
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class JsonKeys:
     """The keys of a JSON text as far as its first bytes go."""
 
     top: frozenset[str]  # of the outermost objects: of the document, or of those in its outermost list
@@ -56,17 +70,17 @@ class Outline:
     in_text: bool  # the bytes end within a string
 
     def has(self, *keys: str) -> bool:
-        """Whether all these keys are somewhere."""
+        """Whether all these keys occur somewhere."""
         return self.keys.issuperset(keys)
 
 
-# A string (up to its end, or that of the bytes; so it is looked at once) and whether it is a key, or a bracket.
+# A string (up to its end, or that of the bytes, so that it is scanned once) and whether it is a key, or a bracket.
 _TOKEN = re.compile(rb'"(?P<text>[^"\\]*+(?:\\.[^"\\]*+)*+)(?:(?P<closed>")(?P<key>\s*+:)?)?|[\[\]{}]', re.DOTALL)
 
 
 @lru_cache(maxsize=4)
-def outline(head: bytes) -> Outline | None:
-    """The outline of a JSON text; None if it begins like no JSON object or list, or is one of our own formats."""
+def json_keys(head: bytes) -> JsonKeys | None:
+    """The keys of a JSON text; None if it does not begin like a JSON object or list, or is one of our own formats."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start not in (b"{", b"["):
         return None
@@ -85,4 +99,14 @@ def outline(head: bytes) -> Outline | None:
             in_text = not token["closed"]
     if "utt" in top or "nbest" in keys:
         return None
-    return Outline(frozenset(top), frozenset(keys), start == b"[", in_text and len(head) >= HEAD_CUT)
+    return JsonKeys(frozenset(top), frozenset(keys), start == b"[", in_text and len(head) >= HEAD_CUT)
+
+
+def json_sniffer(likelihood: Callable[[JsonKeys], float]) -> Callable[[bytes, str], float]:
+    """The sniffer of a JSON format: how surely it is that format, from 0 to 1, judged by the keys."""
+
+    def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the content says enough
+        keys = json_keys(head)
+        return 0.0 if keys is None else likelihood(keys)
+
+    return sniff

@@ -10,9 +10,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordtrust.base.errors import InputError
-from wordtrust.formats.timing import aligned_times, chain, chains, link, spread, spread_all
+from wordtrust.formats.chains import END, START, Chains, aligned_times, chain, link_words, spread_words
+from wordtrust.lattices.lattice import Offsets, Times
 
 Pairs = list[tuple[float, float]]
+
+
+def spread(
+    starts: list[float], ends: list[float], *, begin: float = 0.0, finish: float = -np.inf
+) -> tuple[Times, Times, int]:
+    """One hypothesis alone, and how many of its words had no length."""
+    columns = np.array(starts, np.float64), np.array(ends, np.float64)
+    alone, offsets = np.array([0, 1]), np.array([0, len(starts)])
+    start, end, counts, errors = spread_words(alone, offsets, *columns, np.array([finish]), begin=begin)
+    for error in errors.values():
+        raise error
+    return start, end, int(counts[0])
+
+
+def chains(offsets: Offsets, start: Times, end: Times, finish: float = 0.0) -> Chains:
+    """The hypotheses of one utterance."""
+    alone = np.array([0, len(offsets) - 1])
+    words = spread_words(alone, offsets, start, end, np.array([finish]))
+    return link_words(alone, offsets, words.start, words.end, np.array([finish]))
 
 
 def rounded(pairs: Pairs, **limits: float) -> tuple[Pairs, int]:
@@ -126,28 +146,27 @@ def test_times_that_cannot_be(pairs: Pairs, message: str) -> None:
 
 def test_chain_by_hand() -> None:
     # 100 ms are no silence yet, 101 ms are; a gap of 50 ms becomes a node at its middle.
-    made = chain([0.1, 0.5, 1.05, 2.101], [0.5, 1.0, 2.0, 3.0], finish=3.5)
+    made, spread_count = chain([0.1, 0.5, 1.05, 2.101], [0.5, 1.0, 2.0, 3.0], finish=3.5)
     assert made.word.tolist() == [0, 1, 2, -1, 3, -1]
-    path = [made.start, *made.target.tolist()]
+    path = [START, *made.target.tolist()]
     assert made.source.tolist() == path[:-1]
     assert made.time[path].round(6).tolist() == [0, 0.5, 1.025, 2.0, 2.101, 3.0, 3.5]
-    assert made.spread_words == 0
-    assert made.tokens(["a", "b", "c", "d"]) == ["a", "b", "c", "", "d", ""]
+    assert spread_count == 0
     assert made.on_arcs([1, 2, 3, 4], silence=9).tolist() == [1, 2, 3, 9, 4, 9]
 
 
 def test_chain_ends_with_the_last_word_or_the_audio() -> None:
-    assert chain([0.0], [1.0]).time.tolist() == [0, 1]
-    assert chain([0.0], [1.0], finish=1.1).word.tolist() == [0]  # drawn out to the end
-    assert chain([0.0], [1.0], finish=1.2).word.tolist() == [0, -1]
-    assert chain([0.0], [1.0], finish=0.5).time.max() == 1.0  # no word is cut
-    assert chain([5.2], [6.0], begin=5.0).word.tolist() == [-1, 0]
+    assert chain([0.0], [1.0])[0].time.tolist() == [0, 1]
+    assert chain([0.0], [1.0], finish=1.1)[0].word.tolist() == [0]  # drawn out to the end
+    assert chain([0.0], [1.0], finish=1.2)[0].word.tolist() == [0, -1]
+    assert chain([0.0], [1.0], finish=0.5)[0].time.max() == 1.0  # no word is cut
+    assert chain([5.2], [6.0], begin=5.0)[0].word.tolist() == [-1, 0]
 
 
 def test_no_words_are_one_silence() -> None:
-    made = chain([], [], finish=2.5)
+    made, _ = chain([], [], finish=2.5)
     assert (made.time.tolist(), made.word.tolist()) == ([0, 2.5], [-1])
-    assert chain([], []).word.tolist() == [-1]
+    assert chain([], [])[0].word.tolist() == [-1]
 
 
 def test_several_hypotheses_share_start_and_end() -> None:
@@ -160,7 +179,7 @@ def test_several_hypotheses_share_start_and_end() -> None:
 
 
 def plain_chain(pairs: Pairs, finish: float) -> list[tuple[float, float, int]]:
-    """(start, end, word) of every arc, as the design says it, one rule after the other."""
+    """(start, end, word) of every arc, one rule after the other."""
     arcs: list[tuple[float, float, int]] = []
     here = 0.0
     for word, (start, end) in enumerate(pairs):
@@ -183,14 +202,14 @@ def plain_chain(pairs: Pairs, finish: float) -> list[tuple[float, float, int]]:
 @given(pairs=word_times(), finish=st.sampled_from([0.0, 0.5, 2.0]))
 def test_chain_against_a_plain_one(pairs: Pairs, finish: float) -> None:
     start, end, count = spread(*columns(pairs), finish=finish)
-    made = chain(*columns(pairs), finish=finish)
+    made, spread_count = chain(*columns(pairs), finish=finish)
     expected = plain_chain(list(zip(start.tolist(), end.tolist(), strict=True)), finish)
     assert made.word.tolist() == [word for _, _, word in expected]
     assert np.allclose(made.time[made.source], [a for a, _, _ in expected])
     assert np.allclose(made.time[made.target], [b for _, b, _ in expected])
-    assert made.source.tolist() == [made.start, *made.target.tolist()[:-1]]
-    assert made.target[-1] == made.end
-    assert made.spread_words == count
+    assert made.source.tolist() == [START, *made.target.tolist()[:-1]]
+    assert made.target[-1] == END
+    assert spread_count == count
 
 
 @settings(max_examples=40, deadline=None)
@@ -203,8 +222,8 @@ def test_a_batch_is_what_its_utterances_are(utterances: list[list[Pairs]]) -> No
         np.array(list(itertools.chain.from_iterable(each))) for each in zip(*map(columns, hypotheses), strict=True)
     )
     finish = np.linspace(0, 2, len(utterances))
-    timed = spread_all(groups, offsets, start, end, finish)
-    made = link(timed, finish)
+    timed = spread_words(groups, offsets, start, end, finish)
+    made = link_words(groups, offsets, timed.start, timed.end, finish)
     for u in range(len(utterances)):
         words = slice(offsets[groups[u]], offsets[groups[u + 1]])
         own = offsets[groups[u] : groups[u + 1] + 1] - words.start
@@ -216,17 +235,16 @@ def test_a_batch_is_what_its_utterances_are(utterances: list[list[Pairs]]) -> No
         assert made.target[arcs].tolist() == alone.target.tolist()
         word = made.word[arcs]
         assert np.where(word < 0, -1, word - words.start).tolist() == alone.word.tolist()
-        assert timed.changed[u] == alone.spread_words
 
 
 def test_errors_of_a_batch_name_utterance_and_word() -> None:
     start, end = np.array([0.0, 1.0, 5.0, 1.0, 0.0]), np.array([1.0, 2.0, 6.0, 2.0, 1.0])
-    timed = spread_all(np.array([0, 1, 3, 4]), np.array([0, 2, 2, 4, 5]), start, end, np.zeros(3))
+    timed = spread_words(np.array([0, 1, 3, 4]), np.array([0, 2, 2, 4, 5]), start, end, np.zeros(3))
     assert list(timed.errors) == [1]
     assert "word 2 of hypothesis 2 starts at 1.000 s, but what comes before it starts at 5.000 s" in str(
         timed.errors[1]
     )
-    named = spread_all(
+    named = spread_words(
         np.array([0, 1]), np.array([0, 1]), start[2:3], np.zeros(1), np.zeros(1), name=lambda word: f"#{word}"
     )
     assert "#0 ends at 0.000 s" in str(named.errors[0])
