@@ -16,13 +16,11 @@ from wordtrust.lattices.lattice import Offsets, Times
 Pairs = list[tuple[float, float]]
 
 
-def spread(
-    starts: list[float], ends: list[float], *, begin: float = 0.0, finish: float = -np.inf
-) -> tuple[Times, Times, int]:
+def spread(pairs: Pairs, *, begin: float = 0.0, finish: float = -np.inf) -> tuple[Times, Times, int]:
     """One hypothesis alone, and how many of its words had no length."""
-    columns = np.array(starts, np.float64), np.array(ends, np.float64)
-    alone, offsets = np.array([0, 1]), np.array([0, len(starts)])
-    start, end, counts, errors = spread_words(alone, offsets, *columns, np.array([finish]), begin=begin)
+    starts, ends = (np.array(column, np.float64) for column in columns(pairs))
+    alone, offsets = np.array([0, 1]), np.array([0, len(pairs)])
+    start, end, counts, errors = spread_words(alone, offsets, starts, ends, np.array([finish]), begin=begin)
     for error in errors.values():
         raise error
     return start, end, int(counts[0])
@@ -36,7 +34,7 @@ def chains(offsets: Offsets, start: Times, end: Times, finish: float = 0.0) -> C
 
 
 def rounded(pairs: Pairs, **limits: float) -> tuple[Pairs, int]:
-    start, end, count = spread(*columns(pairs), **limits)
+    start, end, count = spread(pairs, **limits)
     return list(zip(start.round(4).tolist(), end.round(4).tolist(), strict=True)), count
 
 
@@ -103,7 +101,7 @@ def word_times(draw: st.DrawFn, *, max_size: int = 6) -> Pairs:
 @settings(max_examples=150, deadline=None)
 @given(pairs=word_times(), finish=st.sampled_from([0.0, 0.3, 2.0]))
 def test_spread_moves_as_little_as_possible(pairs: Pairs, finish: float) -> None:
-    start, end, count = spread(*columns(pairs), finish=finish)
+    start, end, count = spread(pairs, finish=finish)
     short = [b - a < 0.01 - 1e-9 for a, b in pairs]
     assert count == sum(short)
     if not any(short):
@@ -118,9 +116,8 @@ def test_spread_moves_as_little_as_possible(pairs: Pairs, finish: float) -> None
     lengths=st.lists(st.integers(-9, 60), min_size=8, max_size=8),
 )
 def test_spread_words_are_in_order_and_long_enough(starts: list[int], lengths: list[int]) -> None:
-    start = [s / 100 for s in starts]
-    end = [s + length / 100 for s, length in zip(start, lengths, strict=False)]
-    new_start, new_end, _ = spread(start, end)
+    pairs = [(start / 100, (start + length) / 100) for start, length in zip(starts, lengths, strict=False)]
+    new_start, new_end, _ = spread(pairs)
     assert np.all(new_end - new_start >= 0.01 - 1e-9)
     assert np.all(new_start[1:] >= new_end[:-1] - 1e-9)
     assert new_start[0] >= 0
@@ -139,7 +136,7 @@ def test_spread_words_are_in_order_and_long_enough(starts: list[int], lengths: l
 )
 def test_times_that_cannot_be(pairs: Pairs, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        spread(*columns(pairs))
+        spread(pairs)
     with pytest.raises(InputError, match=message):
         chain(*columns(pairs))
 
@@ -201,7 +198,7 @@ def plain_chain(pairs: Pairs, finish: float) -> list[tuple[float, float, int]]:
 @settings(max_examples=150, deadline=None)
 @given(pairs=word_times(), finish=st.sampled_from([0.0, 0.5, 2.0]))
 def test_chain_against_a_plain_one(pairs: Pairs, finish: float) -> None:
-    start, end, count = spread(*columns(pairs), finish=finish)
+    start, end, count = spread(pairs, finish=finish)
     made, spread_count = chain(*columns(pairs), finish=finish)
     expected = plain_chain(list(zip(start.tolist(), end.tolist(), strict=True)), finish)
     assert made.word.tolist() == [word for _, _, word in expected]
