@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks import synthetic
 from wordtrust.formats import write
-from wordtrust.formats.base import WriteOptions
+from wordtrust.formats.format import WriteOptions
 from wordtrust.lattices.lattice import Scales
 from wordtrust.lattices.paths import one_best
 from wordtrust.networks.tuned_scales import TunedScales

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks import synthetic
 from benchmarks.plain import kaldi as plain
 from wordtrust.formats import stream, write
-from wordtrust.formats.base import ReadOptions, WriteOptions
+from wordtrust.formats.format import ReadOptions, WriteOptions
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "kaldi-small-2020"
 ROUNDS = 5  # the best of these, both ways in turn: other work on the machine slows either

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from benchmarks.synthetic import words
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream
 from wordtrust.formats.nbest import records as nbest
 from wordtrust.lattices.assemble import Problems

@@ -33,7 +33,7 @@ from tests.helpers.mutate import mutated
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats import read_stream
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE, unpacked
 from wordtrust.lattices.assemble import Problems
 

@@ -17,7 +17,7 @@ from tests.helpers.reading import posteriors, read_bytes, stream_of, timed_words
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats import amazon, assemblyai, azure, ctm, deepgram, google, vosk, whisper
-from wordtrust.formats.base import Format, ReadOptions
+from wordtrust.formats.format import Format, ReadOptions
 from wordtrust.formats.json_documents import iterate_documents
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices

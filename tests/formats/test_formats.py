@@ -12,7 +12,7 @@ from tests.fuzz import Sample, samples
 from tests.helpers.strategies import assembled
 from wordtrust.base.errors import InputError, OptionError, UnknownFormat
 from wordtrust.formats import formats, read, recognise, stream, writable, write
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream, unpacked
 from wordtrust.lattices.assemble import Problems
 

@@ -11,7 +11,7 @@ import pytest
 
 import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.htk import read as htk
 from wordtrust.formats.htk.header import utterance_name
 from wordtrust.formats.inputs import Stream

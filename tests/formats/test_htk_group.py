@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.htk import group as htk_group
 from wordtrust.formats.htk import read as htk
 from wordtrust.formats.htk.group import NotSimple

@@ -16,7 +16,7 @@ import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES
 from tests.helpers.strategies import SCORE_SETS, assembled, batch_of, lattices
 from wordtrust.base.errors import OptionError
-from wordtrust.formats.base import ReadOptions, WriteOptions
+from wordtrust.formats.format import ReadOptions, WriteOptions
 from wordtrust.formats.htk.write import write
 from wordtrust.lattices.lattice import Lattice, Lattices, Scales
 from wordtrust.lattices.text import Normalizer

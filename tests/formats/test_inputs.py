@@ -127,3 +127,12 @@ def test_what_cannot_be_opened_does_not_lose_the_rest(tmp_path: Path) -> None:
     found = [stream.name for stream in streams(["missing", tmp_path / "bad.gz", path], problems)]
     assert found == [f"{path}:good"]
     assert [error.file for error in problems.errors] == ["missing", str(tmp_path / "bad.gz"), f"{path}:bad.gz"]
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 11, 100])
+def test_pieces_are_of_the_size_that_is_asked_for(size: int) -> None:
+    stream = Stream(io.BytesIO(b"0123456789"), "x", Path("x"))
+    stream.head(4)
+    found = list(stream.pieces(size))
+    assert b"".join(found) == b"0123456789"
+    assert all(len(piece) == size for piece in found[:-1])

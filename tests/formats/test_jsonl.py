@@ -19,7 +19,7 @@ from tests.helpers.shared import SAMPLES
 from tests.helpers.strategies import assembled, lattices
 from wordtrust.base.errors import InputError
 from wordtrust.formats import read, stream, write
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.jsonl import FORMAT, sniff
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Origin, Scales

@@ -29,7 +29,6 @@ from tests.helpers.kaldi_files import (
 from tests.helpers.reading import stream_of
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
-from wordtrust.formats.kaldi import archive as kaldi_archive
 from wordtrust.formats.kaldi import binary as kaldi_binary
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice
@@ -166,13 +165,13 @@ def test_too_many_arcs(words: Path, piece: int, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_lattice_that_is_too_large_is_not_kept(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[int] = []
-    append = kaldi_archive.Archive._append
+    append = kaldi_binary.Archive._append
 
-    def watched(self: kaldi_archive.Archive, piece: bytes) -> None:
+    def watched(self: kaldi_binary.Archive, piece: bytes) -> None:
         append(self, piece)
         kept.append(self._filled)
 
-    monkeypatch.setattr(kaldi_archive.Archive, "_append", watched)
+    monkeypatch.setattr(kaldi_binary.Archive, "_append", watched)
     monkeypatch.setattr(kaldi_binary, "_PIECE", 1000)
     states = b"u " + header("lattice4", 0, 10**12) + struct.pack("<ffq", 0, 0, 0) * 5000
     with pytest.raises(InputError, match="in state 5,000 of"):

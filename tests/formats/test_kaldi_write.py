@@ -17,7 +17,7 @@ import wordtrust.formats as formats
 from tests.helpers.kaldi_files import EXAMPLE
 from tests.helpers.strategies import WORDS, assembled, batch_of, lattices
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.formats.base import WriteOptions
+from wordtrust.formats.format import WriteOptions
 from wordtrust.formats.symbols import Symbols
 from wordtrust.lattices.lattice import Lattice, Lattices, Origin
 from wordtrust.lattices.text import Normalizer

@@ -16,7 +16,7 @@ from tests.helpers.nbest_records import Record, as_lines, hypothesis, read, reco
 from tests.helpers.reading import all_paths, stream_of
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.nbest.records import FORMAT, sniff
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers.nbest_records import Record, as_lines, hypothesis, read, records
 from tests.helpers.reading import stream_of
 from wordtrust.base.errors import InputError
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.nbest.records import FORMAT
 from wordtrust.lattices.assemble import Problems
 

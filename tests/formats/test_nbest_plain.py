@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.helpers.reading import all_paths, read_bytes
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.nbest.plain import FORMAT, sniff
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices

@@ -17,7 +17,7 @@ from tests.helpers.shared import SAMPLES
 from tests.helpers.strategies import lattices
 from wordtrust.base.errors import InputError
 from wordtrust.formats import read, stream
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.openfst import FORMAT, sniff
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices

@@ -14,7 +14,7 @@ import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from wordtrust.base.errors import InputError
 from wordtrust.formats import sphinx
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, concatenate

@@ -21,7 +21,7 @@ from tests.helpers.stores import everything, four_shards, simple, tables, write_
 from tests.helpers.strategies import assembled, batch_of, lattices
 from wordtrust.base.errors import OptionError
 from wordtrust.formats import formats, read, stream, write
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store import sniff
 from wordtrust.formats.store.write import StoreWriter

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.helpers.stores import everything, four_shards, simple, tables, write_store
 from tests.helpers.strategies import assembled
 from wordtrust.base.errors import InputError
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store.read import _all_canonical, _all_finite
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens

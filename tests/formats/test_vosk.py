@@ -12,7 +12,7 @@ import pytest
 from tests.helpers.reading import all_paths, posteriors, read_bytes, timed_words
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.vosk import FORMAT
 from wordtrust.lattices.lattice import Lattice, Lattices
 

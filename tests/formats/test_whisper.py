@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers.reading import posteriors, read_bytes, timed_words
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.whisper import FORMAT
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices

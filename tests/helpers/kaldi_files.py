@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.reading import read_bytes
 from tests.helpers.strategies import assembled
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.kaldi import binary as kaldi_binary
 from wordtrust.formats.kaldi import text as kaldi_text
 from wordtrust.lattices.assemble import Problems

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.helpers.reading import read_bytes
-from wordtrust.formats.base import ReadOptions
+from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.nbest.records import FORMAT
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattices

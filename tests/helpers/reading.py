@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wordtrust.formats.base import Format, ReadOptions
+from wordtrust.formats.format import Format, ReadOptions
 from wordtrust.formats.inputs import Stream
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices, concatenate

@@ -14,7 +14,7 @@ from ..base.errors import InputError, UnknownFormat
 
 if TYPE_CHECKING:
     from ..confidence.word_scorer import WordScorer
-    from ..formats.base import ReadOptions
+    from ..formats.format import ReadOptions
     from ..formats.references import Reference, References
     from ..lattices.lattice import Lattices
 
@@ -75,7 +75,7 @@ def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
         skip_bad: bool,
         **rest: Any,
     ) -> None:
-        from ..formats.base import ReadOptions
+        from ..formats.format import ReadOptions
 
         announce_compilation()
         options = ReadOptions(format_name, words, frame_length, pick, max_arcs=max_arcs or ReadOptions().max_arcs)

@@ -59,7 +59,7 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
     """
     from ..evaluation.corpus_counts import CorpusCounts, count_lattices
     from ..formats import writable, write
-    from ..formats.base import WriteOptions
+    from ..formats.format import WriteOptions
 
     chosen, done = writable(out, to), CorpusCounts()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..confidence.shipped import ShippedModel
     from ..evaluation.evaluate import Evaluation
     from ..evaluation.metrics import GuaranteedThreshold, OperatingPoint
-    from ..formats.base import Format
+    from ..formats.format import Format
     from ..networks.tuned_scales import TunedScales
     from ..recognizers import Entry
 

@@ -1,16 +1,25 @@
-"""Files of any recognizer to `Lattices` and back: one module a format, all through the lattice, never to each other.
+"""Files of any recognizer to `Lattices` and back: one module or folder for each format, all through the lattice.
 
-`read` and `stream` recognise the format by the content; `write` by the name of the output. How to find one's way:
+`read` and `stream` recognise the format by the content, `write` by the name of the output. A map:
 
-    base                         what a format is; the options of readers and writers
-    inputs, outputs, ahead       bytes in, bytes out, bytes read ahead
-    one module for each format   as listed in _MODULES; `kaldi_*`, `htk_*`, `store_*`, `ctm_*`, `openfst_*` are parts
-    timing, onebest, series,     shared by the formats of N-best lists and single hypotheses
-    hypotheses, hypothesis_arrays
-    json_checks, json_outline    hostile JSON
-    symbols, frames, digits      words.txt; frames to words; numbers in text
+    format              what a format is (`Format`), the options of readers and writers, recognizer.json
+    inputs              files, folders, globs and archives as streams of bytes
 
-A new format is one new module with a `FORMAT`, its name in _MODULES, and a sample file in tests/samples.
+    store/              our own: parquet files and a store.json, for corpora
+    kaldi/              text, binary, script files
+    htk/                Standard Lattice Format, as HTK, SRILM and PocketSphinx write it
+    sphinx, openfst, jsonl, ctm, nbest/
+    whisper, vosk, google, amazon, azure, deepgram, assemblyai
+    drawing             Graphviz and SVG, written only
+
+    symbols             words.txt: numbers to words
+    frames              lattices with an arc a frame, joined to words
+    digits              numbers in text, for compiled parsers
+    onebest, timing, series, json_outline    shared by transcripts and N-best lists
+    references, reference_files              what was really said
+
+A new format is one new module with a `FORMAT` (or several `FORMATS`), its name in _MODULES, and a sample file in
+tests/samples.
 """
 
 from __future__ import annotations
@@ -25,14 +34,14 @@ from ..base.errors import InputError, OptionError, UnknownFormat
 from ..lattices.assemble import Problems, Tokens
 from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
-from .base import Format, ReadOptions, WriteOptions, recognizer_name
+from .format import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, streams
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
-    "store", "kaldi.text", "kaldi.binary", "kaldi.scp", "htk.read", "sphinx", "openfst", "jsonl", "nbest.records",
+    "store", "kaldi", "htk.read", "sphinx", "openfst", "jsonl", "nbest.records",
     "nbest.plain",
-    "ctm", "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "dot", "svg",
+    "ctm", "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "drawing",
 )  # fmt: skip
 
 _SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the first bytes of audio files
@@ -41,8 +50,9 @@ _SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the fi
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name."""
-    found = [import_module(f".{name}", __name__).FORMAT for name in _MODULES]
-    return {each.name: each for each in found}
+    modules = [import_module(f".{name}", __name__) for name in _MODULES]
+    each = [known for module in modules for known in getattr(module, "FORMATS", ()) or (module.FORMAT,)]
+    return {known.name: known for known in each}
 
 
 def stream(

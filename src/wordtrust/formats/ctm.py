@@ -35,8 +35,8 @@ from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Ints, Lattice, Lattices, Origin, Times
 from ..lattices.paths import one_best
 from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark, visible
-from .base import Format, ReadOptions, WriteOptions
 from .chains import END, START, SegmentWords, chain, segment_chains
+from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 from .onebest import checked_confidence
 

@@ -79,6 +79,20 @@ class Stream:
         while chunk := self.read(size):
             yield chunk
 
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """All that is left in pieces of exactly `size` bytes; only the last one is smaller."""
+        while piece := self._piece(size):
+            yield piece
+            if len(piece) < size:
+                return
+
+    def _piece(self, size: int) -> bytes:
+        parts, left = [], size
+        while left and (part := self.read(left)):
+            parts.append(part)
+            left -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
     def document(self, limit: int = MAX_DOCUMENT) -> bytes:
         """All that is left at once, at most `limit` bytes."""
         parts, size = [], 0

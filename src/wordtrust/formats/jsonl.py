@@ -27,7 +27,7 @@ from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import ARC_SCORES, LARGEST_SCALE, Floats, Ints, Lattice, Lattices, Origin, Scales
-from .base import Format, ReadOptions, WriteOptions
+from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 
 VERSION = 1

@@ -24,8 +24,8 @@ from ..base import json_checks
 from ..base.errors import InputError
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Lattices, Origin, Times
-from .base import Format, ReadOptions
 from .chains import END, START, chain
+from .format import Format, ReadOptions
 from .inputs import Stream
 from .json_documents import JsonKeys, decode_utf8, json_sniffer, load_documents
 

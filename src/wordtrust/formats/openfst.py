@@ -1,5 +1,10 @@
 """OpenFst text (`fstprint`) and k2 text (`k2.to_str`), with symbol tables.
 
+OpenFst's `fstprint` writes `source target input output [cost]`, for acceptors `source target label [cost]`, and final
+states as `state [cost]`; a cost of 0 is left out. k2's `to_str` writes `source target label [aux_label] score`, with
+label -1 on the arcs into the final state, which stands alone on the last line. Several automata in one file are
+separated by blank lines, each under its name where Kaldi wrote them.
+
 One arc is one frame; arcs without input (label 0 in OpenFst, -1 in k2, where 0 is the blank) take none. Words are the
 outputs (`aux_labels`), or the labels of an acceptor, as numbers in a symbol table or as they are. There is one weight
 an arc, the total of all models: it becomes the acoustic score, and the transition score is absent.
@@ -12,9 +17,10 @@ Files that PyTorch saved (.pt) are never read: unpickling them can run any code.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -23,10 +29,9 @@ from ..base.errors import InputError
 from ..base.jit import compiled
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
-from .base import Format, ReadOptions
+from .format import Format, ReadOptions
 from .frames import contract
 from .inputs import Stream
-from .openfst_blocks import Block, Columns, blocks, columns, number
 from .symbols import Symbols, SymbolTokens
 
 FRAME_LENGTH = 0.01
@@ -36,6 +41,9 @@ _PICKLE = re.compile(rb"\x80[\x02-\x05][\x95XU\x8c\]})(c\x8a]", re.DOTALL)
 _EPSILONS = frozenset({b"<eps>", b"<epsilon>"})
 _WHOLE_NUMBER = re.compile(rb"-?[0-9]{1,18}")
 _FRACTION = re.compile(rb"-?[0-9]*\.[0-9]*")
+_LARGEST_WEIGHT = 1e30  # so that sums along paths stay numbers
+_KALDI = "Weights with commas are Kaldi's: use --format kaldi"
+_LAYOUT = "Lines are `source target input output [cost]`, as fstprint writes them, or as k2.to_str does"
 
 
 def sniff(head: bytes, name: str) -> float:
@@ -53,23 +61,23 @@ def sniff(head: bytes, name: str) -> float:
         return 0.2  # Kaldi's weights
     if any(row[2] == b"-1" for row in arcs):
         return 0.95
-    return 0.8 if all(len(row) < 5 or _is_number(row[4]) for row in arcs) else 0.0
+    return 0.8 if all(len(row) < 5 or _is_weight(row[4]) for row in arcs) else 0.0
 
 
 def _is_line(row: list[bytes]) -> bool:
     if not row[0].isdigit() or len(row) > 5:
         return False
     if len(row) == 2:
-        return _is_number(row[1]) or b"," in row[1]
+        return _is_weight(row[1]) or b"," in row[1]
     if len(row) == 1:
         return True
     # A label is a whole number or a symbol; a fraction is the time of something else.
     return row[1].isdigit() and not _FRACTION.fullmatch(row[2])
 
 
-def _is_number(text: bytes) -> bool:
+def _is_weight(text: bytes) -> bool:
     try:
-        number(text)
+        _weight(text)
     except InputError:
         return False
     return True
@@ -82,15 +90,128 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
             "a file that Python pickled (torch.save): it is not read, because unpickling can run any code",
             remedy="Write the lattice as text where it was made: open('utt.fst.txt', 'w').write(k2.to_str(fsa))",
         )
-    reading = _Reading(stream, options, problems)
-    for block in blocks(stream, stream.stem.removesuffix(".fst"), options.max_arcs):
+    reader = _FstReader(stream, options, problems)
+    for block in _automata(stream, stream.stem.removesuffix(".fst"), options.max_arcs):
         try:
-            lattice = reading.convert(block)
+            lattice = reader.convert(block)
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=block.utt, place=f"line {block.line}"))
         else:
-            yield from reading.builder.add(lattice)
-    yield from reading.builder.flush()
+            yield from reader.builder.add(lattice)
+    yield from reader.builder.flush()
+
+
+@dataclass(slots=True)
+class _AutomatonLines:
+    """The lines of one automaton: arcs as fields behind the two states, and final states."""
+
+    line: int
+    utt: str
+    start: int = -1
+    source: list[int] = field(default_factory=list)
+    target: list[int] = field(default_factory=list)
+    fields: list[tuple[bytes, ...]] = field(default_factory=list)
+    final: dict[int, float] = field(default_factory=dict)  # state to cost, for k2 score
+    error: InputError | None = None  # the first thing that is wrong with it
+
+
+def _automata(stream: Stream, name: str, max_arcs: int) -> Iterator[_AutomatonLines]:
+    """The automata of a file, called `name` where the file does not name them.
+
+    One with an error, or with more than `max_arcs` arcs, comes without the rest of its lines.
+    """
+    block: _AutomatonLines | None = None
+    count = 0
+    for number, line in stream.lines():
+        row = line.split()
+        if not row:
+            if block:
+                yield block
+            block = None
+            continue
+        if block is None:
+            count += 1
+            block = _AutomatonLines(number, name if count == 1 else f"{name}-{count}")
+            if len(row) == 1:  # an automaton begins with an arc: this is its name
+                block.utt = row[0].decode("utf-8", "replace")
+                continue
+        if block.error or len(block.source) > max_arcs:
+            continue
+        try:
+            _add(block, row)
+        except InputError as error:
+            block.error = error.at(utt=block.utt, place=f"line {number}")
+    if block:
+        yield block
+
+
+def _add(block: _AutomatonLines, row: list[bytes]) -> None:
+    state = _state(row[0])
+    if block.start < 0:
+        block.start = state
+    if len(row) <= 2:
+        weight = _weight(row[1]) if len(row) == 2 else 0.0
+        if math.isfinite(weight):  # of infinite cost: not final
+            block.final[state] = weight
+    elif len(row) <= 5:
+        block.source.append(state)
+        block.target.append(_state(row[1]))
+        block.fields.append(tuple(row[2:]))
+    else:
+        raise InputError(f"{len(row)} columns, 5 at most are known", remedy=_LAYOUT)
+
+
+def _state(text: bytes) -> int:
+    if not text.isdigit() or len(text) > 18:
+        raise InputError(f"the state is {_shown(text)}, not a number", remedy=_LAYOUT)
+    return int(text)
+
+
+def _weight(text: bytes) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if math.isnan(weight) or b"_" in text or (abs(weight) > _LARGEST_WEIGHT and math.isfinite(weight)):
+        remedy = _KALDI if b"," in text else _LAYOUT
+        raise InputError(f"the weight is {_shown(text)}, not a number", remedy=remedy)
+    return weight
+
+
+def _shown(text: bytes) -> str:
+    """A field as messages quote it."""
+    return repr(text[:40].decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class _ArcColumns:
+    """The columns of an automaton's arcs."""
+
+    k2: bool
+    label: list[bytes]  # what is matched with the audio
+    word: list[bytes]  # the label again for an acceptor
+    weight: list[bytes | None]  # cost, for k2 score; None where it is left out
+
+
+def _arc_columns(block: _AutomatonLines) -> _ArcColumns:
+    """Tell the columns apart. Their number alone does not: `0 1 7 5` has an output or a weight."""
+    label = [row[0] for row in block.fields]
+    sizes = {len(row) for row in block.fields}
+    k2 = b"-1" in label
+    if k2 and (len(sizes) > 1 or sizes == {1}):
+        raise InputError("arcs of k2 have a score each and the same number of columns", remedy=_LAYOUT)
+    if len(sizes) > 1 and 1 in sizes and 3 in sizes:
+        raise InputError("some arcs have 3 columns and others 5", remedy=_LAYOUT)
+    unweighted = sizes == {2} and not k2 and not _are_weights([row[1] for row in block.fields], label)
+    if not unweighted and 3 not in sizes:
+        return _ArcColumns(k2, label, label, [row[1] if len(row) > 1 else None for row in block.fields])
+    weight = [row[2] if len(row) > 2 else None for row in block.fields]
+    return _ArcColumns(k2, label, [row[1] for row in block.fields], weight)
+
+
+def _are_weights(texts: list[bytes], labels: list[bytes]) -> bool:
+    """Numbers; whole ones only beside labels that are symbols, or else they are labels themselves."""
+    return all(map(_is_weight, texts)) and not all(text.isdigit() for text in (*texts, *labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +228,7 @@ class _Automaton:
     score: Floats
 
 
-class _Reading:
+class _FstReader:
     """One pass over a file: what its labels mean, and the lattices so far."""
 
     def __init__(self, stream: Stream, options: ReadOptions, problems: Problems) -> None:
@@ -117,7 +238,7 @@ class _Reading:
         origin = Origin(stream.name, "openfst", frame_length=options.frame_length or FRAME_LENGTH)
         self.builder = Builder(self._tokens, problems, origin=origin)
 
-    def convert(self, block: Block) -> RawLattice:
+    def convert(self, block: _AutomatonLines) -> RawLattice:
         """The lattice of an automaton: frames joined to words, and times."""
         if block.error:
             raise block.error
@@ -125,33 +246,31 @@ class _Reading:
             raise self._options.too_many_arcs(len(block.source))
         if not block.source:
             raise InputError("there are no arcs", remedy="Was the file cut off, or decoding interrupted?")
-        found = self._automaton(block, columns(block))
-        order = np.argsort(found.source, kind="stable")
-        first = np.searchsorted(found.source[order], np.arange(found.states + 1))
-        frames, agree = _count_frames(found.start, found.target, found.frame, first, order)
+        fst = self._automaton(block, _arc_columns(block))
+        order = np.argsort(fst.source, kind="stable")
+        first = np.searchsorted(fst.source[order], np.arange(fst.states + 1))
+        frames, agree = _count_frames(fst.start, fst.target, fst.frame, first, order)
         length = self._options.frame_length or (FRAME_LENGTH if agree else _MADE_UP_LENGTH)
-        final = np.arange(found.states) == found.end
-        scores = {"acoustic": found.score}
-        made = contract(
-            found.states, found.source, found.target, found.token, found.frame, scores, found.start, final
-        )
+        final = np.arange(fst.states) == fst.end
+        scores = {"acoustic": fst.score}
+        words = contract(fst.states, fst.source, fst.target, fst.token, fst.frame, scores, fst.start, final)
         return RawLattice(
             utt=block.utt,
-            time=frames[made.state].astype(np.float64) * length,
+            time=frames[words.state].astype(np.float64) * length,
             times="given" if agree else "aligned",
-            source=made.source,
-            target=made.target,
-            token=made.word,
-            start=made.start,
-            end=int(np.flatnonzero(made.final)[0]),
-            acoustic=made.scores["acoustic"],
+            source=words.source,
+            target=words.target,
+            token=words.word,
+            start=words.start,
+            end=int(np.flatnonzero(words.final)[0]),
+            acoustic=words.scores["acoustic"],
             place=block.line,
         )
 
-    def _automaton(self, block: Block, arcs: Columns) -> _Automaton:
+    def _automaton(self, block: _AutomatonLines, arcs: _ArcColumns) -> _Automaton:
         """Arcs with scores between numbered states; final weights become arcs to one end."""
         sign = 1.0 if arcs.k2 else -1.0
-        score = np.array([0.0 if text is None else sign * number(text) for text in arcs.weight], np.float32)
+        score = np.array([0.0 if text is None else sign * _weight(text) for text in arcs.weight], np.float32)
         taken = score > -np.inf  # an arc of infinite cost is no arc
         final = block.final or dict.fromkeys(_k2_ends(block, arcs), 0.0)
         if not final:
@@ -160,14 +279,14 @@ class _Reading:
         # Numbered from last to first, with an added end as 0: `contract` would take a final state with the largest
         # number for one of those that Kaldi adds when it expands a lattice.
         mentioned = -np.array([block.start, *final, *block.source, *block.target], np.int64)
-        known, state = np.unique(mentioned, return_inverse=True)
+        numbers, state = np.unique(mentioned, return_inverse=True)
         state += not ended
         source, target = state[1 + len(final) :].reshape(2, -1)[:, taken]
         ends = state[1 : 1 + len(final)][: 0 if ended else None]
         silent = np.zeros(len(ends), np.int32)
-        weight = np.array([sign * each for each in final.values()], np.float32)
+        weight = np.array([sign * cost for cost in final.values()], np.float32)
         return _Automaton(
-            states=len(known) + (not ended),
+            states=len(numbers) + (not ended),
             start=int(state[0]),
             end=int(state[1]) if ended else 0,
             source=np.concatenate([source, ends]).astype(np.int32),
@@ -185,13 +304,13 @@ class _Reading:
         labels = np.maximum(np.array(list(map(int, texts)), np.int64), 0)  # -1 is no word of k2
         if not labels.any():
             return labels.astype(np.int32)
-        found = self._symbol_tokens()(np.minimum(labels, 2**31 - 1).astype(np.int32))
-        if found.min() < 0:
+        tokens_of_labels = self._symbol_tokens()(np.minimum(labels, 2**31 - 1).astype(np.int32))
+        if tokens_of_labels.min() < 0:
             raise InputError(
-                f"label {labels[np.argmin(found)]} is not in the symbol table",
+                f"label {labels[np.argmin(tokens_of_labels)]} is not in the symbol table",
                 remedy="Is this the table of the outputs? Give another with --words",
             )
-        return found
+        return tokens_of_labels
 
     def _symbol_tokens(self) -> SymbolTokens:
         if self._by_number is None:
@@ -204,12 +323,12 @@ class _Reading:
         return self._by_number
 
 
-def _k2_ends(block: Block, arcs: Columns) -> list[int]:
+def _k2_ends(block: _AutomatonLines, arcs: _ArcColumns) -> list[int]:
     """The final state of k2 is where arcs of label -1 lead, should its own line be missing."""
     return [target for target, label in zip(block.target, arcs.label, strict=True) if arcs.k2 and label == b"-1"]
 
 
-def _frames(arcs: Columns) -> Flags:
+def _frames(arcs: _ArcColumns) -> Flags:
     """Which arcs take a frame."""
     without = frozenset({b"-1"} if arcs.k2 else {b"0"} if _are_numbers(arcs.label) else _EPSILONS)
     return np.array([label not in without for label in arcs.label], np.bool_)

@@ -18,7 +18,7 @@ from ..base.errors import InputError
 from ..lattices.assemble import Builder, Problems, RawLattice
 from ..lattices.lattice import Lattices, Origin
 from ..lattices.text import is_mark
-from .base import Format, ReadOptions
+from .format import Format, ReadOptions
 from .inputs import Stream
 
 _VARIANT = re.compile(r"(.+)\([0-9]+\)")  # tomato(2): another pronunciation

@@ -23,8 +23,8 @@ from ..base.json_checks import number, objects_of, record, string, string_or_non
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Lattices, Origin
 from ..lattices.text import Normalizer
-from .base import Format, ReadOptions
 from .chains import SegmentWords, aligned_times, segment_chains
+from .format import Format, ReadOptions
 from .inputs import Stream
 from .json_documents import JsonKeys, decode_utf8, json_sniffer, load_documents
 from .onebest import (

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import InputError
+from ..base.threads import workers
 from ..base.version import __version__
-from ..formats.ahead import workers
 from ..formats.references import Reference
 from ..lattices.lattice import Lattices
 from ..lattices.paths import Paths, best_paths

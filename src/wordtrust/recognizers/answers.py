@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..formats import jsonl
-from ..formats.base import Reader, ReadOptions
+from ..formats.format import Reader, ReadOptions
 from ..formats.inputs import Stream
 from ..formats.nbest import records as nbest
 from ..lattices.assemble import Problems

@@ -15,7 +15,7 @@ import numpy as np
 from ...base.errors import InputError
 from ...lattices.assemble import RawLattices, Tokens
 from ...lattices.lattice import Flags, Floats, Ints, Offsets, Scales, Times
-from ..base import ReadOptions
+from ..format import ReadOptions
 from . import kernels
 from .header import Author, Header, read_header
 from .kernels import ACOUSTIC, FIRST, PLACE, POSTERIOR, SECOND, TIME, WORD

@@ -15,7 +15,7 @@ import numpy as np
 from ...base.errors import InputError
 from ...lattices.assemble import RawLattice, Tokens
 from ...lattices.lattice import Flags, Floats, Ints, Offsets, Times
-from ..base import ReadOptions
+from ..format import ReadOptions
 from . import kernels
 from .header import Header
 from .kernels import ACOUSTIC, FIRST, LANGUAGE, NGRAM, PLACE, POSTERIOR, PRONUNCIATION, SECOND, TIME, WORD

@@ -17,8 +17,7 @@ from itertools import pairwise
 from ...base.errors import InputError
 from ...lattices.assemble import Builder, Problems, assemble
 from ...lattices.lattice import Lattices, Origin
-from ..ahead import pieces
-from ..base import Format, ReadOptions
+from ..format import Format, ReadOptions
 from ..inputs import CHUNK, Stream
 from .group import NotSimple, read_group
 from .header import Author, read_header
@@ -89,7 +88,7 @@ def _texts(stream: Stream) -> Iterator[list[Text]]:
     if stream.head(3) == _BYTE_ORDER_MARK:
         stream.read(3)
     rest, waiting, line = b"", list[bytes](), 1
-    for piece in pieces(stream, CHUNK):
+    for piece in stream.pieces(CHUNK):
         waiting.append(piece)
         if len(rest) + len(waiting) * CHUNK > _LONGEST:
             raise stream.error(f"a lattice is longer than {_LONGEST:,} bytes", remedy="Is this an HTK lattice?")

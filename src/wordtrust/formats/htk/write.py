@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...base.files import atomic_text
 from ...lattices.lattice import Lattice, Lattices
-from ..base import WriteOptions
+from ..format import WriteOptions
 from .header import WRITTEN_BY_US
 
 _FIELDS = {"acoustic": "a", "transition": "l", "posterior": "p"}

@@ -17,13 +17,13 @@ import numpy as np
 from ...base.errors import InputError
 from ...lattices.assemble import BATCH_ARCS, Problems
 from ...lattices.lattice import Lattices
-from ..base import Format, ReadOptions
+from ..format import Format, ReadOptions
 from ..inputs import MAX_DOCUMENT, Stream, unpacked
-from . import fst
-from . import parse as kernel
-from .archive import Archive
-from .common import Found, Reading, join
-from .lines import Chunk, TextLattices
+from . import binary_kernels as fst
+from . import text_kernels as kernel
+from .binary import Archive
+from .lattices import KaldiBatch, KaldiReader, join
+from .text import TextChunk, TextLattices
 
 NAME = "kaldi-scp"
 _OFFSET = re.compile(r"(.+):(\d{1,18})")
@@ -46,9 +46,9 @@ def sniff(head: bytes, name: str) -> float:
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """The lattices that a list names, in its order."""
-    reading = Reading(stream.name, options, problems, form=NAME, place="line")
-    with _Files(stream.path.parent, reading) as files:
-        waiting: list[Found] = []
+    reader = KaldiReader(stream.name, options, problems, form=NAME, place="line")
+    with _ListedFiles(stream.path.parent, reader) as files:
+        waiting: list[KaldiBatch] = []
         for number, line in stream.lines():
             try:
                 found = files.lattice(*_entry(line), number) if line.strip() else None
@@ -58,14 +58,14 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
             if found is None:
                 continue
             if waiting and (_is_full(waiting) or found.tokens is not waiting[0].tokens):
-                yield from reading.lattices(join(waiting))
+                yield from reader.lattices(join(waiting))
                 waiting = []
             waiting.append(found)
         if waiting:
-            yield from reading.lattices(join(waiting))
+            yield from reader.lattices(join(waiting))
 
 
-def _is_full(waiting: list[Found]) -> bool:
+def _is_full(waiting: list[KaldiBatch]) -> bool:
     return len(waiting) >= _MOST_WAITING or sum(len(found.source) for found in waiting) >= BATCH_ARCS
 
 
@@ -88,23 +88,23 @@ def _entry(line: bytes) -> tuple[str, str, int]:
     return (utt, found[1], int(found[2])) if found else (utt, place, -1)
 
 
-class _Files:
+class _ListedFiles:
     """The files that a list names; the last one stays open for the next line."""
 
-    def __init__(self, folder: Path, reading: Reading) -> None:
-        self._folder, self._reading = folder, reading
-        self._text = TextLattices(reading)
+    def __init__(self, folder: Path, reader: KaldiReader) -> None:
+        self._folder, self._reader = folder, reader
+        self._text = TextLattices(reader)
         self._named = ""
         self._path = Path()
         self._raw: BinaryIO = io.BytesIO()
 
-    def __enter__(self) -> _Files:
+    def __enter__(self) -> _ListedFiles:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._raw.close()
 
-    def lattice(self, utt: str, named: str, offset: int, line: int) -> Found | None:
+    def lattice(self, utt: str, named: str, offset: int, line: int) -> KaldiBatch | None:
         """One lattice; None if it is bad and was reported."""
         self._open(named, utt)
         try:
@@ -133,7 +133,7 @@ class _Files:
             raise InputError(f"{named[:200]!r} cannot be opened: {error}", utt=utt) from None
         self._raw.close()
         self._raw, self._path, self._named = cast(BinaryIO, raw), path, named
-        self._text = TextLattices(self._reading)
+        self._text = TextLattices(self._reader)
 
     def _stream(self, utt: str, offset: int) -> Stream:
         """The bytes of a lattice and what follows; before an offset stands the utterance's name."""
@@ -154,19 +154,19 @@ class _Files:
             )  # fmt: skip
         return Stream(self._raw, str(self._path), self._path)
 
-    def _binary(self, stream: Stream, utt: str, offset: int) -> Found | None:
-        reading = Reading(str(self._path), self._reading.options, self._reading.problems, form=NAME, place="byte")
-        archive = Archive(_growing(stream), reading, utt, place=max(0, offset), single=True)
+    def _binary(self, stream: Stream, utt: str, offset: int) -> KaldiBatch | None:
+        reader = KaldiReader(str(self._path), self._reader.options, self._reader.problems, form=NAME, place="byte")
+        archive = Archive(_growing(stream), reader, utt, place=max(0, offset), single=True)
         for item in archive:
             if not isinstance(item, InputError):
-                return item.found(self._reading)
-            self._reading.problems.report(item)
+                return item.found(self._reader)
+            self._reader.problems.report(item)
         return None
 
-    def _lines(self, stream: Stream, utt: str, offset: int) -> Found:
+    def _lines(self, stream: Stream, utt: str, offset: int) -> KaldiBatch:
         self._text.unnamed = utt
         where = f"{self._path}:{offset}" if offset >= 0 else str(self._path)
-        return self._text.found(Chunk.parse([self._to_empty_line(stream, utt)], 1, where))
+        return self._text.found(TextChunk.parse([self._to_empty_line(stream, utt)], 1, where))
 
     def _to_empty_line(self, stream: Stream, utt: str) -> bytes:
         """Text up to the end of the first lattice; its name may stand before it."""
@@ -176,8 +176,8 @@ class _Files:
             if end := _EMPTY_LINE.search(text, len(text) - len(text.lstrip())):
                 return text[: end.end()]
             arcs = kernel.count_arcs(np.frombuffer(text, np.uint8))
-            if arcs > self._reading.options.max_arcs:
-                raise self._reading.options.too_many_arcs(arcs, utt=utt)
+            if arcs > self._reader.options.max_arcs:
+                raise self._reader.options.too_many_arcs(arcs, utt=utt)
             if len(text) > MAX_DOCUMENT:
                 raise InputError(f"{self._path} has a lattice that does not end", utt=utt, remedy=_AGAIN)
         return text

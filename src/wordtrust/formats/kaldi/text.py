@@ -1,26 +1,27 @@
 """Kaldi lattices as text, CompactLattice and Lattice: archives, and files of one lattice without a name line.
 
 Words are numbers (with a words.txt) or already words. Times come from the number of transition ids and the frame
-length. What `lattice-copy ark:- ark,t:-` prints; `kaldi_parse` describes the lines.
+length. What `lattice-copy ark:- ark,t:-` prints; `text_kernels` describes the lines.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import chain, takewhile
 
 import numpy as np
 
 from ...base.errors import InputError
-from ...lattices.assemble import Problems
-from ...lattices.lattice import Lattices
-from ..ahead import ahead, pieces
-from ..base import Format, ReadOptions
+from ...base.threads import ahead
+from ...lattices.assemble import Problems, Tokens
+from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets
+from ..digits import Bytes, single
+from ..format import Format, ReadOptions
 from ..inputs import MAX_DOCUMENT, Stream
-from . import parse as kernel
-from .common import Reading
-from .lines import Chunk, TextLattices
+from . import text_kernels as kernel
+from .lattices import KaldiBatch, KaldiReader, select
 from .write import write
 
 NAME = "kaldi-text"
@@ -31,6 +32,11 @@ _COMPACT_ARC = re.compile(rb"\d+[ \t]+\d+[ \t]+\S+[ \t]+[^\s,]+,[^\s,]+,[\d_]*[ 
 _FRAME_ARC = re.compile(rb"\d+[ \t]+\d+[ \t]+\S+[ \t]+\S+[ \t]+[^\s,]+,[^\s,]+[ \t\r]*")
 _BARE_ARC = re.compile(rb"\d+[ \t]+\d+[ \t]+\S+([ \t]+\S+)?[ \t\r]*")
 _FINAL = re.compile(rb"\d+([ \t]+[^\s,]+,[^\s,]+(,[\d_]*)?)?[ \t\r]*")
+_FIELD, _FIELD_END, _LINE_END = re.compile(rb"[^ \t\r\n]+"), re.compile(rb"[ \t\r\n]"), re.compile(rb"\n")
+_LINES = (
+    "A line is `source target word graph,acoustic,ids` or `source target ilabel olabel graph,acoustic`; for a final "
+    "state, `state graph,acoustic,ids`"
+)
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # all formats are asked alike
@@ -49,32 +55,32 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # all formats are a
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """Lattices of a text file, chunk by chunk."""
-    reading = Reading(stream.name, options, problems, form=NAME, place="line")
-    text = TextLattices(reading, unnamed=stream.stem)
-    for item in _parsed(stream, reading):
+    reader = KaldiReader(stream.name, options, problems, form=NAME, place="line")
+    text = TextLattices(reader, unnamed=stream.stem)
+    for item in _parsed(stream, reader):
         if isinstance(item, InputError):
             problems.report(item)
         else:
-            yield from reading.lattices(text.found(item))
+            yield from reader.lattices(text.found(item))
 
 
-def _parsed(stream: Stream, reading: Reading) -> Iterator[Chunk | InputError]:
+def _parsed(stream: Stream, reader: KaldiReader) -> Iterator[TextChunk | InputError]:
     """A file in chunks. If it is not a small one, threads unpack and parse while the last chunk is worked on."""
-    source = pieces(stream, _PIECE)
+    source = stream.pieces(_PIECE)
     first = next(source, b"")
     if len(first) < _PIECE:
-        return iter(_Chunks(iter([first]), reading))
-    return ahead(iter(_Chunks(chain([first], ahead(source)), reading)))
+        return iter(_TextChunks(iter([first]), reader))
+    return ahead(iter(_TextChunks(chain([first], ahead(source)), reader)))
 
 
-class _Chunks:
+class _TextChunks:
     """Parsed chunks, cut where lattices end, and an error for each lattice that is too large to be kept."""
 
-    def __init__(self, source: Iterator[bytes], reading: Reading) -> None:
-        self._source, self._reading = source, reading
+    def __init__(self, source: Iterator[bytes], reader: KaldiReader) -> None:
+        self._source, self._reader = source, reader
         self._line = 1  # where the next chunk begins
 
-    def __iter__(self) -> Iterator[Chunk | InputError]:
+    def __iter__(self) -> Iterator[TextChunk | InputError]:
         parts: list[bytes] = []
         limit = _LARGE
         for piece in self._source:
@@ -89,18 +95,18 @@ class _Chunks:
                 limit = 2 * size  # looking at all of it again is worth it when it has doubled
                 text = b"".join(parts)
                 parts = [text]
-                if kernel.count_arcs(np.frombuffer(text, np.uint8)) > self._reading.options.max_arcs:
+                if kernel.count_arcs(np.frombuffer(text, np.uint8)) > self._reader.options.max_arcs:
                     error, rest = self._pass_over(text)
                     yield error
                     parts = [rest]
                 elif size > MAX_DOCUMENT:
                     found = f"a lattice has {size:,} bytes and does not end"
-                    raise self._reading.error(found, place=self._line, remedy="Is this Kaldi text?")
+                    raise self._reader.error(found, place=self._line, remedy="Is this Kaldi text?")
         if any(parts):
             yield self._chunk(parts)
 
-    def _chunk(self, parts: list[bytes]) -> Chunk:
-        chunk = Chunk.parse(parts, self._line)
+    def _chunk(self, parts: list[bytes]) -> TextChunk:
+        chunk = TextChunk.parse(parts, self._line)
         self._line += chunk.lines
         return chunk
 
@@ -118,7 +124,195 @@ class _Chunks:
                 break
             piece = next(self._source, b"")
             text = text[cut:] + piece if piece else b""
-        return self._reading.options.too_many_arcs(arcs, file=self._reading.file, utt=utt, place=place), rest
+        return self._reader.options.too_many_arcs(arcs, file=self._reader.file, utt=utt, place=place), rest
+
+
+@dataclass(slots=True)
+class TextChunk:
+    """A stretch of text that ends where a lattice ends, and what the kernel found in it."""
+
+    data: Bytes
+    line: int  # where it begins in its file
+    lines: int
+    utts: Offsets  # [utterances, columns of the kernel]
+    arcs: Ints  # [rows of the kernel, arcs]
+    costs: Floats  # [graph and acoustic, arcs]
+    finals: Ints  # [states and frames, final states]
+    final_costs: Floats
+    odd: Offsets
+    file: str = ""  # for messages, if it is not the file that is being read
+    names: list[str] = field(default_factory=list)
+    bad: dict[int, InputError] = field(default_factory=dict)  # by utterance
+
+    @classmethod
+    def parse(cls, parts: list[bytes], line: int, file: str = "") -> TextChunk:
+        """Parse text (given in parts) that begins on line `line` and ends where a lattice ends."""
+        data = np.frombuffer(b"".join([*parts, kernel.PADDING]), np.uint8)
+        size = len(data) - len(kernel.PADDING)
+        rows = kernel.count_lines(data[:size]) + 1
+        arcs, costs = np.empty((5, rows), np.int32), np.empty((2, rows), np.float32)
+        finals, final_costs = np.empty((2, rows), np.int32), np.empty((2, rows), np.float32)
+        utts, odd = np.empty((rows, 9), np.int64), np.empty((rows, 4), np.int64)
+        counts = kernel.parse(data, size, arcs, costs, finals, final_costs, utts, odd)
+        n_utts, n_arcs, n_finals, n_odd, lines = counts
+        return cls(
+            data, line, lines, utts[:n_utts], arcs[:, :n_arcs], costs[:, :n_arcs],
+            finals[:, :n_finals], final_costs[:, :n_finals], odd[:n_odd], file,
+        )  # fmt: skip
+
+    def owner(self, arc: int, column: int = kernel.ARCS) -> int:
+        """Which utterance has this arc (or final state)."""
+        return int(np.searchsorted(self.utts[:, column], arc, "right")) - 1
+
+    def line_of(self, row: int, at: int) -> int:
+        """The number of the line of utterance `row` that holds byte `at`."""
+        begin = int(self.utts[row, kernel.KEY])
+        before = self.data[begin:at]
+        return self.line + int(self.utts[row, kernel.LINE]) - 1 + kernel.count_lines(before)
+
+    def text(self, at: int, stop: re.Pattern[bytes]) -> bytes:
+        """What stands at `at`, up to `stop`."""
+        size = 64
+        while not (end := stop.search(self.data[at : at + size].tobytes())):
+            size *= 4
+        return end.string[: end.start()]
+
+
+class TextLattices:
+    """Completes the chunks of one file; it remembers whether that file has words or their numbers."""
+
+    def __init__(self, reader: KaldiReader, unnamed: str = "") -> None:
+        self._reader = reader
+        self.unnamed = unnamed  # the name of the next utterance, if it has none of its own
+        self._spelled: bool | None = None  # words themselves, not numbers; None: not known yet
+
+    def found(self, chunk: TextChunk) -> KaldiBatch:
+        """The lattices of a chunk; those that cannot be read are reported."""
+        self._name(chunk)
+        self._explain_bad_lines(chunk)
+        self._read_odd_numbers(chunk)
+        utts = chunk.utts
+        tokens, token = self._tokens(chunk)
+        found = KaldiBatch(
+            utts=chunk.names,
+            tokens=tokens,
+            place=utts[:, kernel.LINE] + (chunk.line - 1),
+            framed=utts[:, kernel.KIND] == kernel.FRAMED,
+            start=utts[:, kernel.START].astype(np.int32),
+            states=np.full(len(utts), -1, np.int32),
+            arc_offsets=np.append(utts[:, kernel.ARCS], chunk.arcs.shape[1]),
+            final_offsets=np.append(utts[:, kernel.FINALS], chunk.finals.shape[1]),
+            source=chunk.arcs[kernel.SOURCE],
+            target=chunk.arcs[kernel.TARGET],
+            label=chunk.arcs[kernel.LABEL],
+            token=token,
+            frames=chunk.arcs[kernel.FRAMES],
+            graph=chunk.costs[0],
+            acoustic=chunk.costs[1],
+            final_state=chunk.finals[0],
+            final_frames=chunk.finals[1],
+            final_graph=chunk.final_costs[0],
+            final_acoustic=chunk.final_costs[1],
+        )
+        for row in sorted(chunk.bad):
+            self._reader.problems.report(chunk.bad[row])
+        return select(found, (row for row in range(len(utts)) if row not in chunk.bad)) if chunk.bad else found
+
+    def _name(self, chunk: TextChunk) -> None:
+        for row, (begin, end) in enumerate(chunk.utts[:, : kernel.KEY_END + 1].tolist()):
+            name = chunk.data[begin:end].tobytes()
+            try:
+                chunk.names.append(name.decode() or self.unnamed)
+            except UnicodeDecodeError:
+                chunk.names.append(name.decode(errors="replace"))
+                self._blame(chunk, row, begin, "the name of the utterance is not UTF-8", "Convert the file to UTF-8")
+            if not chunk.names[-1]:
+                remedy = "An utterance begins with a line that has its name alone"
+                self._blame(chunk, row, begin, "an utterance has no name", remedy)
+            self.unnamed = ""
+
+    def _blame(self, chunk: TextChunk, row: int, at: int, found: str, remedy: str) -> None:
+        file, place = chunk.file or self._reader.file, f"line {chunk.line_of(row, at)}"
+        chunk.bad.setdefault(row, InputError(found, file=file, utt=chunk.names[row], place=place, remedy=remedy))
+
+    def _explain_bad_lines(self, chunk: TextChunk) -> None:
+        for row in np.flatnonzero(chunk.utts[:, kernel.BAD_AT] >= 0).tolist():
+            at = int(chunk.utts[row, kernel.BAD_AT])
+            self._blame(chunk, row, at, *explain(chunk.text(at, _LINE_END)))
+
+    def _read_odd_numbers(self, chunk: TextChunk) -> None:
+        for what, row, at, which in chunk.odd.tolist():
+            costs = chunk.costs if what == kernel.ARC else chunk.final_costs
+            for column, text in enumerate(chunk.text(at, _FIELD_END).split(b",")[:2]):
+                if which & (1 << column):
+                    value = single(text)
+                    costs[column, row] = np.nan if value is None else value
+                    if value is None:
+                        owner = chunk.owner(row, kernel.ARCS if what == kernel.ARC else kernel.FINALS)
+                        self._blame(chunk, owner, at, f"{_shown(text)} is no number where a cost belongs", _LINES)
+
+    def _tokens(self, chunk: TextChunk) -> tuple[Tokens, Ints]:
+        label = chunk.arcs[kernel.LABEL]
+        spelled = label < 0
+        if self._spelled is None and label.any():
+            self._spelled = int(spelled.sum()) > int((label > 0).sum())  # a damaged word or two decide nothing
+        if self._spelled:
+            return self._reader.spelled, self._spelled_tokens(chunk)
+        for arc in _first_of_each(chunk, spelled):
+            at = int(chunk.arcs[kernel.LABEL_AT, arc])
+            found = f"the word {_shown(chunk.text(at, _FIELD_END))} is not a number, but others in this file are"
+            self._blame(chunk, chunk.owner(arc), at, found, _LINES)
+        return self._reader.look_up(label)
+
+    def _spelled_tokens(self, chunk: TextChunk) -> Ints:
+        at = chunk.arcs[kernel.LABEL_AT]
+        number, first = np.empty(len(at), np.int32), np.empty(len(at), np.int32)
+        count = kernel.distinct(chunk.data, at, number, first)
+        numbers = [self._spelled_token(chunk.text(place, _FIELD_END)) for place in first[:count].tolist()]
+        token = np.array(numbers, np.int32)[number]
+        for arc in _first_of_each(chunk, token < 0):
+            self._blame(chunk, chunk.owner(arc), int(at[arc]), "a word is not UTF-8", "Convert the file to UTF-8")
+        return token
+
+    def _spelled_token(self, text: bytes) -> int:
+        if text in (b"<eps>", b"0"):
+            return 0
+        try:
+            return self._reader.spelled.id(text.decode())
+        except UnicodeDecodeError:
+            return -1
+
+
+def _first_of_each(chunk: TextChunk, marked: Flags) -> Iterator[int]:
+    """The first marked arc of each utterance that has one."""
+    last = -1
+    for arc in np.flatnonzero(marked).tolist():
+        owner = chunk.owner(arc)
+        if owner != last:
+            yield arc
+            last = owner
+
+
+def _shown(text: bytes) -> str:
+    """Some text of the file, for a message."""
+    return repr(text[:60].decode(errors="replace"))
+
+
+def explain(line: bytes) -> tuple[str, str]:
+    """Why a line cannot be read, and what to do."""
+    fields = _FIELD.findall(line)
+    if not fields[0].isdigit():
+        found = f"a line begins with {_shown(fields[0])} where the number of a state belongs"
+        ending = "; a lattice ends with an empty line, and the next line names the next utterance"
+        return found, _LINES + ending * (len(fields) == 1)
+    if any(text.isdigit() and len(text) > 9 and int(text[:20]) > 2**31 - 2 for text in fields[:2]):
+        return (
+            f"the number of a state is too large: {_shown(line.strip())}",
+            "The file is damaged: copy or make it again",
+        )
+    if len(fields) > 5:
+        return f"a line has {len(fields)} fields: {_shown(line.strip())}", _LINES
+    return f"cannot be read as an arc or a final state: {_shown(line.strip())}", _LINES
 
 
 FORMAT = Format(

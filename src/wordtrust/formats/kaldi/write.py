@@ -17,9 +17,9 @@ import numpy as np
 from ...base.errors import OptionError
 from ...base.files import atomic_text
 from ...lattices.lattice import Floats, Ints, Lattice, Lattices
-from ..base import ReadOptions, WriteOptions
+from ..format import ReadOptions, WriteOptions
 from ..symbols import Symbols
-from .common import FRAME_LENGTH
+from .lattices import FRAME_LENGTH
 
 _EPSILON = "<eps>"
 _MAX_FRAMES = 10_000_000  # of an utterance: a day

@@ -20,7 +20,7 @@ from ...base.errors import InputError
 from ...base.json_checks import number_in
 from ...lattices.assemble import Problems
 from ...lattices.lattice import Lattices, Origin
-from ..base import Format, ReadOptions
+from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream
 from .hypotheses import LARGEST_SCORE, HypothesesBuilder, NBest
 

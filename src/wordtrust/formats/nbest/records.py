@@ -20,7 +20,7 @@ from ...base import json_checks as check
 from ...base.errors import InputError
 from ...lattices.assemble import Problems
 from ...lattices.lattice import Lattices, Origin
-from ..base import Format, ReadOptions
+from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream
 from .hypotheses import LARGEST_SCORE, HypothesesBuilder, NBest
 

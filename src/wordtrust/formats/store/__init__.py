@@ -9,7 +9,7 @@ from pathlib import Path
 from ...base.errors import InputError
 from ...lattices.assemble import Problems
 from ...lattices.lattice import Lattices
-from ..base import Format, ReadOptions, WriteOptions
+from ..format import Format, ReadOptions, WriteOptions
 from ..inputs import Stream
 
 _PARQUET = b"PAR1"

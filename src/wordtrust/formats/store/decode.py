@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 
 from ...base.arrays import csr_offsets
 from ...base.errors import InputError
+from ...base.jit import compiled
 from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
 from . import layout
-from .words import NO_TEXT, VocabularyReader, check_strings, default_surfaces, encoded, numbers, present
 
+NO_TEXT = pa.array([], pa.string())
 LARGEST_SCALE = 1e6  # scaled scores stay numbers
 DAMAGED = "The store is damaged: copy or make it again"
 FOREIGN = "Make stores with `wordtrust convert` or `wordtrust.write`"
@@ -56,7 +58,7 @@ def _plain(kind: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RowGroup:
     """A row group. Rows in a run without changes share scores, scales and origin: they can be one batch."""
 
     utts: tuple[str, ...]
@@ -119,9 +121,9 @@ class Decoder:
     def __init__(self) -> None:
         self._words = VocabularyReader()
 
-    def decode(self, row_table: Any, arc_table: Any) -> Group:
+    def decode(self, row_table: Any, arc_table: Any) -> RowGroup:
         """Two arrow tables as arrays; what does not fit together is an error."""
-        rows, arcs = _Columns(row_table), _Columns(arc_table)
+        rows, arcs = _TableColumns(row_table), _TableColumns(arc_table)
         arc_offsets, (node_offsets, time) = _arc_offsets(rows, arcs), _times(rows)
         words = {
             "word": arcs.filled("word"),
@@ -135,7 +137,7 @@ class Decoder:
         origin = [_texts(rows, name) for name in layout.ORIGIN]
         ends = {name: arcs.numbers(name) for name in ("source", "target")}
         optional = [name for name in arcs.names if name in (*ARC_SCORES, "picked") or name.startswith(layout.EXTRA)]
-        return Group(
+        return RowGroup(
             utts=tuple(rows.filled("utt").to_pylist()),
             facts=Facts(*(rows.numbers(name) for name in ("place", *layout.COUNTS))),
             scales=_scales(rows),
@@ -160,7 +162,7 @@ class Decoder:
         )
 
 
-class _Columns:
+class _TableColumns:
     """The columns of an arrow table, each one array."""
 
     def __init__(self, table: Any) -> None:
@@ -200,7 +202,7 @@ def _values(array: Any) -> NDArray[Any]:
     return found[array.offset : array.offset + len(array)]
 
 
-def _arc_offsets(rows: _Columns, arcs: _Columns) -> Offsets:
+def _arc_offsets(rows: _TableColumns, arcs: _TableColumns) -> Offsets:
     counts = rows.numbers("arcs")
     found = csr_offsets(counts)
     if len(counts) and (counts.min() < 0 or found[-1] != len(arcs)):
@@ -208,7 +210,7 @@ def _arc_offsets(rows: _Columns, arcs: _Columns) -> Offsets:
     return found
 
 
-def _times(rows: _Columns) -> tuple[Offsets, Times]:
+def _times(rows: _TableColumns) -> tuple[Offsets, Times]:
     array = rows.filled("time")
     offsets = array.offsets.to_numpy().astype(np.int64)
     values = array.values[offsets[0] : offsets[-1]]
@@ -228,7 +230,7 @@ def _score(array: Any, name: str, arc_offsets: Offsets) -> tuple[NDArray[Any], F
     return np.where(there, _values(array), 0).astype(array.type.to_pandas_dtype()), rows
 
 
-def _texts(rows: _Columns, name: str) -> tuple[list[str], Ints]:
+def _texts(rows: _TableColumns, name: str) -> tuple[list[str], Ints]:
     """The different strings of a column, and which of them each row has; a missing column has empty ones."""
     if name not in rows.names:
         return [""], np.zeros(len(rows), np.int32)
@@ -237,7 +239,7 @@ def _texts(rows: _Columns, name: str) -> tuple[list[str], Ints]:
     return ["", *array.dictionary.to_pylist()], numbers(array, name, 1)
 
 
-def _scales(rows: _Columns) -> NDArray[np.float64]:
+def _scales(rows: _TableColumns) -> NDArray[np.float64]:
     defaults = {name: getattr(Scales(), name.removeprefix(layout.SCALE)) for name in layout.SCALES}
     found = np.stack([rows.numbers(name, default) for name, default in defaults.items()], axis=1)
     if not (np.abs(found) <= LARGEST_SCALE).all():
@@ -245,7 +247,7 @@ def _scales(rows: _Columns) -> NDArray[np.float64]:
     return found
 
 
-def _frame_length(rows: _Columns) -> NDArray[np.float64]:
+def _frame_length(rows: _TableColumns) -> NDArray[np.float64]:
     if "frame_length" not in rows.names:
         return np.full(len(rows), np.nan)
     array = rows.column("frame_length")
@@ -253,3 +255,87 @@ def _frame_length(rows: _Columns) -> NDArray[np.float64]:
     if not (np.isnan(found) | ((found > 0) & (found < 10))).all():
         raise InputError("a frame length is not between 0 and 10 seconds", remedy=DAMAGED)
     return found
+
+
+class VocabularyReader:
+    """Turns arrow strings into numbers. Parts of a row group have the same dictionaries, so the same vocabulary."""
+
+    def __init__(self) -> None:
+        self._vocabulary = Vocabulary()
+        self._dictionaries: list[Any] = []
+
+    def read(self, texts: Mapping[str, Any]) -> tuple[Vocabulary, list[Ints]]:
+        """A vocabulary for all strings of these columns, and their numbers in it."""
+        arrays = {name: encoded(array) for name, array in texts.items()}
+        dictionaries = [array.dictionary for array in arrays.values()]
+        pairs = zip(dictionaries, self._dictionaries or [NO_TEXT] * len(dictionaries), strict=True)
+        if not all(mine.equals(theirs) for mine, theirs in pairs):
+            for name, array in arrays.items():
+                check_strings(array.dictionary, name)
+            size = 1 + sum(map(len, dictionaries))
+            self._vocabulary = Vocabulary.later(size, partial(_strings, dictionaries))
+            self._dictionaries = dictionaries
+        found, first = [], 1
+        for name, array in arrays.items():
+            found.append(numbers(array, name, first))
+            first += len(array.dictionary)
+        return self._vocabulary, found
+
+
+def _strings(dictionaries: Sequence[Any]) -> list[str]:
+    return ["", *(string for dictionary in dictionaries for string in dictionary.to_pylist())]
+
+
+def encoded(array: Any) -> Any:
+    """Strings with a dictionary."""
+    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+
+
+def check_strings(dictionary: Any, name: str) -> None:
+    """Raise if a string is null, or no UTF-8 (as arrow's own error)."""
+    if dictionary.null_count:
+        raise InputError(f"the column {name!r} has nulls")
+    dictionary.validate(full=True)
+
+
+def numbers(array: Any, name: str, first: int) -> Ints:
+    """Places in the dictionary, counted from `first`, and 0 for the empty string. Nulls are left out."""
+    dictionary = array.dictionary
+    empty = 0 if len(dictionary) and dictionary[0].as_py() == "" else dictionary.index("").as_py()
+    indices = np.frombuffer(array.indices.buffers()[1] or b"", np.int32)[array.offset : array.offset + len(array)]
+    indices = indices if array.null_count == 0 else indices[present(array)]
+    found = np.empty(len(indices), np.int32)
+    if not _shift(indices, len(dictionary), np.int32(first), np.int32(empty), found):
+        raise InputError(f"the column {name!r} refers to strings that are not there")
+    return found
+
+
+def present(array: Any) -> Flags:
+    """False where an array has nulls; from the bits themselves, as arrow's own functions take long to load."""
+    if array.null_count == 0:
+        return np.ones(len(array), np.bool_)
+    bits = np.frombuffer(array.buffers()[0], np.uint8)
+    flags = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")
+    return flags[array.offset :].view(np.bool_)
+
+
+@compiled
+def _shift(indices: Ints, size: int, first: np.int32, empty: np.int32, found: Ints) -> bool:
+    fits, last = True, np.int32(size - 1)
+    for place in range(len(indices)):  # without a branch, so that it runs in vector registers
+        index = indices[place]
+        fits &= (index >= 0) & (index <= last)
+        found[place] = index + first if index != empty else 0
+    return fits
+
+
+@compiled
+def default_surfaces(arc_offsets: Offsets, word: Ints, silence: Ints) -> Ints:
+    """Surfaces that are the words themselves, and each lattice's own mark where there is none."""
+    surface = np.empty(len(word), np.int32)
+    for u in range(len(silence)):
+        own, filled = word[arc_offsets[u] : arc_offsets[u + 1]], surface[arc_offsets[u] : arc_offsets[u + 1]]
+        mark = silence[u]
+        for arc in range(len(own)):
+            filled[arc] = own[arc] + mark * (own[arc] == 0)  # without a branch, as above
+    return surface

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from ...base.errors import InputError
 from ...base.jit import compiled, inner
+from ...base.threads import ahead
 from ...lattices.assemble import BATCH_ARCS, Problems, RawLattices, Tokens, assemble
 from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Times
-from ..ahead import ahead
-from ..base import ReadOptions
+from ..format import ReadOptions
 from . import layout
-from .decode import DAMAGED, Decoder, Group, known_arc_columns, known_row_columns
+from .decode import DAMAGED, Decoder, RowGroup, known_arc_columns, known_row_columns
 
 
 @contextmanager
@@ -63,7 +63,7 @@ class ShardReader:
             found = f"{first} utterances, but store.json says {shard.utterances}"
             raise InputError(found, file=str(rows), remedy=DAMAGED)
 
-    def _lattices(self, group: Group, first: int, name: str) -> Iterator[Lattices]:
+    def _lattices(self, group: RowGroup, first: int, name: str) -> Iterator[Lattices]:
         """The lattices of a row group; its first row has the number `first`."""
         arcs = np.diff(group.arc_offsets)
         huge = arcs > self._options.max_arcs
@@ -134,7 +134,7 @@ def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str) -> Itera
         yield row_table, arc_table
 
 
-def _runs(group: Group, huge: Flags) -> Iterator[tuple[int, int]]:
+def _runs(group: RowGroup, huge: Flags) -> Iterator[tuple[int, int]]:
     """Rows that can be one batch: of the same kind, and about as many arcs as batches of other formats have."""
     crossed = np.diff(group.arc_offsets[:-1] // BATCH_ARCS) > 0
     starts = np.flatnonzero(group.changes() | crossed | huge[1:] | huge[:-1]) + 1
@@ -142,7 +142,7 @@ def _runs(group: Group, huge: Flags) -> Iterator[tuple[int, int]]:
     return ((start, stop) for start, stop in pairwise(cuts) if stop > start)
 
 
-def _is_finished(group: Group) -> bool:
+def _is_finished(group: RowGroup) -> bool:
     """Whether all lattices are as `assemble` would make them."""
     numbers = [values for values, _ in group.optional.values() if values.dtype == np.float32]
     return all(_all_finite(values.view(np.uint32)) for values in numbers) and _all_canonical(

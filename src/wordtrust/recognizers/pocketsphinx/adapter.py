@@ -29,7 +29,7 @@ import pocketsphinx
 
 from ...audio import RATE, Samples
 from ...base.errors import InputError
-from ...formats.base import ReadOptions
+from ...formats.format import ReadOptions
 from ...formats.inputs import Stream
 from ...formats.sphinx import Draft, parse
 from ...lattices.assemble import Builder, Problems, RawLattice, Tokens

@@ -40,7 +40,7 @@ _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 @dataclass(slots=True)
-class Header:
+class FstHeader:
     """How a lattice is stored."""
 
     cost_size: int
@@ -50,7 +50,7 @@ class Header:
     size: int  # bytes
 
 
-def read_header(data: bytes) -> Header | str | None:
+def read_header(data: bytes) -> FstHeader | str | None:
     """The header at the beginning of `data`, or what is there instead; None if more bytes are needed."""
     if not data.startswith(MAGIC):
         return None if MAGIC.startswith(data) else f"no lattice, but {data[:12]!r}"
@@ -63,7 +63,7 @@ def read_header(data: bytes) -> Header | str | None:
         return f"an FST of type {_shown(graph_type)} with arcs of type {_shown(arc_type)}, not a lattice"
     if flags & _SYMBOL_TABLES:
         return "a lattice with symbol tables inside"
-    return Header(*ARC_TYPES[arc_type], start, states, at + _FIXED.size)
+    return FstHeader(*ARC_TYPES[arc_type], start, states, at + _FIXED.size)
 
 
 def _name(data: bytes, at: int) -> tuple[bytes, int]:

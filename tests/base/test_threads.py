@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.helpers.reading import stream_of
 from wordtrust.base.errors import InputError
-from wordtrust.formats.ahead import ahead, pieces
+from wordtrust.base.threads import ahead
 
 
 def counted(made: list[int], last: int = 5) -> Iterator[int]:
@@ -64,12 +63,3 @@ def test_one_left_in_the_middle_may_be_cleared_away_by_its_own_thread() -> None:
     dropped.set()
     assert cleared.wait(10)
     gc.collect()
-
-
-@pytest.mark.parametrize("size", [1, 3, 10, 11, 100])
-def test_pieces(size: int) -> None:
-    stream = stream_of(b"0123456789")
-    stream.head(4)
-    found = list(pieces(stream, size))
-    assert b"".join(found) == b"0123456789"
-    assert all(len(piece) == size for piece in found[:-1])

@@ -15,10 +15,10 @@ from ...base.arrays import concatenate_offsets, csr_offsets
 from ...base.errors import InputError
 from ...lattices.assemble import Problems, RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
-from ..base import ReadOptions
+from ..format import ReadOptions
 from ..frames import contract
 from ..symbols import Symbols, SymbolTokens
-from . import close as closing
+from . import close_kernels as closing
 
 FRAME_LENGTH = 0.01
 _REMEDIES = {
@@ -34,7 +34,7 @@ _REMEDIES = {
 
 
 @dataclass(slots=True)
-class Found:
+class KaldiBatch:
     """A batch of lattices as a Kaldi file has them: arrays end to end, state numbers and costs as they were."""
 
     utts: list[str]
@@ -63,11 +63,11 @@ FINAL_ARRAYS = ("final_state", "final_frames", "final_graph", "final_acoustic")
 _UTT_ARRAYS = ("place", "framed", "start", "states")
 
 
-def select(found: Found, rows: Iterable[int]) -> Found:
+def select(found: KaldiBatch, rows: Iterable[int]) -> KaldiBatch:
     """Some utterances of a batch."""
     chosen = np.fromiter(rows, np.int64)
     arcs, finals = _ranges(found.arc_offsets, chosen), _ranges(found.final_offsets, chosen)
-    return Found(
+    return KaldiBatch(
         utts=[found.utts[row] for row in chosen.tolist()],
         tokens=found.tokens,
         arc_offsets=csr_offsets(np.diff(found.arc_offsets)[chosen]),
@@ -78,9 +78,9 @@ def select(found: Found, rows: Iterable[int]) -> Found:
     )
 
 
-def join(parts: list[Found]) -> Found:
+def join(parts: list[KaldiBatch]) -> KaldiBatch:
     """Several batches as one; their tokens must have the same numbers."""
-    return Found(
+    return KaldiBatch(
         utts=[utt for part in parts for utt in part.utts],
         tokens=parts[0].tokens,
         arc_offsets=concatenate_offsets(part.arc_offsets for part in parts),
@@ -98,7 +98,7 @@ def _ranges(starts: Offsets, rows: Offsets) -> Offsets:
     return np.arange(counts.sum()) + np.repeat(starts[rows] - csr_offsets(counts)[:-1], counts)
 
 
-class Reading:
+class KaldiReader:
     """One pass over a Kaldi file: its options, and what its words mean."""
 
     def __init__(self, file: str, options: ReadOptions, problems: Problems, *, form: str, place: str) -> None:
@@ -130,7 +130,7 @@ class Reading:
             )
         return Symbols.load(self.options.words)
 
-    def lattices(self, found: Found) -> Iterator[Lattices]:
+    def lattices(self, found: KaldiBatch) -> Iterator[Lattices]:
         """Checked lattices out of a batch; bad ones are reported."""
         found = self._with_known_words(self._of_fair_size(found))
         if found.framed.any():
@@ -149,7 +149,7 @@ class Reading:
     def _assembled(self, raw: RawLattices, tokens: Tokens) -> Lattices:
         return assemble(raw, tokens, origin=self._origin, problems=self.problems, place_name=self.place_name)
 
-    def _of_fair_size(self, found: Found) -> Found:
+    def _of_fair_size(self, found: KaldiBatch) -> KaldiBatch:
         arcs = np.diff(found.arc_offsets)
         too_large = arcs > self.options.max_arcs
         for row in np.flatnonzero(too_large).tolist():
@@ -157,7 +157,7 @@ class Reading:
             self.problems.report(self.options.too_many_arcs(int(arcs[row]), **where))
         return select(found, np.flatnonzero(~too_large)) if too_large.any() else found
 
-    def _with_known_words(self, found: Found) -> Found:
+    def _with_known_words(self, found: KaldiBatch) -> KaldiBatch:
         unknown = np.flatnonzero(found.token < 0)
         rows, first = np.unique(np.searchsorted(found.arc_offsets, unknown, "right") - 1, return_index=True)
         for row, arc in zip(rows.tolist(), unknown[first].tolist(), strict=True):
@@ -171,7 +171,7 @@ class Reading:
             self.problems.report(error)
         return select(found, np.setdiff1d(np.arange(len(found.utts)), rows)) if len(rows) else found
 
-    def _report(self, found: Found, row: int, status: int, about: list[int]) -> None:
+    def _report(self, found: KaldiBatch, row: int, status: int, about: list[int]) -> None:
         state, once, again = about
         texts = {
             closing.EMPTY: "the lattice is empty",
@@ -185,7 +185,7 @@ class Reading:
         self.problems.report(self.error(texts[status], utt=found.utts[row], place=place, remedy=_REMEDIES[status]))
 
 
-def _words_of_frames(found: Found) -> Found:
+def _words_of_frames(found: KaldiBatch) -> KaldiBatch:
     """One utterance; if its arcs are single frames, they become words. Strings at final states are kept there."""
     states = closing.count_states(found.source, found.target, found.final_state, int(found.start[0]))
     lines = len(found.source) + len(found.final_state)
@@ -219,7 +219,7 @@ def _words_of_frames(found: Found) -> Found:
     )
 
 
-def _closed(found: Found, frame_length: float) -> tuple[RawLattices, Ints, Offsets]:
+def _closed(found: KaldiBatch, frame_length: float) -> tuple[RawLattices, Ints, Offsets]:
     """Raw lattices, one for every utterance; the status of each; what the status is about."""
     utts, lines = len(found.utts), len(found.source) + len(found.final_state)
     status, about = np.zeros(utts, np.int32), np.zeros((utts, 3), np.int64)

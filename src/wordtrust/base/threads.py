@@ -1,0 +1,37 @@
+"""Threads that work ahead: the next items of an iterator are made while the current one is used.
+
+Compiled kernels and unpackers release the interpreter lock, so that two cores work.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@contextmanager
+def workers(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads for the length of a `with` block, also inside a generator.
+
+    A generator that is left half-way may be finalised by one of its own threads, which must not wait for itself.
+    """
+    members: set[int] = set()
+    pool = ThreadPoolExecutor(count, "ahead", initializer=lambda: members.add(threading.get_ident()))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=threading.get_ident() not in members, cancel_futures=True)
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, each made while the one before is used. Errors are raised where they would be without."""
+    with workers(1) as worker:
+        following = worker.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = worker.submit(next, items, None)
+            yield item
