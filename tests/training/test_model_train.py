@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
@@ -21,11 +20,9 @@ torch = pytest.importorskip("torch", reason="needs the extra `train`")
 from tests.helpers.model_data import training_data  # noqa: E402
 from wordtrust.base.errors import InputError, OptionError  # noqa: E402
 from wordtrust.confidence.model_file import load_model  # noqa: E402
-from wordtrust.evaluation.metrics import Scores  # noqa: E402
 from wordtrust.training.checkpoint import NAME  # noqa: E402
 from wordtrust.training.loop import Trainer  # noqa: E402
 from wordtrust.training.machine import machine  # noqa: E402
-from wordtrust.training.measures import measure  # noqa: E402
 from wordtrust.training.memory import keep_freed_memory  # noqa: E402
 from wordtrust.training.options import TrainOptions  # noqa: E402
 from wordtrust.training.pack import read_pack, write_pack  # noqa: E402
@@ -208,16 +205,6 @@ def test_two_processes_train_the_same_model_together(tmp_path: Path) -> None:
         "m: epoch 2",
     ]
     assert load_model(tmp_path / "m").card.metrics["dev_eer"] < 0.5
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_measures_are_those_of_the_metrics(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    confidence = rng.choice(np.linspace(0, 1, 30), 500)
-    correct = rng.random(500) < confidence
-    ours, theirs = measure(confidence, correct), Scores.of(confidence, correct).metrics()
-    assert ours == pytest.approx({"eer": theirs.eer, "nce": theirs.nce}, abs=1e-12)
-    assert measure(confidence, np.ones(500, bool)) == {}
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"drop": 1.0}, {"stop": "wer"}, {"rate": -1.0}, {"seed": -1}])

@@ -23,13 +23,13 @@ from ..base.errors import InputError, OptionError
 from ..base.folds import in_fold
 from ..confidence.config import IDENTITY, Config
 from ..confidence.model_file import load_model
+from ..evaluation.eer_nce import eer_and_nce
 from . import checkpoint
 from .batches import Words, make_batch
 from .dataset import Dataset, TrainingData
 from .heads import confidence_of, loss_of
 from .lattice_rnn import Batch, LatticeRNN
 from .machine import Machine
-from .measures import measure
 from .options import TrainOptions
 
 BATCHES = 80  # an epoch, unless said otherwise
@@ -194,8 +194,9 @@ class Trainer:
         confidence, label = torch.cat(found), torch.cat(labels)
         if not np.isfinite(loss):
             raise self._blown_up(-1, loss)
-        measured = measure(confidence.cpu().numpy(), label.cpu().numpy())
-        return {"dev_loss": loss / max(len(label), 1), **_prefixed(measured)}
+        measured = eer_and_nce(confidence.cpu().numpy(), label.cpu().numpy())
+        measures = {} if measured is None else dict(zip(("dev_eer", "dev_nce"), measured, strict=True))
+        return {"dev_loss": loss / max(len(label), 1), **measures}
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:
@@ -262,10 +263,6 @@ def _groups(network: LatticeRNN, options: TrainOptions) -> list[dict[str, Any]]:
     rest = [weight for weight in network.parameters() if not any(weight is each for each in embedding)]
     pairs = ((rest, 1.0), (embedding, options.embedding_rate))
     return [{"params": weights, "lr": options.rate, "share": share} for weights, share in pairs if weights]
-
-
-def _prefixed(found: dict[str, float]) -> dict[str, float]:
-    return {f"dev_{name}": value for name, value in found.items()}
 
 
 def _batch_arcs(arcs: int) -> int:

@@ -37,7 +37,7 @@ import numpy as np
 
 from ...base.errors import OptionError
 from ...lattices.lattice import Flags
-from .kernels import Counts, Values
+from ..eer_nce import Counts, Values
 from .resample import LEVEL, REPLICATES
 from .scores import Scores
 

@@ -8,37 +8,17 @@ inside these kernels only.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.jit import compiled
 from ...lattices.lattice import Flags, Ints
-
-Values = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from ..eer_nce import Counts, Values, equal_error_rate
 
 ECE_BINS = 15
 REVIEWED = 0.1  # share of the words, for `errors_caught`
 RANK_METRICS = ("eer", "auc", "auc_pr_correct", "auc_pr_wrong", "ece", "errors_caught")
 
 
-@compiled
-def eer(right: Counts, wrong: Counts) -> float:
-    """Where the miss rate (right words rejected) meets the false alarm rate (wrong words accepted).
-
-    As the threshold passes a score, both rates move along a straight line: that is the linear interpolation.
-    """
-    all_right, all_wrong = right.sum(), wrong.sum()
-    if all_right == 0 or all_wrong == 0:
-        return np.nan
-    rejected, accepted = 0, all_wrong  # of the right and of the wrong words
-    for k in range(len(right)):
-        ahead = accepted * all_right - rejected * all_wrong  # false alarms less misses, over a common denominator
-        after = ahead - wrong[k] * all_right - right[k] * all_wrong
-        if after <= 0:
-            return float((rejected + right[k] * (ahead / (ahead - after))) / all_right)
-        rejected += right[k]
-        accepted -= wrong[k]
-    return np.nan
+eer = compiled(equal_error_rate)
 
 
 @compiled

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.errors import OptionError
-from .kernels import REVIEWED, Values, caught
+from ..eer_nce import Values
+from .kernels import REVIEWED, caught
 from .scores import Scores
 
 _SLACK = 1e-9  # a precision like 0.55 has no exact binary form

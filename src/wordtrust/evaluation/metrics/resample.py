@@ -19,8 +19,8 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
+from ..eer_nce import Values
 from .errors import Weights
-from .kernels import Values
 from .speakers import Names, joined
 
 REPLICATES = 1000

@@ -24,11 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...base.errors import InputError
 from ...lattices.lattice import Flags, Ints, Offsets
+from ..eer_nce import Counts, Values, bits_lost, normalised_cross_entropy
 from .errors import Weights
-from .kernels import RANK_METRICS, Counts, Values, rank_metrics
+from .kernels import RANK_METRICS, rank_metrics
 from .speakers import Names, joined, numbered, places
 
-CLIP = 1e-7  # NIST's: no probability is nearer to 0 or 1
 OF_PROBABILITIES = ("nce", "ece", "brier")
 _NEEDS = {  # the labels that a measure cannot do without
     "eer": (True, False),
@@ -199,8 +199,7 @@ class Scores:
     def _sums(self) -> Values:
         """[speakers, 4] words, right words, bits lost (NCE) and squared distances (Brier): these simply add up."""
         probability = np.clip(self.score.astype(np.float64), 0.0, 1.0)
-        clipped = np.clip(probability, CLIP, 1 - CLIP)
-        bits = -np.log2(np.where(self.correct, clipped, 1 - clipped))
+        bits = bits_lost(probability, self.correct)
         squares = np.square(probability - self.correct)
         number, size = self.speaker, len(self.speakers)
         sums = [np.bincount(number, each, size) for each in (np.ones(len(self)), self.correct, bits, squares)]
@@ -211,7 +210,4 @@ def _sums_to_metrics(sums: Values) -> dict[str, Values]:
     """NCE and Brier from the sums over all words, a row for each drawing of speakers."""
     words, right, bits, squares = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = right / words
-        # H_max: what the words cost when each is given the share of right words as its probability.
-        most = -(right * np.log2(share) + (words - right) * np.log2(1 - share))
-        return {"nce": (most - bits) / most, "brier": squares / words}
+        return {"nce": normalised_cross_entropy(words, right, bits), "brier": squares / words}
