@@ -14,7 +14,7 @@ import numpy as np
 from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, hypotheses
 from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.model import THRESHOLD, best_words
-from wordtrust.combination.joint.weigh import Weigher, inputs, marginals
+from wordtrust.combination.joint.weights import PotentialModel, inputs, marginals
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, Vocabulary, concatenate
 from wordtrust.lattices.paths import one_best
@@ -52,7 +52,7 @@ def _systems() -> JointHypotheses:
     return JointHypotheses.of([replace(each, notes={}) for each in made])
 
 
-def _stages(systems: JointHypotheses, model: Weigher, subset: tuple[int, ...]) -> list[float]:
+def _stages(systems: JointHypotheses, model: PotentialModel, subset: tuple[int, ...]) -> list[float]:
     """Seconds for the union, its evidence, and weighing and decoding."""
     moments = [time.perf_counter()]
     union = systems.union(subset)
@@ -68,7 +68,7 @@ def _stages(systems: JointHypotheses, model: Weigher, subset: tuple[int, ...]) -
 
 def run() -> None:
     """Print seconds for all subsets, by stage, and for the nine together."""
-    systems, model = _systems(), Weigher.new(RECOGNIZERS, 32, 0)
+    systems, model = _systems(), PotentialModel.new(RECOGNIZERS, 32, 0)
     every = [subset for size in range(2, RECOGNIZERS + 1) for subset in combinations(range(RECOGNIZERS), size)]
     _stages(systems, model, (0, 1))  # compiles the kernels
     chosen = every[:: len(every) // SUBSETS]  # of all sizes

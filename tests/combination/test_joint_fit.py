@@ -10,12 +10,17 @@ import pytest
 from tests.helpers.joint_data import chain, corpus, shared
 from wordtrust import OptionError
 from wordtrust.combination.joint import FitOptions, JointHypotheses
-from wordtrust.combination.joint.examples import Example, spoken_in
-from wordtrust.combination.joint.fit import slopes
-from wordtrust.combination.joint.risk import accuracies, expected_accuracy
-from wordtrust.combination.joint.trust import Trust, fit_trust, trust_slopes
+from wordtrust.combination.joint.fit import fit_confidences
+from wordtrust.combination.joint.model import spoken_in
+from wordtrust.combination.joint.objective import (
+    UnionExample,
+    accuracies,
+    confidence_gradients,
+    expected_accuracy,
+    word_gradients,
+)
 from wordtrust.combination.joint.union import Union
-from wordtrust.combination.joint.weigh import Layers, Weigher, columns_of, marginals
+from wordtrust.combination.joint.weights import ConfidenceModel, Layers, PotentialModel, columns_of, marginals
 from wordtrust.lattices.posterior import Flat, arc_masses, shares
 from wordtrust.networks.build_store import REFERENCE
 
@@ -28,9 +33,9 @@ def heard(reference: str, *recognizers: list[tuple[str, float, float]]) -> Union
     )
 
 
-def example(seed: int = 0) -> Example:
+def example(seed: int = 0) -> UnionExample:
     recognizers, _ = corpus(2, 4, (0.3, 0.3), seed=seed)
-    return Example.of(JointHypotheses.of(recognizers), (0, 1))
+    return UnionExample.of(JointHypotheses.of(recognizers), (0, 1))
 
 
 def test_accuracies_by_hand() -> None:
@@ -72,47 +77,47 @@ def test_expected_accuracy_is_that_of_all_paths() -> None:
 
 @pytest.mark.parametrize("risk", [0.0, 0.5, 1.0])
 def test_gradients_against_differences(risk: float) -> None:
-    one, model = example(), Weigher.new(2, 3, 0)
+    one, model = example(), PotentialModel.new(2, 3, 0)
     for layers in (model.word, model.silence):
         for each in fields(layers):
             setattr(layers, each.name, getattr(layers, each.name).astype(np.float64))
-    loss, gradients = slopes(model, one, risk)
+    loss, gradients = word_gradients(model, one, risk)
     for layers, gradient in zip((model.word, model.silence), gradients, strict=True):
         for each in fields(layers):
             weights, slope = getattr(layers, each.name).ravel(), getattr(gradient, each.name).ravel()
             for place in range(0, len(weights), 7):
                 weights[place] += 1e-4
-                above = slopes(model, one, risk)[0]
+                above = word_gradients(model, one, risk)[0]
                 weights[place] -= 1e-4
                 assert (above - loss) / 1e-4 == pytest.approx(slope[place], abs=2e-3)
 
 
 def test_gradients_of_trust_against_differences() -> None:
-    one, weigher = example(), Weigher.new(2, 3, 0)
-    trust = Trust(weigher, Layers.new(columns_of(2), 3, np.random.default_rng(1)))
+    one, weigher = example(), PotentialModel.new(2, 3, 0)
+    trust = ConfidenceModel(weigher, Layers.new(columns_of(2), 3, np.random.default_rng(1)))
     parts = (weigher.word, weigher.silence, trust.right)
     for layers in parts:
         for each in fields(layers):
             setattr(layers, each.name, getattr(layers, each.name).astype(np.float64))
-    loss, gradients = trust_slopes(trust, one)
+    loss, gradients = confidence_gradients(trust, one)
     for layers, gradient in zip(parts, gradients, strict=True):
         for each in fields(layers):
             weights, slope = getattr(layers, each.name).ravel(), getattr(gradient, each.name).ravel()
             for place in range(0, len(weights), 7):
                 weights[place] += 1e-4
-                above = trust_slopes(trust, one)[0]
+                above = confidence_gradients(trust, one)[0]
                 weights[place] -= 1e-4
                 assert (above - loss) / 1e-4 == pytest.approx(slope[place], abs=2e-3)
 
 
 def test_trust_learns_how_often_words_are_right() -> None:
     recognizers, _ = corpus(4, 60, (0.4, 0.4))
-    one = Example.of(JointHypotheses.of(recognizers), (0, 1))
-    trust = fit_trust([(one,)] * 8, 2, FitOptions(hidden=4, trust_epochs=20))
+    one = UnionExample.of(JointHypotheses.of(recognizers), (0, 1))
+    trust = fit_confidences([(one,)] * 8, 2, FitOptions(hidden=4, confidence_epochs=20))
     found, words = trust.confidence(one.flat, one.x, one.silent, (0, 1)), ~one.silent
     assert found[words].mean() == pytest.approx(one.right[words].mean(), abs=0.03)
     assert found[words & one.right].mean() > found[words & ~one.right].mean() + 0.3
-    marginal = marginals(one.flat, trust.weigher.potentials(one.x, one.silent, (0, 1)))
+    marginal = marginals(one.flat, trust.paths.potentials(one.x, one.silent, (0, 1)))
     assert (found[words] <= marginal[words]).all()
     assert found[one.silent].tolist() == marginal[one.silent].tolist()
 

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from tests.helpers.joint_data import corpus
-from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, fit_joint, joint_errors, measure
+from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, fit_joint, joint_errors
+from wordtrust.combination.joint import fit as fitting
 from wordtrust.combination.joint import model as decoding
-from wordtrust.combination.joint.fit_model import THRESHOLDS
-from wordtrust.combination.joint.measure import Folds, path_errors
-from wordtrust.combination.joint.trust import Trust
-from wordtrust.combination.joint.weigh import Weigher
+from wordtrust.combination.joint.fit import THRESHOLDS, HeldOutFolds
+from wordtrust.combination.joint.weights import ConfidenceModel, PotentialModel
 from wordtrust.confidence.calibration.folds import fold_numbers
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 
-QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, trust_epochs=4)
+QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, confidence_epochs=4)
 Fit = tuple[JointModel, JointHypotheses, list[str]]
 
 
@@ -39,12 +38,12 @@ def errors_by(model: JointModel, systems: JointHypotheses, names: list[str], tur
     """Word errors of every subset, each fold decoded by one weigher alone: its own, or one further on."""
     total = dict.fromkeys(model.settings, 0)
     for number, rows in enumerate(folds_of(systems)):
-        weigher, part = model.weighers[(number + turn) % len(model.weighers)], systems.take(rows)
+        weigher, part = model.potential_models[(number + turn) % len(model.potential_models)], systems.take(rows)
         alone = JointModel(model.names, (weigher,), threshold=model.threshold)
         for members in total:
             joined = [model.names[member] for member in members]
             found = alone.decode(part.order([names.index(name) for name in joined]), joined)
-            total[members] += int(path_errors(found.lattices, found.paths).sum())
+            total[members] += int(found.errors().sum())
     return total
 
 
@@ -53,7 +52,7 @@ def test_every_fold_is_measured_by_the_weights_that_never_saw_it(fitted: Fit) ->
     told = {members: each.errors for members, each in model.settings.items()}
     assert len(told) == 4
     assert told == errors_by(model, systems, names, 0)
-    assert all(told != errors_by(model, systems, names, turn) for turn in range(1, len(model.weighers)))
+    assert all(told != errors_by(model, systems, names, turn) for turn in range(1, len(model.potential_models)))
 
 
 def test_the_threshold_is_that_of_the_fewest_errors_out_of_fold(fitted: Fit) -> None:
@@ -66,13 +65,13 @@ def test_the_threshold_is_that_of_the_fewest_errors_out_of_fold(fitted: Fit) -> 
     assert len(set(relative)) > 1
 
 
-def same(one: Weigher, other: Weigher) -> bool:
+def same(one: PotentialModel, other: PotentialModel) -> bool:
     pairs = ((one.word, other.word), (one.silence, other.silence))
     return all(np.array_equal(getattr(a, each.name), getattr(b, each.name)) for a, b in pairs for each in fields(a))
 
 
-def same_trust(one: Trust, other: Trust) -> bool:
-    return same(one.weigher, other.weigher) and np.array_equal(one.right.skip, other.right.skip)
+def same_confidences(one: ConfidenceModel, other: ConfidenceModel) -> bool:
+    return same(one.paths, other.paths) and np.array_equal(one.right.skip, other.right.skip)
 
 
 def test_the_weights_of_a_fold_do_not_depend_on_what_its_speakers_said(fitted: Fit) -> None:
@@ -86,8 +85,8 @@ def test_the_weights_of_a_fold_do_not_depend_on_what_its_speakers_said(fitted: F
         again = fit_joint(JointHypotheses.of(lying), names, options=QUICK)
         assert again.names == model.names
         kept = [place == number for place in range(QUICK.folds)]
-        assert list(map(same, again.weighers, model.weighers)) == kept
-        assert list(map(same_trust, again.trusts, model.trusts)) == kept
+        assert list(map(same, again.potential_models, model.potential_models)) == kept
+        assert list(map(same_confidences, again.confidence_models, model.confidence_models)) == kept
 
 
 def test_decoding_in_batches_is_decoding_at_once(fitted: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,10 +110,10 @@ def test_decoding_in_batches_is_decoding_at_once(fitted: Fit, monkeypatch: pytes
 
 def test_errors_in_batches_are_those_at_once(fitted: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
     model, systems, names = fitted
-    subsets, folds = [(0, 1), (2, 0), (0, 1, 2)], Folds.of([systems.take(rows) for rows in folds_of(systems)])
+    subsets, folds = [(0, 1), (2, 0), (0, 1, 2)], HeldOutFolds.of([systems.take(rows) for rows in folds_of(systems)])
     counted, measured = joint_errors(model, systems, names, subsets), folds.errors(model, (0, 2), [0.2, 0.4])
     monkeypatch.setattr(decoding, "BATCH", 7)
-    monkeypatch.setattr(measure, "BATCH", 7)
+    monkeypatch.setattr(fitting, "BATCH", 7)
     assert np.array_equal(joint_errors(model, systems, names, subsets), counted)
     assert np.array_equal(folds.errors(model, (0, 2), [0.2, 0.4]), measured)
 
@@ -130,11 +129,11 @@ def test_no_more_than_a_batch_is_joined_at_a_time(fitted: Fit, monkeypatch: pyte
 
     monkeypatch.setattr(JointHypotheses, "union", watched)
     monkeypatch.setattr(decoding, "BATCH", 50)
-    monkeypatch.setattr(measure, "BATCH", 50)
+    monkeypatch.setattr(fitting, "BATCH", 50)
     model.decode(systems, names)
     joint_errors(model, systems, names, [(0, 1)])
     assert joined == [50, 50, 50, 10] * 2
-    Folds.of([systems] * QUICK.folds).errors(model, (0, 1), [0.2])
+    HeldOutFolds.of([systems] * QUICK.folds).errors(model, (0, 1), [0.2])
     assert joined[8:] == [50, 50, 50, 10] * QUICK.folds
 
 

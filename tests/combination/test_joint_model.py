@@ -16,8 +16,8 @@ from wordtrust.combination.joint import (
     FitOptions,
     JointHypotheses,
     JointModel,
+    fit,
     fit_joint,
-    fit_model,
     joint_errors,
     load_joint,
     matched,
@@ -29,7 +29,7 @@ from wordtrust.networks.build_store import REFERENCE
 from wordtrust.networks.labels import Spoken, score_paths
 from wordtrust.transcripts.transcript import transcripts
 
-QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, trust_epochs=12)
+QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, confidence_epochs=12)
 
 
 def errors(lattices: Lattices, paths: object) -> int:
@@ -138,30 +138,31 @@ def test_a_killed_fit_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.M
     recognizers, names = corpus(4, 10, (0.3, 0.15, 0.25))
     systems, draft = JointHypotheses.of(recognizers), tmp_path / "draft"
     whole = fit_joint(systems, names, options=QUICK)
-    monkeypatch.setattr(fit_model, "_AT_ONCE", 2)
+    monkeypatch.setattr(fit, "_SUBSETS_PER_DRAFT", 2)
 
     def killed(done: str) -> None:
         if done.startswith("2 of"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit_joint(systems, names, options=QUICK, draft=draft, tell=killed)
+        fit_joint(systems, names, options=QUICK, draft=draft, notify=killed)
     assert len(load_joint(draft).settings) == 2
-    monkeypatch.setattr(fit_model, "fit_shared", None)  # would fail if it were fitted again
+    monkeypatch.setattr(fit, "fit_potentials", None)  # would fail if it were fitted again
     again = fit_joint(systems, names, options=QUICK, draft=draft)
     assert again.settings == whole.settings
     assert again.threshold == whole.threshold
 
 
 @pytest.mark.parametrize(
-    ("at", "done"), [("the weights of", ["fit_shared"]), ("the trust", ["fit_shared", "fit_trust"])]
+    ("at", "done"),
+    [("the weights of", ["fit_potentials"]), ("the confidences", ["fit_potentials", "fit_confidences"])],
 )
 def test_a_kill_before_the_first_subset_costs_no_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, done: list[str]
 ) -> None:
     recognizers, names = corpus(4, 10, (0.3, 0.15, 0.25))
     systems, draft = JointHypotheses.of(recognizers), tmp_path / "draft"
-    monkeypatch.setattr(fit_model, "THRESHOLDS", (0.6,))  # not the one that a model has as long as none was chosen
+    monkeypatch.setattr(fit, "THRESHOLDS", (0.6,))  # not the one that a model has as long as none was chosen
     whole = fit_joint(systems, names, options=QUICK)
     assert whole.threshold == 0.6
 
@@ -170,12 +171,12 @@ def test_a_kill_before_the_first_subset_costs_no_weights(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit_joint(systems, names, options=QUICK, draft=draft, tell=killed)
+        fit_joint(systems, names, options=QUICK, draft=draft, notify=killed)
     assert not load_joint(draft).settings
     for name in done:
-        monkeypatch.setattr(fit_model, name, None)  # would fail if it were fitted again
+        monkeypatch.setattr(fit, name, None)  # would fail if it were fitted again
     again = fit_joint(systems, names, options=QUICK, draft=draft)
-    assert (again.settings, again.threshold, again.about) == (whole.settings, whole.threshold, {})
+    assert (again.settings, again.threshold, again.card) == (whole.settings, whole.threshold, {})
     one, other = whole.decode(systems, names), again.decode(systems, names)
     assert one.confidence.tolist() == other.confidence.tolist()
 
@@ -185,15 +186,15 @@ def test_a_draft_of_something_else_is_not_used(tmp_path: Path) -> None:
     systems, draft = JointHypotheses.of(recognizers), tmp_path / "draft"
     fit_joint(systems, names, options=QUICK, draft=draft)
     other = fit_joint(systems, names, options=replace(QUICK, hidden=5), draft=draft)
-    assert other.weighers[0].word.out.shape == (5,)
+    assert other.potential_models[0].word.out.shape == (5,)
     draft.write_bytes(b"nonsense")
-    assert fit_joint(systems, names, options=QUICK, draft=draft).weighers[0].word.out.shape == (4,)
+    assert fit_joint(systems, names, options=QUICK, draft=draft).potential_models[0].word.out.shape == (4,)
 
 
 def test_errors_of_many_subsets(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
     model, systems, names = fitted
     told: list[int] = []
-    found = joint_errors(model, systems, names, [(0, 1), (1, 2), (0, 1, 2)], jobs=2, tell=told.append)
+    found = joint_errors(model, systems, names, [(0, 1), (1, 2), (0, 1, 2)], jobs=2, notify=told.append)
     assert found.shape == (3, 200)
     assert told == [1, 2, 3]
     all_three = model.decode(systems, names)

@@ -13,7 +13,7 @@ from tests.helpers.joint_data import chain, shared
 from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.strategies import lattices
 from wordtrust import OptionError, build, stream
-from wordtrust.combination.joint.evidence import KINDS, evidence
+from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.hypotheses import CONFIDENCE, hypotheses
 from wordtrust.combination.joint.union import JointHypotheses, Union
 from wordtrust.formats.references import read_references
@@ -105,8 +105,8 @@ def test_evidence_by_hand() -> None:
     other = chain([("i", 0.0, 0.4), ("well", 0.4, 0.8)], 0.8, 0.6)
     union = joined(one, other)
     table = {
-        word: dict(zip(KINDS, rows.T.tolist(), strict=True))
-        for word, rows in zip(union.lattices[0].words, evidence(union), strict=True)
+        word: {kind: values[arc].tolist() for kind, values in evidence(union)._asdict().items()}
+        for arc, word in enumerate(union.lattices[0].words)
     }
     assert table["i"]["word"] == pytest.approx([0.9, 0.6])
     assert table["i"]["rival"] == [0.0, 0.0]
@@ -135,14 +135,14 @@ def distance(one: str, other: str) -> int:
 def test_alike_words(one: str, other: str) -> None:
     recognizers = [chain([(f"x{word}", 0.0, 0.5)], 0.5, 0.5) for word in (one, other)]
     union = joined(*recognizers)
-    found = evidence(union)[:, :, KINDS.index("own_alike")]
+    found = evidence(union).own_alike
     place = union.lattices[0].words.index(f"x{one}")
     assert found[place, 1] == pytest.approx(1 - distance(one, other) / max(len(one) + 1, len(other) + 1))
 
 
 def test_long_words_are_compared_by_their_beginnings() -> None:
     one, other = (chain([("a" * 24 + "b" * count, 0.0, 0.5)], 0.5) for count in (1, 5000))
-    assert evidence(joined(one, other))[:, :, KINDS.index("own_alike")].tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert evidence(joined(one, other)).own_alike.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
 def plain_evidence(lattice: Lattice, union: Union, arc: int, system: int) -> list[float]:
@@ -181,14 +181,14 @@ def test_evidence_is_what_its_definition_says(recognizers: list[Lattices]) -> No
     for arc in range(lattice.arcs):
         for system in range(len(recognizers)):
             plain = plain_evidence(lattice, union, arc, system)
-            assert found[arc, system, : len(plain)].tolist() == pytest.approx(plain, abs=1e-5)
+            assert [values[arc, system] for values in found[: len(plain)]] == pytest.approx(plain, abs=1e-5)
 
 
 @given(networks, st.floats(0.0, 1.0))
 def test_what_is_believed_stays_on_whole_paths(network: Lattices, least: float) -> None:
     assert network.posterior is not None
     own = best_confidence(network, network.posterior)
-    kept = hypotheses(network, network.posterior, own, Vocabulary(), least=least)
+    kept = hypotheses(network, network.posterior, own, Vocabulary(), minimum=least)
     before = network.vocabulary.lookup(network.word[network.posterior > least].tolist())
     after = kept.vocabulary.lookup(kept.word[kept.extra[CONFIDENCE] > least].tolist())
     assert sorted(before) == sorted(after)

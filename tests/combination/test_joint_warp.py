@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.joint_data import chain, shared
-from wordtrust.combination.joint.warp import Said, Warped, warp
+from wordtrust.combination.joint.union import OutputWords, WarpedTimes, warp
 from wordtrust.lattices.lattice import Lattices
 
 
-def warped(member: Lattices, pivot: Lattices) -> Warped:
-    return warp(member, pivot, Said.of(member), Said.of(pivot))
+def warped(member: Lattices, pivot: Lattices) -> WarpedTimes:
+    return warp(member, pivot, OutputWords.of(member), OutputWords.of(pivot))
 
 
 def test_a_shift_and_a_stretch_are_undone() -> None:

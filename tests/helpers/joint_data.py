@@ -37,7 +37,7 @@ def shared(*recognizers: Lattices) -> list[Lattices]:
     vocabulary, made = Vocabulary(), []
     for each in recognizers:
         assert each.posterior is not None
-        made.append(hypotheses(each, each.posterior, one_best(each), vocabulary, least=0.0))
+        made.append(hypotheses(each, each.posterior, one_best(each), vocabulary, minimum=0.0))
     return made
 
 

@@ -204,7 +204,7 @@ def _fitted(
 
         named = [[held_out.names[number] for number in subset] for subset in subsets]
         click.echo("wordtrust: fitting the joint network, which takes minutes ...", err=True)
-        model = fit_joint(data.joined(), held_out.names, subsets=named, jobs=joint_jobs, tell=_tell)
+        model = fit_joint(data.joined(), held_out.names, subsets=named, jobs=joint_jobs, notify=_tell)
         fitted = replace(fitted, joint=model)
     fitted.save(out)
     click.echo(f"{out}: fitted on {len(held_out):,} utterances", err=True)
@@ -257,12 +257,10 @@ def write_words(
     """The words of all together: of the joint network, or else of the recognizer chosen for each utterance."""
     from ..combination.subset_comparison import choose, mean_confidence
     from ..combination.system_output import chosen_transcripts
-    from ..transcripts.transcript import transcripts
     from ..transcripts.writer import TranscriptWriter
 
     if fitted and fitted.joint and joined is not None:
-        decoded = fitted.joint.decode(joined, together.names)
-        found = transcripts(decoded.lattices, decoded.confidence, decoded.paths)
+        found = fitted.joint.decode(joined, together.names).transcripts()
     else:
         subset = [tuple(range(len(together.names)))]
         calibrated = all(each.calibrated is not None for each in together.outputs)

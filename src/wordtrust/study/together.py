@@ -51,7 +51,7 @@ def fit_combination(
         named = [[held_out.names[number] for number in subset] for subset in subsets]
         model = fit_joint(
             systems.joined(), held_out.names, subsets=named, jobs=jobs, draft=draft,
-            tell=lambda done: tell(f"joint: fitted {done}"),
+            notify=lambda done: tell(f"joint: fitted {done}"),
         )  # fmt: skip
         fitted = replace(fitted, joint=model)
     fitted.save(out)

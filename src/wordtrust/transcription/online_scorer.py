@@ -148,13 +148,7 @@ class Together:
         ]
         decoded = self.joint.decode(JointHypotheses.of(believed), [judge.identity.name for judge in self.judges])
         trust = min(judge.trust for judge in self.judges)
-        return transcripts(
-            decoded.lattices,
-            decoded.confidence,
-            decoded.paths,
-            alternatives=self._alternatives,
-            show=lambda scores: trust * scores,
-        )[0]
+        return decoded.transcripts(alternatives=self._alternatives, show=lambda scores: trust * scores)[0]
 
 
 def _joint(identities: Sequence[str]) -> JointModel | None:

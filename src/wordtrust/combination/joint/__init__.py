@@ -1,36 +1,28 @@
-"""Joint combination: the word hypotheses of several recognizers in one network, weighed and decoded together.
+"""Joint combination: the hypotheses of several recognizers in one network, weighed and decoded together.
+
+1. `hypotheses` prunes each recognizer's scored networks to what it believes.
+2. `union` puts recognizers on one clock and merges their hypotheses into one network.
+3. `evidence` gathers what every recognizer says about every arc of it.
+4. `weights` turns that evidence into probabilities of arcs and into confidences.
+5. `model` decodes the words that gain most, or the best member's output where a subset does not beat it.
+6. `fit` learns the weights on held-out utterances, by expected word errors (`objective`); `model_file` stores them.
 
     vocabulary = Vocabulary()
     members = [hypotheses(networks, confidence, paths, vocabulary) for ... in recognizers]
-    model = fit_joint(JointHypotheses.of(members), names)           # on held-out utterances with references
-    decoded = model.decode(JointHypotheses.of(others), names)       # any subset of these recognizers
-    transcripts(decoded.lattices, decoded.confidence, decoded.paths)
-
-`hypotheses` is what a recognizer holds possible; `warp` puts clocks right; `union` makes one network; `evidence` is
-what every recognizer says about every arc of it; `weigh` turns that into probabilities; `fit` and `fit_model` fit.
+    model = fit_joint(JointHypotheses.of(members), names)            # on held-out utterances with references
+    decoded = model.decode(JointHypotheses.of(others), names)        # any subset of these recognizers
+    decoded.transcripts()
 """
 
 from __future__ import annotations
 
-from .files import load_joint, save_joint
-from .fit import FitOptions
-from .fit_model import fit_joint
-from .hypotheses import hypotheses
-from .model import Decoded, JointModel, Settings
-from .subsets import joint_errors, matched
+from .fit import FitOptions, fit_joint
+from .hypotheses import hypotheses, matched
+from .model import Decoded, JointModel, SubsetSettings, joint_errors
+from .model_file import load_joint, save_joint
 from .union import JointHypotheses, Union
 
 __all__ = [
-    "Decoded",
-    "FitOptions",
-    "JointHypotheses",
-    "JointModel",
-    "Settings",
-    "Union",
-    "fit_joint",
-    "hypotheses",
-    "joint_errors",
-    "load_joint",
-    "matched",
-    "save_joint",
+    "Decoded", "FitOptions", "JointHypotheses", "JointModel", "SubsetSettings", "Union", "fit_joint", "hypotheses",
+    "joint_errors", "load_joint", "matched", "save_joint",
 ]  # fmt: skip

@@ -1,90 +1,123 @@
-"""What every recognizer says about every hypothesis of a union: how sure it is of that word there, and of what else.
+"""What every recognizer says about every arc of a union: how sure it is of that word there, and of what else.
 
-Two arcs are about the same word if they say it and overlap by half of the shorter one: recognizers cut the same word
-at different instants. What speaks against an arc is what a recognizer holds possible in the middle of it; but what is
-written alike speaks for it as well, for recognizers that lack a word write one that sounds like it.
+Two arcs are about the same word if they carry it and overlap by half of the shorter one, because recognizers cut the
+same word at different instants. What a recognizer considers possible in the middle of an arc is evidence against it;
+but a word that is spelled alike is also evidence for it, because a recognizer that lacks a word writes one that
+sounds like it.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
-from ...base.jit import compiled
+from ...base.jit import compiled, inlined, inner
 from ...lattices.lattice import Flags, Floats, Ints, Offsets, Times
-from .spelling import MOST_LETTERS, Codes, likeness
-from .union import Union
-from .warp import spread
+from .hypotheses import MAX_LETTERS, Codes
+from .union import Union, separate_times
 
-SHORTEST = 0.01  # seconds that an arc has at least when arcs are compared
-# For each recognizer: confidence of the word there, the largest of another word's, that of all words together, the
-# mass of silence, whether the word is in its output, the word's posterior, its confidence with just these ends, how
-# alike its words there are (weighed by confidence) and its output is, whether it would itself print the word; of the
-# utterance, how sure it is of its output and how sure the others are.
-KINDS = (
-    "word", "rival", "words", "silence", "own", "posterior", "arc", "alike", "own_alike", "printed", "sure",
-    "agreed",
-)  # fmt: skip
-Evidence = NDArray[np.float32]  # [arcs, recognizers, kinds]
+MIN_DURATION = 0.01  # seconds that an arc has at least when arcs are compared
+
+
+class Evidence(NamedTuple):
+    """[arcs, recognizers] each. Of silence arcs, `word` is the mass of silence."""
+
+    word: Floats  # confidence of the arc's word there, however it is segmented
+    rival: Floats  # the largest confidence of another word there
+    words: Floats  # confidence of all words there together
+    silence: Floats  # mass of silence there
+    own: Floats  # whether the word is in the recognizer's output
+    posterior: Floats  # the word's posterior
+    arc: Floats  # confidence of the word with just these ends
+    alike: Floats  # how alike the recognizer's words there are spelled, weighted by confidence
+    own_alike: Floats  # how alike its output there is spelled
+    printed: Floats  # whether the word is in the recognizer's own 1-best
+    sure: Floats  # mean confidence of the recognizer in its output, the same for a whole utterance
+    agreed: Floats  # mean confidence of the other recognizers in that output
 
 
 def evidence(union: Union) -> Evidence:
-    """Look at every arc with the eyes of every recognizer; of silence arcs, `word` is the mass of silence."""
-    lattices = union.lattices
-    by_kind = np.zeros((len(KINDS), *union.confidence.shape), np.float32)  # each kind in one piece: fast to use
-    by_kind[KINDS.index("arc")] = union.confidence
-    _look(
-        lattices.node_offsets, lattices.arc_offsets, spread_times(union), lattices.source, lattices.target,
-        lattices.word, *_who(union), union.confidence, union.posterior, union.own, union.printed,
-        union.letters.code, union.letters.offsets, by_kind,
+    """Gather what every recognizer says about every arc."""
+    lattices, shape = union.lattices, union.confidence.shape
+    gathered = Evidence(*(np.zeros(shape, np.float32) for _ in Evidence._fields))
+    gathered.arc[:] = union.confidence
+    _gather(
+        lattices.node_offsets, lattices.arc_offsets, separated_times(union), lattices.source, lattices.target,
+        lattices.word, *_holders(union), union.confidence, union.posterior, union.own, union.printed,
+        union.letters.code, union.letters.offsets, gathered,
     )  # fmt: skip
-    found = np.moveaxis(np.minimum(by_kind, np.float32(1.0)), 0, -1)
-    _judge_utterances(union, found)
-    return found
+    for values in gathered:
+        np.minimum(values, np.float32(1.0), out=values)
+    _fill_utterance_confidences(union, gathered)
+    return gathered
 
 
-def _who(union: Union) -> tuple[Offsets, Offsets]:
-    """[arcs] the first recognizer that knows of each arc, and the one after the last."""
-    known = (union.confidence > 0) | (union.posterior > 0) | union.own | union.printed
-    first = known.argmax(axis=1).astype(np.int64)
-    behind = known.shape[1] - known[:, ::-1].argmax(axis=1).astype(np.int64)
-    return first, np.where(known.any(axis=1), behind, first)
-
-
-def spread_times(union: Union) -> Times:
-    """The times of nodes, no two the same."""
+def separated_times(union: Union) -> Times:
+    """The times of nodes, no two of an utterance the same."""
     time = union.lattices.time.copy()
-    spread(union.lattices.node_offsets, time, SHORTEST)
+    separate_times(union.lattices.node_offsets, time, MIN_DURATION)
     return time
 
 
-def _judge_utterances(union: Union, found: Evidence) -> None:
-    """How sure each recognizer is of its output, and the others of it; half a word of doubt is added."""
+def _holders(union: Union) -> tuple[Offsets, Offsets]:
+    """[arcs] the first recognizer that has each arc, and the one after the last."""
+    holds = (union.confidence > 0) | (union.posterior > 0) | union.own | union.printed
+    first = holds.argmax(axis=1).astype(np.int64)
+    end = holds.shape[1] - holds[:, ::-1].argmax(axis=1).astype(np.int64)
+    return first, np.where(holds.any(axis=1), end, first)
+
+
+def _fill_utterance_confidences(union: Union, gathered: Evidence) -> None:
+    """`sure` and `agreed`: means over the words of an output, with half a word of confidence 0.5 added."""
     lattices, systems = union.lattices, union.own.shape[1]
     owner = lattices.utterance_of_arc
-    word = found[:, :, KINDS.index("word")]
-    others = (word.sum(axis=1, keepdims=True) - word) / max(1, systems - 1)
+    others = (gathered.word.sum(axis=1, keepdims=True) - gathered.word) / max(1, systems - 1)
     for system in range(systems):
-        mine = union.own[:, system] & (lattices.word > 0)
-        count = np.bincount(owner[mine], minlength=len(lattices)) + 0.5
-        for kind, values in (("sure", word), ("agreed", others)):
-            total = np.bincount(owner[mine], values[mine, system], len(lattices)) + 0.25
-            found[:, system, KINDS.index(kind)] = (total / count)[owner]
+        in_output = union.own[:, system] & (lattices.word > 0)
+        count = np.bincount(owner[in_output], minlength=len(lattices)) + 0.5
+        for mean, values in ((gathered.sure, gathered.word), (gathered.agreed, others)):
+            total = np.bincount(owner[in_output], values[in_output, system], len(lattices)) + 0.25
+            mean[:, system] = (total / count)[owner]
+
+
+@inner
+def _likeness(code: Codes, offsets: Offsets, one: int, other: int, row: Offsets) -> float:
+    """1 for the same word, 0 for words without a letter in common: 1 - edit distance / letters of the longer one.
+
+    `row` has room for the letters of a word and one more.
+    """
+    first, second = offsets[one], offsets[other]
+    rows, columns = offsets[one + 1] - first, offsets[other + 1] - second
+    for column in range(columns + 1):
+        row[column] = column
+    for line in range(rows):
+        corner = row[0]
+        row[0] = line + 1
+        for column in range(columns):
+            above = row[column + 1]
+            changed = corner + (code[first + line] != code[second + column])
+            row[column + 1] = min(changed, row[column] + 1, above + 1)
+            corner = above
+    return float(1.0 - row[columns] / max(rows, columns, 1))
 
 
 @compiled
-def _look(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints, word: Ints,
-          first: Offsets, behind: Offsets, confidence: Floats, posterior: Floats, own: Flags, printed: Flags,
-          code: Codes, letters: Offsets, found: Evidence) -> None:  # fmt: skip
-    row = np.empty(MOST_LETTERS + 1, np.int64)
+def _gather(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints, word: Ints,
+            first: Offsets, end_system: Offsets, confidence: Floats, posterior: Floats, own: Flags, printed: Flags,
+            code: Codes, letters: Offsets, out: Evidence) -> None:  # fmt: skip
+    row = np.empty(MAX_LETTERS + 1, np.int64)
     for u in range(len(node_offsets) - 1):
         n0, a0, a1 = node_offsets[u], arc_offsets[u], arc_offsets[u + 1]
+        overlapping = a0  # arcs are sorted by source, so those before this one end before any later arc starts
         for arc in range(a0, a1):
             start, end = time[n0 + source[arc]], time[n0 + target[arc]]
             middle = (start + end) / 2
-            for other in range(a0, a1):
+            while time[n0 + target[overlapping]] <= start:
+                overlapping += 1
+            for other in range(overlapping, a1):
                 begin, finish = time[n0 + source[other]], time[n0 + target[other]]
-                if begin >= end:  # arcs are sorted by source
+                if begin >= end:
                     break
                 common = min(end, finish) - max(start, begin)
                 if common <= 0:
@@ -93,20 +126,26 @@ def _look(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints
                 across = begin <= middle < finish
                 alike = 1.0
                 if across and word[arc] != word[other] and word[other] > 0:
-                    alike = likeness(code, letters, word[arc], word[other], row)
-                for system in range(first[other], behind[other]):
-                    sure = confidence[other, system]
+                    alike = _likeness(code, letters, word[arc], word[other], row)
+                for system in range(first[other], end_system[other]):
+                    value = confidence[other, system]
                     if same:
-                        found[0, arc, system] += sure
-                        found[4, arc, system] += own[other, system]
-                        found[5, arc, system] += posterior[other, system]
-                        found[9, arc, system] += printed[other, system]
+                        out.word[arc, system] += value
+                        out.own[arc, system] += own[other, system]
+                        out.posterior[arc, system] += posterior[other, system]
+                        out.printed[arc, system] += printed[other, system]
                     if across and word[other] == 0:
-                        found[3, arc, system] += sure
+                        out.silence[arc, system] += value
                     elif across:
-                        found[2, arc, system] += sure
-                        found[7, arc, system] += sure * alike
-                        if own[other, system]:
-                            found[8, arc, system] = max(found[8, arc, system], alike)
-                        if not same:
-                            found[1, arc, system] = max(found[1, arc, system], sure)
+                        _add_word(out, arc, system, value, alike, same, own[other, system])
+
+
+@inlined
+def _add_word(out: Evidence, arc: int, system: int, value: float, alike: float, same: bool, own: bool) -> None:
+    """Count a word in the middle of an arc."""
+    out.words[arc, system] += value
+    out.alike[arc, system] += value * alike
+    if own:
+        out.own_alike[arc, system] = max(out.own_alike[arc, system], alike)
+    if not same:
+        out.rival[arc, system] = max(out.rival[arc, system], value)

@@ -1,48 +1,64 @@
-"""Fitting the weights on held-out utterances: each step takes other utterances and another subset of recognizers.
+"""Fit a joint model on held-out utterances with references, in folds of speakers.
 
-What is made small is the logarithm of two things, for every union: how unlikely the oracle path is, which makes
-probabilities of potentials, and how many errors paths are expected to have, which is what counts. Logarithms, because
-the errors of good recognizers are a tenth of those of bad ones, and matter as much.
+For each fold, weights are fitted on the other folds: every step takes other utterances and another subset of
+recognizers. Then a threshold is chosen, and every subset is measured, each fold with the weights that have not seen
+its speakers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...base.errors import OptionError
-from ...lattices.lattice import Flags
-from ...lattices.posterior import arc_masses, shares
-from ...lattices.weights import Reals
-from .examples import Batch, Example
-from .risk import expected_accuracy
-from .weigh import Layers, Matrix, Rows, Weigher, rows_of
+from ...base.errors import InputError, OptionError
+from ...confidence.calibration.folds import fold_numbers
+from ...lattices.lattice import Ints, Lattices
+from ...lattices.paths import one_best
+from ...lattices.posterior import Flat
+from ...networks.build_store import REFERENCE, SPEAKER
+from .evidence import evidence
+from .model import BATCH, JointModel, Members, SubsetSettings, best_words, path_errors
+from .model_file import load_joint, save_joint
+from .objective import Batch, UnionExample, confidence_gradients, examples, word_gradients
+from .union import JointHypotheses, Union
+from .weights import ConfidenceModel, Layers, PotentialModel, inputs, marginals
 
-_KEPT_MEAN, _KEPT_SQUARE = 0.9, 0.999  # Adam's usual ones
+THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+MAX_UNIONS = 80_000  # utterances of all unions together that are kept: about 1 GB
+_THRESHOLD_SUBSETS = 24  # that the threshold is chosen on
+_SUBSETS_PER_DRAFT = 32  # what an interruption may cost
+_OPEN = "open"  # marks a draft whose threshold has not been chosen
+_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.999  # Adam's usual ones
 _WARM_UP = 50  # steps
-LEAST_LOSS = 0.3  # nats or errors an utterance: unions with less do not count for more
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """How the model is fitted."""
+    """How a joint model is fitted."""
 
     hidden: int = 32
     epochs: int = 60
     batch: int = 48  # utterances, all with the same subset
     unions: int = 16  # subsets that each batch is joined from
-    folds: int = 4  # of speakers; each has a model that is fitted without them
+    folds: int = 4  # of speakers; each has weights that are fitted without them
     rate: float = 0.02
     decay: float = 1e-3
     risk: float = 0.85  # weight of expected errors; the rest is that of likelihood
-    trust_epochs: int = 20
-    least_gain: float = 1.0  # standard errors; where all together gain less, the best member's output stands
+    confidence_epochs: int = 20
+    least_gain: float = 1.0  # standard errors; where the joint output gains less, the best member's output stands
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.hidden, self.epochs, self.batch, self.unions, self.trust_epochs) < 1:
+        if min(self.hidden, self.epochs, self.batch, self.unions, self.confidence_epochs) < 1:
             raise OptionError("a joint model is fitted with sizes and epochs of at least 1")
         if self.folds < 2 or not 0 <= self.risk <= 1:
             raise OptionError("a joint model is fitted in two folds or more, with a risk from 0 to 1")
@@ -52,92 +68,221 @@ DEFAULT = FitOptions()
 
 
 class Adam:
-    """Adam over the arrays of `Layers`, with weight decay; the rate rises, then falls to 0 by a cosine."""
+    """Adam over the arrays of `Layers` with weight decay; the rate warms up, then falls to 0 by a cosine."""
 
     def __init__(self, layers: Layers, options: FitOptions, total: int) -> None:
         self._layers, self._decay, self._rate, self._total = layers, options.decay, options.rate, total
         self._steps = 0
-        self._mean = [np.zeros_like(getattr(layers, each.name)) for each in fields(layers)]
-        self._square = [np.zeros_like(each) for each in self._mean]
+        self._mean = [np.zeros_like(getattr(layers, field.name)) for field in fields(layers)]
+        self._square = [np.zeros_like(mean) for mean in self._mean]
 
     def step(self, gradient: Layers) -> None:
-        """Go one step down."""
+        """Update the weights, in place."""
         rate = self._rate * min(1.0, (self._steps + 1) / _WARM_UP) * 0.5
         rate *= 1 + np.cos(np.pi * self._steps / self._total)
         self._steps += 1
-        for number, each in enumerate(fields(self._layers)):
-            slope, weights = getattr(gradient, each.name), getattr(self._layers, each.name)
-            self._mean[number] += (1 - _KEPT_MEAN) * (slope - self._mean[number])
-            self._square[number] += (1 - _KEPT_SQUARE) * (slope**2 - self._square[number])
-            size = np.sqrt(self._square[number] / (1 - _KEPT_SQUARE**self._steps)) + 1e-8
-            direction = self._mean[number] / (1 - _KEPT_MEAN**self._steps) / size
+        for index, field in enumerate(fields(self._layers)):
+            slope, weights = getattr(gradient, field.name), getattr(self._layers, field.name)
+            self._mean[index] += (1 - _MEAN_DECAY) * (slope - self._mean[index])
+            self._square[index] += (1 - _SQUARE_DECAY) * (slope**2 - self._square[index])
+            size = np.sqrt(self._square[index] / (1 - _SQUARE_DECAY**self._steps)) + 1e-8
+            direction = self._mean[index] / (1 - _MEAN_DECAY**self._steps) / size
             weights -= rate * (direction + self._decay * weights)
 
 
-def fit_shared(batches: Sequence[Batch], systems: int, options: FitOptions = DEFAULT, *, seed: int = 0) -> Weigher:
-    """One model for every subset of so many recognizers.
-
-    Recognizers are in the order of their quality: the first of each subset is its pivot.
-    """
-    random, model = np.random.default_rng([options.seed, seed]), Weigher.new(systems, options.hidden, seed)
+def fit_potentials(
+    batches: Sequence[Batch], systems: int, options: FitOptions = DEFAULT, *, seed: int = 0
+) -> PotentialModel:
+    """Fit the weights of paths for every subset of so many recognizers, which are in the order of their quality."""
+    random, model = np.random.default_rng([options.seed, seed]), PotentialModel.new(systems, options.hidden, seed)
     total = options.epochs * len(batches)
     optimisers = Adam(model.word, options, total), Adam(model.silence, options, total)
-    for example in shuffled(batches, options.epochs, random):
-        for optimiser, gradient in zip(optimisers, slopes(model, example, options.risk)[1], strict=True):
+    for example in _shuffled(batches, options.epochs, random):
+        for optimiser, gradient in zip(optimisers, word_gradients(model, example, options.risk)[1], strict=True):
             optimiser.step(gradient)
     return model
 
 
-def shuffled(batches: Sequence[Batch], epochs: int, random: np.random.Generator) -> Iterator[Example]:
+def fit_confidences(
+    batches: Sequence[Batch], systems: int, options: FitOptions = DEFAULT, *, seed: int = 0
+) -> ConfidenceModel:
+    """Fit the weights of confidences for every subset of so many recognizers."""
+    random = np.random.default_rng([options.seed, seed])
+    paths = PotentialModel.new(systems, options.hidden, seed)
+    model = ConfidenceModel(paths, Layers.new(len(paths.word.skip), options.hidden, random))
+    total = options.confidence_epochs * len(batches)
+    optimisers = [Adam(layers, options, total) for layers in (paths.word, paths.silence, model.right)]
+    for example in _shuffled(batches, options.confidence_epochs, random):
+        for optimiser, gradient in zip(optimisers, confidence_gradients(model, example)[1], strict=True):
+            optimiser.step(gradient)
+    return model
+
+
+def _shuffled(batches: Sequence[Batch], epochs: int, random: np.random.Generator) -> Iterator[UnionExample]:
     """Every batch once in an epoch, joined from any of its subsets."""
     for _ in range(epochs):
-        for place in random.permutation(len(batches)).tolist():
-            yield batches[place][int(random.integers(len(batches[place])))]
+        for index in random.permutation(len(batches)).tolist():
+            yield batches[index][int(random.integers(len(batches[index])))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """What the gradient for one kind of arc needs."""
+class HeldOutFolds:
+    """The utterances of all folds, one fold after the other, with the errors of each recognizer alone."""
 
-    layers: Layers
-    kind: Flags  # [arcs]
-    part: Matrix  # their inputs
-    rows: Rows
-    active: Matrix
+    folds: Sequence[JointHypotheses]
+    alone: Ints  # [recognizers, utterances] errors of each recognizer's own output
+    speaker: NDArray[np.int64]  # [utterances]
 
+    @classmethod
+    def of(cls, folds: Sequence[JointHypotheses]) -> HeldOutFolds:
+        """Count the errors of each recognizer."""
+        alone = [np.stack([output_errors(lattices) for lattices in fold.hypotheses]) for fold in folds]
+        names = [name for fold in folds for name in fold.hypotheses[0].notes[SPEAKER]]
+        return cls(folds, np.concatenate(alone, axis=1), np.unique(names, return_inverse=True)[1])
 
-def forward(model: Weigher, example: Example) -> tuple[Reals, list[Kept]]:
-    """The potentials of a union, and what `backward` needs: words, then silence."""
-    x, rows = example.x, rows_of(example.members, model.systems)
-    potential, kept = np.empty(len(x)), []
-    for layers, kind in ((model.word, ~example.silent), (model.silence, example.silent)):
-        part = x[kind]
-        potential[kind], active = layers.potential(part, rows)
-        kept.append(Kept(layers, kind, part, rows, active))
-    return potential, kept
+    def errors(self, model: JointModel, members: Members, thresholds: Sequence[float]) -> Ints:
+        """[thresholds, utterances] word errors of the joint output, each fold by the weights fitted without it."""
+        errors = []
+        for fold, potentials in zip(self.folds, model.potential_models, strict=True):
+            errors += [_errors(part.union(members), potentials, members, thresholds) for part in fold.batches(BATCH)]
+        return np.concatenate(errors, axis=1)
 
-
-def backward(kept: Sequence[Kept], slope: Reals) -> list[Layers]:
-    """The gradients of the weights, given that of the potentials."""
-    fine: Matrix = slope.astype(np.float32)
-    return [each.layers.gradient(each.part, each.rows, each.active, fine[each.kind]) for each in kept]
-
-
-def slopes(model: Weigher, example: Example, risk: float) -> tuple[float, list[Layers]]:
-    """The loss of one union, and its gradients."""
-    potential, kept = forward(model, example)
-    loss, slope = _loss(example, potential, risk)
-    return loss, backward(kept, slope)
+    def settings(self, model: JointModel, members: Members, least_gain: float) -> SubsetSettings:
+        """What a subset gains over its best member, and whether that is reliable."""
+        best, errors = self.alone[members[0]], self.errors(model, members, [model.threshold])[0]
+        gain = np.bincount(self.speaker, best - errors)
+        deviation = float(np.sqrt(np.square(gain).sum()))
+        alone = not gain.sum() > max(0.0, least_gain * deviation)
+        return SubsetSettings(alone, int(errors.sum()), int(best.sum()), deviation)
 
 
-def _loss(example: Example, potential: Reals, risk: float) -> tuple[float, Reals]:
-    """What is made small, and its gradient by the potentials."""
-    flat, least = example.flat, LEAST_LOSS * example.utterances
-    share, after = shares(flat, potential)
-    mass = share.copy()
-    node = arc_masses(flat, mass)
-    unlikely = float(after[flat.start].sum() - potential[example.oracle].sum()) + least
-    accuracy, better = expected_accuracy(flat, share, mass, node, example.accuracy)
-    errors = max(example.words - accuracy, 0.0) + least
-    slope = (1 - risk) * (mass - example.oracle) / unlikely - risk * better / errors
-    return float((1 - risk) * np.log(unlikely) + risk * np.log(errors)), slope
+def output_errors(hypotheses: Lattices) -> Ints:
+    """[utterances] word errors of a recognizer's own output."""
+    return path_errors(hypotheses, one_best(hypotheses))
+
+
+def _errors(union: Union, model: PotentialModel, members: Members, thresholds: Sequence[float]) -> Ints:
+    """[thresholds, utterances] word errors of one model's decoding of a union."""
+    x, silent = inputs(union, evidence(union)), union.lattices.word == 0
+    marginal = marginals(Flat.of(union.lattices), model.potentials(x, silent, members))
+    tried = [best_words(union, marginal, threshold) for threshold in thresholds]
+    return np.stack([path_errors(union.lattices, paths) for paths in tried])
+
+
+def fit_joint(
+    systems: JointHypotheses, names: Sequence[str], *, subsets: Sequence[Sequence[str]] | None = None,
+    options: FitOptions = DEFAULT, jobs: int = 1, notify: Notify | None = None, draft: Path | None = None,
+) -> JointModel:  # fmt: skip
+    """Fit on held-out utterances with references, for all subsets of two and more unless some are given.
+
+    With `draft`, a file, finished work is saved there and resumed from there after an interruption: weights,
+    confidences, threshold, then some subsets at a time.
+    """
+    _check(systems, names)
+    alone = np.array([output_errors(lattices).sum() for lattices in systems.hypotheses])
+    best_first = np.argsort(alone, kind="stable").tolist()
+    systems, names = systems.order(best_first), [names[system] for system in best_first]
+    wanted, report = _members(subsets, names), notify or (lambda _: None)
+    key = _draft_key(systems, names, options)
+    folds = _speaker_folds(systems, options.folds)
+    with ThreadPoolExecutor(jobs) as pool:
+        begun = _load_draft(draft, key) or JointModel(tuple(names), (), card={"key": key, _OPEN: True})
+        held_out = HeldOutFolds.of(folds)
+        model = begun if begun.confidence_models else _fit_folds(begun, folds, options, pool, report, draft)
+        if _OPEN in model.card:
+            model = replace(model, threshold=_threshold(model, held_out, wanted, pool), card={"key": key})
+            _save_draft(model, draft)
+        missing = [members for members in wanted if members not in model.settings]
+        for first in range(0, len(missing), _SUBSETS_PER_DRAFT):
+            chosen = missing[first : first + _SUBSETS_PER_DRAFT]
+            measured = pool.map(partial(held_out.settings, model, least_gain=options.least_gain), chosen)
+            settings = dict(zip(chosen, measured, strict=True))
+            model = replace(model, settings={**model.settings, **settings})
+            _save_draft(model, draft)
+            report(f"{len(model.settings)} of {len(wanted)} subsets")
+    return replace(model, settings={members: model.settings[members] for members in wanted}, card={})
+
+
+def _check(systems: JointHypotheses, names: Sequence[str]) -> None:
+    if len(names) != len(systems.hypotheses) or len(set(names)) < len(names) or len(names) < 2:
+        raise OptionError(f"{len(systems.hypotheses)} recognizers need names of their own, not {', '.join(names)}")
+    notes = systems.hypotheses[0].notes
+    if REFERENCE not in notes or SPEAKER not in notes or len(set(notes[SPEAKER])) < 2:
+        raise InputError(
+            "a joint model is fitted on utterances of several speakers with references",
+            remedy="Build the networks with: wordtrust build LATTICES --ref REF.tsv --out STORE",
+        )
+
+
+def _members(subsets: Sequence[Sequence[str]] | None, names: Sequence[str]) -> list[Members]:
+    if subsets is not None:
+        unfitted = JointModel(tuple(names), ())
+        return list(dict.fromkeys(unfitted.members(subset) for subset in subsets))
+    sizes = range(2, len(names) + 1)
+    return [members for size in sizes for members in combinations(range(len(names)), size)]
+
+
+def _speaker_folds(systems: JointHypotheses, folds: int) -> list[JointHypotheses]:
+    """The utterances of each fold of speakers."""
+    speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
+    fold = fold_numbers(len(speakers), speakers, folds)
+    return [systems.take(np.flatnonzero(fold == index).tolist()) for index in range(int(fold.max()) + 1)]
+
+
+def _fit_folds(
+    model: JointModel, folds: Sequence[JointHypotheses], options: FitOptions, pool: Executor, notify: Notify,
+    draft: Path | None,
+) -> JointModel:  # fmt: skip
+    """Fit weights for every fold, each without it; weights that a draft has already stay."""
+    systems, utterances = len(folds[0].hypotheses), sum(map(len, folds))
+    random, unions = np.random.default_rng(options.seed), max(1, min(options.unions, MAX_UNIONS // utterances))
+    joined = [examples(fold, options.batch, unions, random, pool) for fold in folds]
+    notify(f"{unions} unions of each of {utterances:,} utterances")
+
+    def others(fold: int) -> list[Batch]:
+        return [batch for other, batches in enumerate(joined) if other != fold for batch in batches]
+
+    indices = range(len(folds))
+    if not model.potential_models:
+        fitted = pool.map(lambda fold: fit_potentials(others(fold), systems, options, seed=fold), indices)
+        model = replace(model, potential_models=tuple(fitted))
+        _save_draft(model, draft)
+        notify(f"the weights of {len(folds)} folds")
+    confidences = pool.map(lambda fold: fit_confidences(others(fold), systems, options, seed=fold), indices)
+    model = replace(model, confidence_models=tuple(confidences))
+    _save_draft(model, draft)
+    notify(f"the confidences of {len(folds)} folds")
+    return model
+
+
+def _threshold(model: JointModel, held_out: HeldOutFolds, subsets: Sequence[Members], pool: Executor) -> float:
+    """The threshold with the fewest errors relative to the best member, over a sample of the subsets."""
+    sample = subsets[:: max(1, len(subsets) // _THRESHOLD_SUBSETS)]
+    errors = np.array(list(pool.map(lambda members: held_out.errors(model, members, THRESHOLDS).sum(axis=1), sample)))
+    best = np.array([held_out.alone[members[0]].sum() for members in sample])
+    return THRESHOLDS[int((errors / np.maximum(best, 1)[:, np.newaxis]).mean(axis=0).argmin())]
+
+
+def _draft_key(systems: JointHypotheses, names: Sequence[str], options: FitOptions) -> str:
+    """A checksum of the data and options: only a draft of the same fit is resumed."""
+    key = crc32(repr((list(names), asdict(options))).encode())
+    for lattices in systems.hypotheses:
+        key = crc32(repr((lattices.utts, lattices.notes[REFERENCE])).encode("utf-8", "surrogatepass"), key)
+        for values in (lattices.word, lattices.picked, *lattices.extra.values()):
+            key = crc32(np.ascontiguousarray(values).tobytes(), key)
+    return f"{key:08x}"
+
+
+def _load_draft(draft: Path | None, key: str) -> JointModel | None:
+    if draft is None or not draft.is_file():
+        return None
+    try:
+        model = load_joint(draft)
+    except InputError:
+        return None  # damaged: fitted from the start
+    return model if model.card.get("key") == key else None
+
+
+def _save_draft(model: JointModel, draft: Path | None) -> None:
+    if draft is not None:
+        save_joint(model, draft)

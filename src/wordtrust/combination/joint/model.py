@@ -1,71 +1,87 @@
-"""The joint model: weighs the evidence of any subset of the recognizers it was fitted for, and decodes it together.
+"""The joint model: weighs the evidence of any subset of the recognizers it was fitted for, and decodes their union.
 
-It is fitted on folds of the speakers of held-out data, with a model for each that has not seen them. How many errors
-a subset makes, and whether it surely beats its best member, is measured with that one; where it does not, that
-member's own output stands. New utterances get the mean of all.
+It has one set of weights for each fold of the speakers it was fitted on. How many errors a subset makes, and whether
+it reliably beats its best member, was measured on each fold with the weights that have not seen it; where it does
+not, the best member's own output stands. New utterances get the mean over all folds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...base.arrays import concatenate_offsets
 from ...base.errors import OptionError
-from ...lattices.lattice import Flags, Lattices, concatenate
+from ...lattices.lattice import Flags, Ints, Lattices, concatenate
 from ...lattices.paths import Paths, best_paths
 from ...lattices.posterior import Flat
 from ...lattices.weights import Reals
+from ...networks.build_store import REFERENCE
+from ...networks.labels import Spoken, score_paths
+from ...transcripts.transcript import ALTERNATIVES, Transcript, transcripts
 from .evidence import evidence
-from .trust import Trust
 from .union import JointHypotheses, Union
-from .weigh import Weigher, inputs, marginals
+from .weights import ConfidenceModel, PotentialModel, inputs, marginals
 
-Members = tuple[int, ...]
+Members = tuple[int, ...]  # indices of recognizers, sorted; the best recognizer of a model is the first
 THRESHOLD = 0.25
 BATCH = 1000  # utterances that are joined at a time: about 200 MB
 MARGIN = 0.1  # what the words of the best member count more: changes that gain less are more risk than gain
+_OFF_PATH = -1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What is known of a subset."""
+class SubsetSettings:
+    """What was measured for a subset on held-out data."""
 
     alone: bool = False  # whether the best member's own output stands
-    errors: int = 0  # word errors of all together on held-out data
-    best_member: int = 0  # of the best member there
+    errors: int = 0  # word errors of the joint output
+    best_member: int = 0  # word errors of the best member
     deviation: float = 0.0  # standard error of the difference, over speakers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """The union of some recognizers, how sure all together are of each arc, and the words to print."""
+    """The union of some recognizers, the confidence of each arc given all of them, and the chosen words."""
 
     lattices: Lattices
-    confidence: Reals  # [arcs] at every instant those of the arcs that cross it sum to at most 1
+    confidence: Reals  # [arcs] those of the arcs that cross an instant sum to at most 1
     paths: Paths
     names: tuple[str, ...]  # the recognizers, the best first
-    on_printed: Flags  # [arcs, recognizers] on what a recognizer itself would print
+    on_printed: Flags  # [arcs, recognizers] on a recognizer's own 1-best
 
     @classmethod
-    def joined(cls, parts: Sequence[Decoded]) -> Decoded:
-        """Utterances that were decoded in several parts, by the same recognizers."""
+    def concatenate(cls, parts: Sequence[Decoded]) -> Decoded:
+        """Join utterances that the same recognizers decoded in several parts."""
         if len(parts) == 1:
             return parts[0]
-        offsets = concatenate_offsets(each.paths.offsets for each in parts)
         return cls(
-            concatenate(each.lattices for each in parts),
-            np.concatenate([each.confidence for each in parts]),
-            Paths(offsets, np.concatenate([each.paths.arcs for each in parts])),
+            concatenate(part.lattices for part in parts),
+            np.concatenate([part.confidence for part in parts]),
+            Paths(
+                concatenate_offsets(part.paths.offsets for part in parts),
+                np.concatenate([part.paths.arcs for part in parts]),
+            ),
             parts[0].names,
-            np.concatenate([each.on_printed for each in parts]),
+            np.concatenate([part.on_printed for part in parts]),
         )
 
     def printed(self, name: str) -> Paths:
-        """What a recognizer itself would print, as paths through the union: how sure are all together of it?"""
-        return best_paths(self.lattices, np.where(self.on_printed[:, self.names.index(name)], 1.0, -1e6))
+        """A recognizer's own 1-best as paths through the union, to see how confident all together are of it."""
+        return best_paths(self.lattices, np.where(self.on_printed[:, self.names.index(name)], 1.0, _OFF_PATH))
+
+    def transcripts(
+        self, *, alternatives: int = ALTERNATIVES, show: Callable[[Reals], Reals] | None = None
+    ) -> list[Transcript]:
+        """The chosen words with their confidences; `show` turns confidences into those that are shown."""
+        return transcripts(self.lattices, self.confidence, self.paths, alternatives=alternatives, show=show)
+
+    def errors(self) -> Ints:
+        """[utterances] word errors of the chosen words; the recognizers' networks must carry references."""
+        return path_errors(self.lattices, self.paths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,18 +89,18 @@ class JointModel:
     """A fitted joint model."""
 
     names: tuple[str, ...]  # the recognizers, the best first
-    weighers: tuple[Weigher, ...]  # one for each fold
-    trusts: tuple[Trust, ...] = ()  # one for each fold; without, marginals are trusted
+    potential_models: tuple[PotentialModel, ...]  # one for each fold
+    confidence_models: tuple[ConfidenceModel, ...] = ()  # one for each fold; without, marginals are confidences
     threshold: float = THRESHOLD
-    settings: Mapping[Members, Settings] = field(default_factory=dict)
-    about: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[Members, SubsetSettings] = field(default_factory=dict)
+    card: Mapping[str, object] = field(default_factory=dict)
 
     def decode(self, systems: JointHypotheses, names: Sequence[str]) -> Decoded:
         """Decode recognizers together; `names` are those of `systems`, in any order."""
-        return Decoded.joined(list(self.decode_parts(systems, names)))
+        return Decoded.concatenate(list(self.decode_parts(systems, names)))
 
     def decode_parts(self, systems: JointHypotheses, names: Sequence[str]) -> Iterator[Decoded]:
-        """The same, some utterances at a time, for those who do not need to keep them."""
+        """Like `decode`, a batch of utterances at a time."""
         members = self.members(names)
         ordered = systems.order([list(names).index(self.names[member]) for member in members])
         return (self._decode(batch, members) for batch in ordered.batches(BATCH))
@@ -94,17 +110,19 @@ class JointModel:
         union = systems.union(range(len(members)))
         x, silent = inputs(union, evidence(union)), union.lattices.word == 0
         flat = Flat.of(union.lattices)
-        marginal = marginals(flat, np.mean([each.potentials(x, silent, members) for each in self.weighers], axis=0))
-        alone = len(members) == 1 or self.settings.get(members, Settings()).alone
-        paths = own_paths(union) if alone else best_words(union, marginal, self.threshold)
+        potentials = [model.potentials(x, silent, members) for model in self.potential_models]
+        marginal = marginals(flat, np.mean(potentials, axis=0))
+        alone = len(members) == 1 or self.settings.get(members, SubsetSettings()).alone
+        paths = best_member_paths(union) if alone else best_words(union, marginal, self.threshold)
         confidence = marginal
-        if self.trusts:
-            confidence = np.mean([each.confidence(flat, x, silent, members) for each in self.trusts], axis=0)
-        joined = tuple(self.names[member] for member in members)
-        return Decoded(union.lattices, confidence, paths, joined, union.printed)
+        if self.confidence_models:
+            by_fold = [model.confidence(flat, x, silent, members) for model in self.confidence_models]
+            confidence = np.mean(by_fold, axis=0)
+        names = tuple(self.names[member] for member in members)
+        return Decoded(union.lattices, confidence, paths, names, union.printed)
 
     def members(self, names: Sequence[str]) -> Members:
-        """The numbers of recognizers, sorted."""
+        """The indices of recognizers, sorted."""
         for name in names:
             if name not in self.names:
                 raise OptionError(f"the joint model does not know {name!r}, but: {', '.join(self.names)}")
@@ -113,12 +131,47 @@ class JointModel:
         return tuple(sorted(self.names.index(name) for name in names))
 
 
-def own_paths(union: Union) -> Paths:
-    """What the first recognizer, the best one, says."""
-    return best_paths(union.lattices, np.where(union.own[:, 0], 1.0, -1e6))
+def best_member_paths(union: Union) -> Paths:
+    """The output of the first recognizer, the best one."""
+    return best_paths(union.lattices, np.where(union.own[:, 0], 1.0, _OFF_PATH))
 
 
 def best_words(union: Union, marginal: Reals, threshold: float) -> Paths:
-    """The words that gain most over the threshold, those of the best member a little ahead."""
+    """The words that gain most over the threshold, with a small bonus for those of the best member."""
     gain = np.where(union.lattices.word == 0, 0.0, marginal - threshold)
     return best_paths(union.lattices, gain + MARGIN * union.own[:, 0])
+
+
+def spoken_in(lattices: Lattices) -> Spoken:
+    """The references that networks carry with them."""
+    return Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
+
+
+def path_errors(lattices: Lattices, paths: Paths) -> Ints:
+    """[utterances] word errors of paths through networks that carry their references."""
+    counts = score_paths(lattices, paths, spoken_in(lattices)).alignments.counts
+    errors: Ints = counts[:, 1:].sum(axis=1, dtype=np.int32)
+    return errors
+
+
+def joint_errors(
+    model: JointModel, systems: JointHypotheses, names: Sequence[str], subsets: Sequence[Sequence[int]], *,
+    jobs: int = 1, notify: Callable[[int], None] | None = None,
+) -> Ints:  # fmt: skip
+    """[subsets, utterances] word errors of the joint output of every subset.
+
+    Subsets are indices into `names`, which are those of `systems`; `notify` is called with how many are done.
+    """
+    errors = np.empty((len(subsets), len(systems)), np.int32)
+    words_only = replace(model, confidence_models=())  # only words are counted, and confidences take as long
+
+    def count(subset: Sequence[int]) -> Ints:
+        parts = words_only.decode_parts(systems.order(subset), [names[system] for system in subset])
+        return np.concatenate([part.errors() for part in parts])
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for row, counted in enumerate(pool.map(count, subsets)):
+            errors[row] = counted
+            if notify:
+                notify(row + 1)
+    return errors

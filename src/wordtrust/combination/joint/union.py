@@ -1,9 +1,16 @@
-"""The word hypotheses of several recognizers in one network.
+"""The hypotheses of several recognizers in one network.
 
-Every recognizer's hypotheses are put on the clock of one of them, the pivot (see `warp`), between a shared start and
-a shared end, and merged as any lattice is (see `hwcn`): the same word at the same time becomes one arc, and where
-recognizers meet in a node, paths may go over from one to another. As merging never loses a word or a path, every
-recognizer's own output is a path of the union.
+**One clock.** Recognizers disagree about times: attention-based ones are off by 100 ms and more, and some give no
+times at all. So every recognizer's output is aligned with that of one of them, the pivot. Words that both have are
+anchors: their starts and ends are the same instants. Start and end of the utterance are anchors too, and time runs
+evenly between anchors. The map never runs backwards, but it may jump: where the pivot has one word more, one instant
+of the other recognizer is a whole stretch of the pivot's. What ends at that instant ends before the stretch, and
+what begins there begins after it.
+
+**One network.** All hypotheses, on the pivot's clock, between a shared start and a shared end, are merged like any
+lattice (`networks.hwcn`): the same word at the same time becomes one arc, and where recognizers meet in a node, paths
+may cross from one to another. Merging never loses a word or a path, so every recognizer's output is a path of the
+union.
 """
 
 from __future__ import annotations
@@ -16,118 +23,218 @@ from numpy.typing import NDArray
 
 from ...base.arrays import csr_offsets
 from ...base.errors import OptionError
+from ...base.jit import compiled
 from ...lattices.assemble import RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin, Times, concatenate
+from ...lattices.paths import one_best
+from ...lattices.text import UNKNOWN
+from ...networks.align import align_numbers
 from ...networks.hwcn import TOLERANCE, build
-from .hypotheses import CONFIDENCE, PRINTED
-from .spelling import Letters
-from .warp import Said, Warped, warp
+from .hypotheses import CONFIDENCE, PRINTED, Letters
 
-SMALLEST_JUMP = 0.03  # seconds: a smaller jump of the clock is one instant, in its middle
-_START, _END, _OWN = 0, 1, 2  # node numbers: the shared ones, then those of the first recognizer
+MIN_JUMP = 0.03  # seconds: a smaller jump of the clock is one instant, in its middle
+_STEP = 1e-6  # minimum seconds between two nodes of an utterance: no two share an instant
+_START, _END, _OWN = 0, 1, 2  # node numbers: the shared start and end, then the first recognizer's nodes
 _SYSTEM, _PICKED = "system", "own"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputWords:
+    """The output words of one recognizer with their times, utterances end to end."""
+
+    offsets: Offsets
+    word: Ints
+    start: Times
+    end: Times
+    clock: Times  # [nodes] times of all nodes, distinct within an utterance
+
+    @classmethod
+    def of(cls, lattices: Lattices) -> OutputWords:
+        """Take the words that the recognizer picked."""
+        paths, clock = one_best(lattices), lattices.time.copy()
+        separate_times(lattices.node_offsets, clock, _STEP)
+        words = paths.without_silence(lattices)
+        arcs = words.arcs_in(lattices)
+        return cls(
+            words.offsets,
+            lattices.word[arcs],
+            clock[lattices.batch_source[arcs]],
+            clock[lattices.batch_target[arcs]],
+            clock,
+        )
+
+    def utterances(self, lattices: Lattices, first: int, last: int) -> OutputWords:
+        """The words of utterances `first` to before `last`; `lattices` are those of all utterances."""
+        words, nodes = slice(*self.offsets[[first, last]]), slice(*lattices.node_offsets[[first, last]])
+        offsets = self.offsets[first : last + 1] - self.offsets[first]
+        return OutputWords(offsets, self.word[words], self.start[words], self.end[words], self.clock[nodes])
+
+
+@compiled
+def separate_times(node_offsets: Offsets, time: Times, step: float) -> None:
+    """Move every node to at least `step` after the one before it, in place."""
+    for u in range(len(node_offsets) - 1):
+        for node in range(node_offsets[u] + 1, node_offsets[u + 1]):
+            time[node] = max(time[node], time[node - 1] + step)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WarpedTimes:
+    """Where the nodes of a recognizer's networks lie on the pivot's clock."""
+
+    before: Times  # [nodes] when the words that end there end
+    after: Times  # [nodes] when the words that begin there begin
+
+
+def warp(member: Lattices, pivot: Lattices, words: OutputWords, pivot_words: OutputWords) -> WarpedTimes:
+    """Put the nodes of `member` on the clock of `pivot`; both have the same utterances and word numbers."""
+    unknown = member.vocabulary.find(UNKNOWN)
+    alignments = align_numbers(pivot_words.word, pivot_words.offsets, words.word, words.offsets, unknown=unknown)
+    partner = np.where(alignments.correct, alignments.reference, -1)
+    before, after = np.empty(len(words.clock)), np.empty(len(words.clock))
+    _warp(
+        member.node_offsets, words.clock, words.offsets, words.start, words.end, partner.astype(np.int32),
+        pivot.node_offsets, pivot_words.clock, pivot_words.offsets, pivot_words.start, pivot_words.end, before, after,
+    )  # fmt: skip
+    return WarpedTimes(before, after)
+
+
+@compiled
+def _warp(
+    node_offsets: Offsets, clock: Times, offsets: Offsets, start: Times, end: Times, partner: Ints,
+    pivot_nodes: Offsets, pivot_clock: Times, pivot_offsets: Offsets, pivot_start: Times, pivot_end: Times,
+    before: Times, after: Times,
+) -> None:  # fmt: skip
+    """`partner` is the pivot's word that each word is aligned with, or -1; both kinds are in order of time."""
+    for u in range(len(node_offsets) - 1):
+        n0, n1, words = node_offsets[u], node_offsets[u + 1], offsets[u + 1] - offsets[u]
+        x, y = np.empty(2 * words + 2), np.empty(2 * words + 2)
+        x[0], y[0], anchors = clock[n0], pivot_clock[pivot_nodes[u]], 1
+        for index in range(offsets[u], offsets[u + 1]):
+            if partner[index] >= 0:
+                other = pivot_offsets[u] + partner[index]
+                x[anchors], y[anchors] = start[index], pivot_start[other]
+                x[anchors + 1], y[anchors + 1] = end[index], pivot_end[other]
+                anchors += 2
+        x[anchors], y[anchors] = clock[n1 - 1], pivot_clock[pivot_nodes[u + 1] - 1]
+        anchor = 0  # the first one that is not before the node
+        for node in range(n0, n1):
+            while x[anchor] < clock[node]:
+                anchor += 1
+            if x[anchor] > clock[node]:
+                share = (clock[node] - x[anchor - 1]) / (x[anchor] - x[anchor - 1])
+                before[node] = after[node] = min(y[anchor - 1] + share * (y[anchor] - y[anchor - 1]), y[anchor])
+                continue
+            before[node] = y[anchor]
+            while anchor < anchors and x[anchor + 1] == clock[node]:
+                anchor += 1
+            after[node] = y[anchor]
 
 
 @dataclass(frozen=True, eq=False)
 class Union:
     """The networks of several recognizers as one, and what each of them brought."""
 
-    lattices: Lattices  # posteriors are the mean of all recognizers'; `picked` is the pivot's output
+    lattices: Lattices  # posteriors are the mean over all recognizers; `picked` is the pivot's output
     confidence: Floats  # [arcs, recognizers] of each arc; for silence its posterior
     posterior: Floats  # [arcs, recognizers]
-    own: Flags  # [arcs, recognizers] on its best-confidence output
-    printed: Flags  # [arcs, recognizers] on what the recognizer itself would print
+    own: Flags  # [arcs, recognizers] on the recognizer's best-confidence output
+    printed: Flags  # [arcs, recognizers] on the recognizer's own 1-best
     letters: Letters  # of all words
 
 
 @dataclass(frozen=True, eq=False)
 class JointHypotheses:
-    """Hypotheses of recognizers on the same utterances, with all that does not depend on who is joined with whom."""
+    """Hypotheses of several recognizers on the same utterances, with all that does not depend on the subset."""
 
     hypotheses: tuple[Lattices, ...]
     tokens: Tokens
     token: tuple[Ints, ...]  # [recognizers] of each arc: its word and surface as one number
-    said: tuple[Said, ...]
+    output: tuple[OutputWords, ...]
     letters: Letters
 
     @classmethod
     def of(cls, hypotheses: Sequence[Lattices]) -> JointHypotheses:
-        """Get recognizers ready; they share a vocabulary and have the same utterances in the same order."""
-        if len({id(each.vocabulary) for each in hypotheses}) != 1 or len({each.utts for each in hypotheses}) != 1:
+        """Prepare recognizers that share a vocabulary and have the same utterances in the same order."""
+        if len({(id(lattices.vocabulary), lattices.utts) for lattices in hypotheses}) != 1:
             raise OptionError("recognizers are joined on the same utterances, with words numbered alike")
         tokens = Tokens(vocabulary=hypotheses[0].vocabulary)
-        token = tuple(_tokens(each, tokens) for each in hypotheses)
+        token = tuple(_tokens(lattices, tokens) for lattices in hypotheses)
         letters = Letters.of(hypotheses[0].vocabulary)
-        return cls(tuple(hypotheses), tokens, token, tuple(map(Said.of, hypotheses)), letters)
+        return cls(tuple(hypotheses), tokens, token, tuple(map(OutputWords.of, hypotheses)), letters)
 
     def __len__(self) -> int:
         return len(self.hypotheses[0])
 
     def take(self, rows: Sequence[int]) -> JointHypotheses:
         """Some of the utterances, in this order."""
-        return JointHypotheses.of([concatenate(each[row : row + 1] for row in rows) for each in self.hypotheses])
+        return JointHypotheses.of(
+            [concatenate(lattices[row : row + 1] for row in rows) for lattices in self.hypotheses]
+        )
 
-    def order(self, numbers: Sequence[int]) -> JointHypotheses:
+    def order(self, systems: Sequence[int]) -> JointHypotheses:
         """Some of the recognizers, in this order."""
-        return JointHypotheses(
-            tuple(self.hypotheses[number] for number in numbers),
-            self.tokens,
-            tuple(self.token[number] for number in numbers),
-            tuple(self.said[number] for number in numbers),
-            self.letters,
+        return replace(
+            self,
+            hypotheses=tuple(self.hypotheses[system] for system in systems),
+            token=tuple(self.token[system] for system in systems),
+            output=tuple(self.output[system] for system in systems),
         )
 
     def batches(self, size: int) -> list[JointHypotheses]:
-        """The utterances in parts of `size`, so that a corpus of any length takes little memory."""
-        return [self._rows(first, min(first + size, len(self))) for first in range(0, max(1, len(self)), size)]
+        """The utterances in parts of `size`, to bound memory."""
+        return [self._utterances(first, min(first + size, len(self))) for first in range(0, max(1, len(self)), size)]
 
-    def _rows(self, first: int, last: int) -> JointHypotheses:
-        arcs = [slice(*each.arc_offsets[[first, last]]) for each in self.hypotheses]
-        return JointHypotheses(
-            tuple(each[first:last] for each in self.hypotheses),
-            self.tokens,
-            tuple(each[part] for each, part in zip(self.token, arcs, strict=True)),
-            tuple(said.part(each, first, last) for said, each in zip(self.said, self.hypotheses, strict=True)),
-            self.letters,
+    def _utterances(self, first: int, last: int) -> JointHypotheses:
+        arcs = [slice(*lattices.arc_offsets[[first, last]]) for lattices in self.hypotheses]
+        return replace(
+            self,
+            hypotheses=tuple(lattices[first:last] for lattices in self.hypotheses),
+            token=tuple(token[part] for token, part in zip(self.token, arcs, strict=True)),
+            output=tuple(
+                words.utterances(lattices, first, last)
+                for words, lattices in zip(self.output, self.hypotheses, strict=True)
+            ),
         )
 
     def union(self, members: Sequence[int], *, tolerance: float = TOLERANCE) -> Union:
-        """The union of some recognizers, given by number; the first is the pivot."""
-        parts = [self._part(number, members[0]) for number in members]
-        raw = _joined(parts, self.hypotheses[members[0]])
-        lattices = assemble(raw, self.tokens, origin=Origin(times=self.hypotheses[members[0]].origin.times))
+        """The union of these recognizers; the first one is the pivot."""
+        pivot = self.hypotheses[members[0]]
+        warped = [self._warped(member, members[0]) for member in members]
+        lattices = assemble(_between_shared_ends(warped, pivot), self.tokens, origin=Origin(times=pivot.origin.times))
         return _merged(lattices, len(members), tolerance, self.letters)
 
-    def _part(self, number: int, pivot: int) -> _Part:
-        lattices, said = self.hypotheses[number], self.said[number]
-        if number == pivot:
-            return _Part.of(lattices, self.token[number], Warped(said.clock, said.clock))
-        found = warp(lattices, self.hypotheses[pivot], said, self.said[pivot])
-        return _Part.of(lattices, self.token[number], found)
+    def _warped(self, member: int, pivot: int) -> _WarpedNetworks:
+        lattices, words = self.hypotheses[member], self.output[member]
+        if member == pivot:
+            times = WarpedTimes(words.clock, words.clock)
+        else:
+            times = warp(lattices, self.hypotheses[pivot], words, self.output[pivot])
+        return _WarpedNetworks.of(lattices, self.token[member], times)
 
 
 def _tokens(lattices: Lattices, tokens: Tokens) -> Ints:
-    known = len(lattices.vocabulary)
-    pairs, place = np.unique(lattices.word.astype(np.int64) * known + lattices.surface, return_inverse=True)
+    size = len(lattices.vocabulary)
+    pairs, index = np.unique(lattices.word.astype(np.int64) * size + lattices.surface, return_inverse=True)
     strings = lattices.vocabulary.strings
-    numbers = [tokens.pair(strings[pair // known], strings[pair % known]) for pair in pairs.tolist()]
-    token: Ints = np.array(numbers, np.int32)[place]
+    numbers = [tokens.pair(strings[pair // size], strings[pair % size]) for pair in pairs.tolist()]
+    token: Ints = np.array(numbers, np.int32)[index]
     return token
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """One recognizer on the pivot's clock. Where the clock jumps, a node becomes two with a silence between them."""
+class _WarpedNetworks:
+    """One recognizer on the pivot's clock. Where the clock jumps, a node is split in two with a silence between."""
 
     lattices: Lattices
     token: Ints
-    split: Offsets  # the nodes that became two, counted through the batch
+    split: Offsets  # the nodes that are split, counted through the batch
     time: Times  # [nodes]; of split ones the earlier
     later: Times  # [split] the later
 
     @classmethod
-    def of(cls, lattices: Lattices, token: Ints, warped: Warped) -> _Part:
-        jump = warped.after - warped.before > SMALLEST_JUMP
+    def of(cls, lattices: Lattices, token: Ints, warped: WarpedTimes) -> _WarpedNetworks:
+        jump = warped.after - warped.before > MIN_JUMP
         time = np.where(jump, warped.before, (warped.before + warped.after) / 2)
         first, last = lattices.node_offsets[:-1], lattices.node_offsets[1:] - 1
         time[first], time[last] = warped.before[first], np.where(jump[last], warped.before[last], warped.after[last])
@@ -140,20 +247,20 @@ class _Part:
         return np.diff(self.lattices.node_offsets) + np.bincount(owner, minlength=len(self.lattices))
 
     def times(self) -> tuple[Offsets, Times]:
-        """The utterance and the time of every node: all nodes, then the later ones of those that became two."""
+        """The utterance and the time of every node: all nodes, then the later halves of split ones."""
         owner = self.lattices.utterance_of_node
         return np.concatenate([owner, owner[self.split]]), np.concatenate([self.time, self.later])
 
     def ends(self, base: Offsets) -> tuple[Ints, Ints]:
-        """The numbers of each node where arcs end and where arcs begin; `base` is the first of each utterance."""
+        """The number of each node for arcs that end and for arcs that begin there; `base` is an utterance's first."""
         offsets = self.lattices.node_offsets
         nodes = np.diff(offsets)
-        owner = np.repeat(np.arange(len(nodes)), nodes)
+        owner = self.lattices.utterance_of_node
         entered = base[owner] + np.arange(len(owner)) - offsets[owner]
         left = entered.copy()
-        mine = owner[self.split]
-        rank = np.arange(len(mine)) - np.searchsorted(mine, mine)
-        left[self.split] = base[mine] + nodes[mine] + rank
+        split_owner = owner[self.split]
+        rank = np.arange(len(split_owner)) - np.searchsorted(split_owner, split_owner)
+        left[self.split] = base[split_owner] + nodes[split_owner] + rank
         start, end = offsets[:-1], offsets[1:] - 1
         whole = np.ones(len(owner), bool)
         whole[self.split] = False
@@ -163,7 +270,7 @@ class _Part:
         return entered.astype(np.int32), left.astype(np.int32)
 
     def arcs(self, base: Offsets, system: int) -> dict[str, NDArray[np.generic]]:
-        """The arcs as columns, those of split nodes last."""
+        """The arcs as columns, the silences of split nodes last."""
         lattices, (entered, left) = self.lattices, self.ends(base)
         arc_owner = lattices.utterance_of_arc
         node_owner = np.searchsorted(lattices.node_offsets, self.split, "right") - 1
@@ -180,34 +287,34 @@ class _Part:
             "token": np.concatenate([self.token, np.zeros(len(self.split), np.int32)]),
             "posterior": np.concatenate([lattices.posterior, through]),
             CONFIDENCE: np.concatenate([lattices.extra[CONFIDENCE], through]),
-            _PICKED: np.concatenate([lattices.picked, self._through(lattices.picked)[split]]).astype(np.float32),
-            PRINTED: np.concatenate([printed, self._through(printed > 0)[split]]).astype(np.float32),
+            _PICKED: np.concatenate([lattices.picked, self._on_path(lattices.picked)[split]]).astype(np.float32),
+            PRINTED: np.concatenate([printed, self._on_path(printed > 0)[split]]).astype(np.float32),
             _SYSTEM: np.full(len(arc_owner) + len(self.split), system, np.float32),
         }
 
-    def _through(self, on_path: Flags) -> Flags:
-        """[nodes] which a path through such arcs goes through."""
-        found = np.zeros(len(self.time), bool)
-        found[self.lattices.batch_source[on_path]] = True
-        found[self.lattices.batch_target[on_path]] = True
-        return found
+    def _on_path(self, arcs_on_path: Flags) -> Flags:
+        """[nodes] which nodes the path through these arcs visits."""
+        visited = np.zeros(len(self.time), bool)
+        visited[self.lattices.batch_source[arcs_on_path]] = True
+        visited[self.lattices.batch_target[arcs_on_path]] = True
+        return visited
 
 
-def _joined(parts: Sequence[_Part], pivot: Lattices) -> RawLattices:
+def _between_shared_ends(members: Sequence[_WarpedNetworks], pivot: Lattices) -> RawLattices:
     """All recognizers' nodes and arcs between one start and one end."""
-    utterances, sizes = len(pivot), np.stack([part.sizes() for part in parts])
+    utterances, sizes = len(pivot), np.stack([member.sizes() for member in members])
     bases = _OWN + np.cumsum(sizes, axis=0) - sizes
     node_offsets = csr_offsets(_OWN + sizes.sum(axis=0))
     time = np.empty(node_offsets[-1])
     time[node_offsets[:-1] + _START] = pivot.time[pivot.node_offsets[:-1]]
-    time[node_offsets[:-1] + _END] = parts[0].time[pivot.node_offsets[1:] - 1]
-    for part, base in zip(parts, bases, strict=True):
-        owner, times = part.times()
+    time[node_offsets[:-1] + _END] = members[0].time[pivot.node_offsets[1:] - 1]
+    for member, base in zip(members, bases, strict=True):
+        owner, times = member.times()
         order = np.argsort(owner, kind="stable")
         rank = np.arange(len(owner)) - np.searchsorted(owner[order], owner[order])
         time[node_offsets[owner[order]] + base[owner[order]] + rank] = times[order]
-    columns = [part.arcs(base, system) for system, (part, base) in enumerate(zip(parts, bases, strict=True))]
-    joined = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+    columns = [member.arcs(base, system) for system, (member, base) in enumerate(zip(members, bases, strict=True))]
+    joined = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
     order = np.argsort(joined["owner"], kind="stable")
     arcs = {name: values[order] for name, values in joined.items()}
     counts = np.bincount(joined["owner"], minlength=utterances)
@@ -230,12 +337,13 @@ def _joined(parts: Sequence[_Part], pivot: Lattices) -> RawLattices:
 
 def _merged(joined: Lattices, systems: int, tolerance: float, letters: Letters) -> Union:
     networks = build(joined, tolerance=tolerance)
-    arcs, merged = len(networks.lattices.source), networks.arc >= 0
-    place = networks.arc[merged].astype(np.int64) * systems + joined.extra[_SYSTEM][merged].astype(np.int64)
+    arcs, is_merged = len(networks.lattices.source), networks.arc >= 0
+    cell = networks.arc[is_merged].astype(np.int64) * systems + joined.extra[_SYSTEM][is_merged].astype(np.int64)
 
     def table(values: Floats) -> Floats:
-        found = np.bincount(place, values[merged], arcs * systems).reshape(arcs, systems)
-        return np.minimum(found, 1.0).astype(np.float32)
+        """[arcs, recognizers] sums of the values of the arcs that were merged."""
+        sums = np.bincount(cell, values[is_merged], arcs * systems).reshape(arcs, systems)
+        return np.minimum(sums, 1.0).astype(np.float32)
 
     assert joined.posterior is not None
     own, posterior = table(joined.extra[_PICKED]) > 0, table(joined.posterior)
