@@ -22,8 +22,8 @@ import numpy as np
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.base.files import atomic_text
 from wordtrust.confidence.adapt import adapt
+from wordtrust.confidence.calibrate_model import OutOfFoldScorer, arc_confidences
 from wordtrust.confidence.features import given
-from wordtrust.confidence.model_calibration import Folds, calibrated_judge
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.shipped import MODEL
 from wordtrust.confidence.word_scorer import WordScorer
@@ -72,7 +72,7 @@ def measures(scores: Scores) -> dict[str, Any]:
 
 def one_best(scorer: WordScorer, batches: Iterable[Lattices], kind: str = "calibrated") -> Scores:
     """The words of the 1-best with the confidences of a model."""
-    found = evaluate(batches, partial(calibrated_judge, scorer), scorer.choice.paths)
+    found = evaluate(batches, partial(arc_confidences, scorer), scorer.choice.paths)
     if ("one_best", kind) not in found.scores:
         raise InputError("this model is not calibrated", remedy="Calibrate it with: wordtrust calibrate MODEL STORE")
     return found.scores["one_best", kind]
@@ -183,7 +183,7 @@ def outside_networks(scorer: WordScorer, folder: Path, bench: Bench) -> list[Lat
 
 def outside(scorer: WordScorer, batches: Sequence[Lattices], inside: Sequence[Lattices]) -> dict[str, Any]:
     """What a model says about words that are nearly all wrong, beside what posteriors say."""
-    found = evaluate(batches, partial(calibrated_judge, scorer), scorer.choice.paths)
+    found = evaluate(batches, partial(arc_confidences, scorer), scorer.choice.paths)
     kinds = ("posterior", "calibrated_posterior", "confidence", "calibrated")
     rows = {kind: measures(found.scores["one_best", kind]) for kind in kinds if ("one_best", kind) in found.scores}
     unaware = WordScorer(
@@ -205,8 +205,8 @@ def repairs(bench: Bench, pairs: Iterable[tuple[str, str]]) -> list[Repair]:
             continue
         train = bench.batches(used, "train")
         scorer, *others = (WordScorer(adapt(each.model, train), allow_mismatch=True) for each in folds)
-        own = Words.of(train, Folds(scorer, others).judge)
-        found.append(repaired(f"{trained} on {used}", own, Words.of(batches, partial(calibrated_judge, scorer))))
+        own = Words.of(train, OutOfFoldScorer(scorer, others).arc_confidences)
+        found.append(repaired(f"{trained} on {used}", own, Words.of(batches, partial(arc_confidences, scorer))))
     return found
 
 
@@ -227,7 +227,7 @@ def shift(
         far = outside_networks(scorer, folder, bench)
         found["outside"] = {"model": name, "recognizer": folder.name}
         found["outside"] |= outside(scorer, far, bench.batches(name))
-        judge = partial(calibrated_judge, scorer)
+        judge = partial(arc_confidences, scorer)
         fixed.append(repaired(f"{name} outside its domain", Words.of(far, judge)))
     found["repairs"] = [each.to_dict() for each in fixed]
     return found

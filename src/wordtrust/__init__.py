@@ -17,6 +17,8 @@ from .base.version import __version__ as __version__
 if TYPE_CHECKING:
     from .base.errors import InputError, OptionError, UnknownFormat, WordtrustError
     from .confidence import calibration as calibrate
+    from .confidence.calibrate_model import calibrate_model
+    from .confidence.calibrate_scores import calibrate_scores
     from .confidence.shipped import models
     from .confidence.word_scorer import WordScorer, load
     from .evaluation import metrics
@@ -41,6 +43,8 @@ _HOMES = {
     "WordtrustError": "base.errors",
     "build": "networks.hwcn",
     "calibrate": "confidence.calibration",
+    "calibrate_model": "confidence.calibrate_model",
+    "calibrate_scores": "confidence.calibrate_scores",
     "load": "confidence.word_scorer",
     "metrics": "evaluation.metrics",
     "models": "confidence.shipped",
@@ -53,7 +57,7 @@ _MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a 
 
 __all__ = [
     "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
-    "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "load", "metrics", "models", "read",
+    "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "calibrate_model", "calibrate_scores", "load", "metrics", "models", "read",
     "stream", "transcribe", "write",
 ]  # fmt: skip
 

@@ -13,8 +13,8 @@ import wordtrust as wt
 from tests.helpers.made_models import COLUMNS, made_model, sample_networks, write_model, write_networks
 from wordtrust.base.errors import InputError
 from wordtrust.cli import main
-from wordtrust.confidence import adapt as module
-from wordtrust.confidence.adapt import ENOUGH, Moments, adapt, adapted_ahead, on_another_scale
+from wordtrust.confidence import word_scorer
+from wordtrust.confidence.adapt import ENOUGH, Moments, adapt, on_another_scale
 from wordtrust.confidence.features import Arcs, Statistics, matrix
 from wordtrust.confidence.model_card import Adaptation
 from wordtrust.confidence.model_file import load_model
@@ -139,15 +139,15 @@ def test_a_generic_model_adapts_itself_to_a_call_with_enough_utterances(networks
 def test_the_first_utterances_are_read_ahead_and_none_is_lost(
     networks: Lattices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST", 50)
+    monkeypatch.setattr(word_scorer, "MOST_AHEAD", 50)
     scorer = wt.WordScorer(made_model(networks, generic=True, recognizer=None))
-    found, batches = adapted_ahead(scorer, iter([networks] * 4))
+    found, batches = scorer.adapted_ahead(iter([networks] * 4))
     assert found.model.card.to_json()["adapted"]["utterances"] == 72
     assert [len(batch) for batch in batches] == [36] * 4
-    same, batches = adapted_ahead(wt.WordScorer(made_model(networks)), [networks])
+    same, batches = wt.WordScorer(made_model(networks)).adapted_ahead([networks])
     assert not same.model.is_generic
     assert len(list(batches)) == 1
-    assert adapted_ahead(scorer, [])[0] is scorer
+    assert scorer.adapted_ahead([])[0] is scorer
 
 
 def test_nothing_and_other_networks_are_refused(networks: Lattices) -> None:

@@ -15,18 +15,12 @@ import wordtrust as wt
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_model, write_networks
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.cli import cli
+from wordtrust.confidence.calibrate_model import OutOfFoldScorer, fit_calibration, held_out_scores
+from wordtrust.confidence.calibrate_scores import load_calibrator
+from wordtrust.confidence.calibration.model_calibration import PARTS, ModelCalibration
 from wordtrust.confidence.choice import Choice
-from wordtrust.confidence.model_calibration import (
-    PARTS,
-    Calibration,
-    Folds,
-    fit_calibration,
-    held_out,
-    load_calibrator,
-)
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.lattices.lattice import Lattices
-from wordtrust.lattices.paths import best_confidence
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +50,7 @@ def refused(*words: object) -> str:
 
 
 def test_every_part_is_fitted_on_its_own_scores(networks: Lattices) -> None:
-    found = held_out([networks], Folds(WordScorer(made_model(networks))), best_confidence)
+    found = held_out_scores(WordScorer(made_model(networks)), networks, keep_choice=True).evaluation
     curve = fit_calibration(found, "platt")
     for part, (population, kind) in {
         "arcs": ("arcs", "confidence"),
@@ -72,9 +66,9 @@ def test_every_part_is_fitted_on_its_own_scores(networks: Lattices) -> None:
 
 
 def test_calibration_survives_json(networks: Lattices) -> None:
-    found = held_out([networks], Folds(WordScorer(made_model(networks))), best_confidence)
+    found = held_out_scores(WordScorer(made_model(networks)), networks, keep_choice=True).evaluation
     curve = fit_calibration(found)
-    again = Calibration.from_dict(json.loads(json.dumps(curve.to_dict())))
+    again = ModelCalibration.from_dict(json.loads(json.dumps(curve.to_dict())))
     scores = np.linspace(0, 1, 50)
     for part in PARTS:
         np.testing.assert_array_equal(again.of(part, scores), curve.of(part, scores))
@@ -83,13 +77,13 @@ def test_calibration_survives_json(networks: Lattices) -> None:
 @pytest.mark.parametrize("bad", [None, [], {}, {"arcs": {}}, {part: {} for part in PARTS}])
 def test_what_is_no_calibration_is_refused(bad: object) -> None:
     with pytest.raises(InputError):
-        Calibration.from_dict(bad)
+        ModelCalibration.from_dict(bad)
 
 
 def test_everybody_is_scored_by_a_model_that_never_saw_them(networks: Lattices) -> None:
     main = WordScorer(made_model(networks))
     folds = [WordScorer(made_model(networks, seed=k + 1, training={"folds": 3, "fold": k})) for k in range(3)]
-    found = Folds(main, folds).confidence(networks)
+    found = OutOfFoldScorer(main, folds).confidence(networks)
     for number, speaker in enumerate(networks.notes["speaker"]):
         expected = folds[crc32(speaker.encode()) % 3].confidence(networks[number : number + 1])
         rows = slice(networks.arc_offsets[number], networks.arc_offsets[number + 1])
@@ -100,7 +94,7 @@ def test_everybody_is_scored_by_a_model_that_never_saw_them(networks: Lattices) 
 def test_a_fold_without_a_model_would_leak_and_is_refused(networks: Lattices, there: list[int]) -> None:
     folds = [WordScorer(made_model(networks, training={"folds": 3, "fold": k})) for k in there]
     with pytest.raises(OptionError, match="each fold"):
-        Folds(WordScorer(made_model(networks)), folds)
+        OutOfFoldScorer(WordScorer(made_model(networks)), folds)
 
 
 def test_references_without_output_are_told(tmp_path: Path) -> None:
@@ -113,7 +107,7 @@ def test_references_without_output_are_told(tmp_path: Path) -> None:
 def test_a_model_trained_on_everybody_is_no_fold(networks: Lattices) -> None:
     scorer = WordScorer(made_model(networks, training={"folds": 0, "fold": 0}))
     with pytest.raises(InputError, match="all speakers"):
-        Folds(scorer, [scorer])
+        OutOfFoldScorer(scorer, [scorer])
 
 
 def test_calibrate_keeps_curve_and_choice_in_the_model(folder: Path, networks: Lattices) -> None:

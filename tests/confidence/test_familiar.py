@@ -18,9 +18,9 @@ from wordtrust.base.errors import InputError
 from wordtrust.cli import main
 from wordtrust.confidence import out_of_domain as familiar
 from wordtrust.confidence.adapt import Moments, adapt
+from wordtrust.confidence.calibrate_model import arc_confidences, calibrate_model
 from wordtrust.confidence.config import Config
 from wordtrust.confidence.features import Statistics
-from wordtrust.confidence.model_calibration import Folds, calibrated_judge, fit_calibration, held_out
 from wordtrust.confidence.model_file import Model, load_model, save_model
 from wordtrust.confidence.out_of_domain import (
     LEAST,
@@ -52,7 +52,7 @@ def model_of(networks: Lattices) -> Model:
 
 def calibrated(networks: Lattices) -> Model:
     scorer = wt.WordScorer(model_of(networks))
-    curve = fit_calibration(held_out([networks], Folds(scorer), scorer.choice.paths), "platt")
+    curve = calibrate_model(scorer, networks, calibrator="platt", keep_choice=True).calibration
     known = Familiarity.of(scorer.model, [networks]).to_dict()
     return replace(scorer.model, card=replace(scorer.model.card, calibration=curve.to_dict(), usual_features=known))
 
@@ -111,7 +111,7 @@ def test_confidences_are_lowered_by_the_same_factor_everywhere(networks: Lattice
     shown = [word.confidence for each in scorer(other, alternatives=0) for word in each.words]
     before = [word.confidence for each in plain(other, alternatives=0) for word in each.words]
     np.testing.assert_allclose(shown, trust * np.array(before), atol=1e-6)
-    judged, as_before = (calibrated_judge(each, other)["calibrated"] for each in (scorer, plain))
+    judged, as_before = (arc_confidences(each, other)["calibrated"] for each in (scorer, plain))
     scores = np.linspace(0, 1, np.count_nonzero(other.word))
     for name in ("of_arcs", "of_words"):
         np.testing.assert_allclose(getattr(judged, name)(scores), trust * getattr(as_before, name)(scores))

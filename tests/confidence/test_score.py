@@ -21,7 +21,7 @@ from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import Model, save_model
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.confidence.word_table import WordTable
-from wordtrust.lattices.lattice import Floats, Lattices, Scales
+from wordtrust.lattices.lattice import Lattices, Scales
 from wordtrust.lattices.paths import Paths, best_confidence
 from wordtrust.networks.word_confidence import word_confidence
 
@@ -195,11 +195,9 @@ def test_the_fewest_errors_choose() -> None:
         counted[len(batch)] += 1
         return 10 * len(batch) - int(counted[len(batch)] - 1 == wanted)
 
-    def confidence(batch: Lattices) -> Floats:
-        assert batch.posterior is not None
-        return batch.posterior
-
-    found, errors = choose(confidence, [networks[:2], networks[2:]], count)
+    assert networks.posterior is not None
+    scored = [(part, part.posterior) for part in (networks[:2], networks[2:]) if part.posterior is not None]
+    found, errors = choose(scored, count)
     assert found == Choice.all()[wanted]
     assert list(errors)[:3] == ["mean", "mean-silence", "gain 0.05"]
     assert sorted(set(errors.values())) == [58, 60]
@@ -208,7 +206,8 @@ def test_the_fewest_errors_choose() -> None:
 
 def test_ties_go_to_the_paper() -> None:
     networks = WordScorer(make_model()).networks(lattices())
-    found, errors = choose(lambda batch: batch.posterior, [networks], lambda _, __: 7)  # type: ignore[arg-type, return-value]
+    assert networks.posterior is not None
+    found, errors = choose([(networks, networks.posterior)], lambda _, __: 7)
     assert found == Choice("mean")
     assert set(errors.values()) == {7}
     assert len(errors) == len(Choice.all())

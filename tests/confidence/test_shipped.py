@@ -23,8 +23,8 @@ from wordtrust.base.folds import speaker_number
 from wordtrust.cli import main
 from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.confidence import features, shipped
+from wordtrust.confidence.calibrate_model import calibrate_model
 from wordtrust.confidence.config import weight_shapes
-from wordtrust.confidence.model_calibration import Folds, fit_calibration, held_out
 from wordtrust.confidence.model_card import CalibrationData, ModelCard
 from wordtrust.confidence.model_file import WORDS, Model, load_model, save_model
 from wordtrust.confidence.shipped.cards import RECOGNIZERS, card_text, page
@@ -64,12 +64,8 @@ def networks() -> Lattices:
 def made(networks: Lattices, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `study/models`, `work` and `out`, what is shipped of them."""
     folder = tmp_path_factory.mktemp("made")
-    calibration = fit_calibration(
-        held_out(
-            [networks], Folds(wt.WordScorer(with_table(networks))), wt.WordScorer(with_table(networks)).choice.paths
-        ),
-        "platt",
-    )
+    scorer = wt.WordScorer(with_table(networks))
+    calibration = calibrate_model(scorer, networks, calibrator="platt", keep_choice=True).calibration
     for seed, name in enumerate(("one", "two")):
         model = with_table(networks, seed, calibration=calibration.to_dict())
         save_model(model, folder / "study" / "models" / name, [{"epoch": 1}])

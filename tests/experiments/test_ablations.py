@@ -21,8 +21,8 @@ from experiments import ablations, variants
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_networks
 from wordtrust.base.errors import OptionError
 from wordtrust.base.folds import speaker_number
+from wordtrust.confidence.calibrate_model import OutOfFoldScorer
 from wordtrust.confidence.choice import Choice
-from wordtrust.confidence.model_calibration import Folds
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.evaluate import evaluate, path_errors
 from wordtrust.evaluation.metrics import SpeakerErrors
@@ -80,7 +80,7 @@ def test_criteria_have_their_own_error_rates() -> None:
 def test_measures_are_those_of_the_evaluation(networks: Lattices) -> None:
     scorer = WordScorer(made_model(networks))
     found = measure(scorer.confidence, [networks[:20], networks[20:]])
-    whole = evaluate([networks], Folds(scorer).judge).to_dict()
+    whole = evaluate([networks], OutOfFoldScorer(scorer).arc_confidences).to_dict()
     for population in ("arcs", "arcs_paper", "one_best"):
         for name in ("eer", "nce"):
             assert found[population][name] == pytest.approx(whole[population]["confidence"][name], abs=1e-9)

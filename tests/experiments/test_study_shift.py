@@ -20,13 +20,8 @@ import wordtrust as wt
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks
 from wordtrust.combination.system_output import SystemOutput
 from wordtrust.confidence.adapt import adapt
-from wordtrust.confidence.model_calibration import (
-    Calibration,
-    Folds,
-    calibrated_judge,
-    fit_calibration,
-    held_out,
-)
+from wordtrust.confidence.calibrate_model import arc_confidences, calibrate_model
+from wordtrust.confidence.calibration.model_calibration import ModelCalibration
 from wordtrust.confidence.model_file import save_model
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats.references import read_references
@@ -34,9 +29,9 @@ from wordtrust.lattices import paths as decode
 from wordtrust.lattices.lattice import Floats, Lattices
 
 
-def calibration_of(networks: Lattices) -> Calibration:
+def calibration_of(networks: Lattices) -> ModelCalibration:
     scorer = wt.WordScorer(made_model(networks))
-    return fit_calibration(held_out([networks], Folds(scorer), scorer.choice.paths), "platt")
+    return calibrate_model(scorer, networks, calibrator="platt", keep_choice=True).calibration
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +139,7 @@ def test_half_of_the_speakers_is_kept_apart_where_there_is_no_other_split() -> N
 
 def test_words_of_networks_count_utterances_of_speakers(bench: Bench) -> None:
     batches = bench.batches("one")
-    words = Words.of(batches, partial(calibrated_judge, bench.scorer("one")))
+    words = Words.of(batches, partial(arc_confidences, bench.scorer("one")))
     assert words.utterances.tolist() == [2] * 18
     assert words.shown is not None
     assert len(words.shown) == len(words.raw)

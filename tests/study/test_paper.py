@@ -17,10 +17,10 @@ from wordtrust.base.arrays import logit
 from wordtrust.base.errors import InputError
 from wordtrust.combination.subset_comparison import compare_subsets
 from wordtrust.combination.system_output import references_of
+from wordtrust.confidence.calibrate_model import OutOfFoldScorer
 from wordtrust.confidence.calibration import KernelCalibrator
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.features import PAPER
-from wordtrust.confidence.model_calibration import Folds
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.evaluate import evaluate
@@ -89,13 +89,13 @@ def test_the_calibrator_is_the_papers_sum_over_training_words(
 ) -> None:
     folder, folds = trained / "m" / "sphinx", [trained / "m" / f"sphinx-fold-{fold}" for fold in (0, 1)]
     asked: list[int] = []
-    own = Folds.confidence
+    own = OutOfFoldScorer.confidence
 
-    def watched(self: Folds, batch: Lattices) -> object:
+    def watched(self: OutOfFoldScorer, batch: Lattices) -> object:
         asked.append(len(batch))
         return own(self, batch)
 
-    monkeypatch.setattr(Folds, "confidence", watched)
+    monkeypatch.setattr(OutOfFoldScorer, "confidence", watched)
     finish_paper(folder, folds, lambda: [networks[:24]], lambda: [networks[24:]], trained / "done")
     assert asked == [24]  # train by the folds; dev was seen by no model
     scorer = wt.load(trained / "done")
@@ -104,7 +104,7 @@ def test_the_calibrator_is_the_papers_sum_over_training_words(
     found = scorer.calibration.parts["words"]
     assert isinstance(found, KernelCalibrator)
     assert (found.prior, found.L in WIDTHS) == (0, True)
-    raw = Folds(wt.load(folder), [wt.load(each) for each in folds]).confidence(networks[:24])
+    raw = OutOfFoldScorer(wt.load(folder), [wt.load(each) for each in folds]).confidence(networks[:24])
     paths = best_confidence(networks[:24], raw, "mean")
     arcs = paths.arcs_in(networks[:24])
     logits = logit(raw[arcs[networks.word[arcs] > 0]].astype(np.float64))

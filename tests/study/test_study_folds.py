@@ -18,8 +18,9 @@ from tests.helpers.study_data import write_data
 from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.combination.subset_comparison import all_subsets
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs, references_of
+from wordtrust.confidence.calibrate_model import fit_calibration
+from wordtrust.confidence.calibration.model_calibration import ModelCalibration
 from wordtrust.confidence.choice import Choice
-from wordtrust.confidence.model_calibration import Calibration, fit_calibration
 from wordtrust.confidence.model_file import save_model
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.evaluate import ArcConfidence, ArcScorer, evaluate, path_errors, posterior_confidence
@@ -92,7 +93,7 @@ def judge(way: Confidence) -> ArcScorer:
 def test_words_are_chosen_and_calibrated_on_speakers_that_models_do_not_know(out: Path, name: str) -> None:
     about, networks = json.loads((out / "models" / name / "model.json").read_text("utf-8")), networks_of(out, name)
     choice, grid = Choice(**about["choice"]), np.linspace(0.02, 0.98, 25)
-    kept = Calibration.from_dict(about["calibration"])
+    kept = ModelCalibration.from_dict(about["calibration"])
     right, wrong = ways(out, name)
     curves = [fit_calibration(evaluate([networks], judge(way), choice.paths), "platt") for way in (right, wrong)]
     for part in ("arcs", "words"):

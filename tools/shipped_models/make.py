@@ -141,13 +141,13 @@ def measure(folder: Path, store: Path) -> dict[str, Any]:
     """What `wordtrust evaluate` gives for a model on networks, rounded."""
     from functools import partial
 
-    from wordtrust.confidence.model_calibration import calibrated_judge
+    from wordtrust.confidence.calibrate_model import arc_confidences
     from wordtrust.confidence.word_scorer import load
     from wordtrust.evaluation.evaluate import evaluate
     from wordtrust.formats import stream
 
     scorer = load(folder)
-    found = evaluate(stream([str(store)]), partial(calibrated_judge, scorer), scorer.choice.paths).to_dict()
+    found = evaluate(stream([str(store)]), partial(arc_confidences, scorer), scorer.choice.paths).to_dict()
     return {name: _rounded(value) for name, value in found.items() if name != "arcs_paper"}
 
 

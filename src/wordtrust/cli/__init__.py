@@ -11,7 +11,7 @@ import click
 
 from ..base.errors import WordtrustError
 from ..base.version import __version__
-from . import audio, calibration, combination, lattices, models, networks, shipped, study
+from . import audio, calibration, combination, evaluation, lattices, models, networks, shipped, study
 from .inputs import announce_compilation
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -77,7 +77,7 @@ def demo(out: Path) -> None:
 
 for _verb in (
     lattices.info, lattices.convert, lattices.formats, networks.tune, networks.build, models.train, models.score,
-    shipped.models, shipped.adapt, calibration.calibrate, calibration.threshold, networks.evaluate,
+    shipped.models, shipped.adapt, calibration.calibrate, evaluation.threshold, evaluation.evaluate,
     combination.combine, study.study, audio.transcribe, audio.recognize, audio.recognizers,
 ):  # fmt: skip
     cli.add_command(_verb)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .calibration import tell_unheard
+from .evaluation import tell_unheard
 from .inputs import announce_compilation
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from ..base.errors import OptionError
 from .inputs import Inputs, announce_compilation, lattice_inputs, tell_if_rough
 
 if TYPE_CHECKING:
-    from ..confidence.model_calibration import CalibratedWords
+    from ..confidence.calibrate_scores import CalibratedWords
     from ..confidence.model_file import Model
     from ..confidence.word_scorer import WordScorer
     from ..training.dataset import TrainingData
@@ -215,16 +215,13 @@ def _finish(model: Model, out: Path, dev: tuple[str, ...]) -> None:
 
 
 def _with_choice(model: Model, out: Path, dev: tuple[str, ...]) -> Model:
-    from ..confidence.choice import choose
+    from ..confidence.calibrate_model import with_best_choice
     from ..confidence.model_file import update_card
-    from ..confidence.word_scorer import WordScorer
-    from ..evaluation.evaluate import path_errors
     from ..formats import stream
 
-    choice, errors = choose(WordScorer(model).confidence, stream(dev), path_errors)
-    card = replace(model.card, choice=choice, choice_errors_on_dev=errors)
-    update_card(out, card)
-    return replace(model, card=card)
+    chosen = with_best_choice(model, lambda: stream(dev))
+    update_card(out, chosen.card)
+    return chosen
 
 
 def _scorer(
@@ -232,7 +229,7 @@ def _scorer(
 ) -> WordScorer | CalibratedWords:
     """The model, or the calibrator, that a path names."""
     if model.is_file():
-        from ..confidence.model_calibration import CalibratedWords, load_calibrator
+        from ..confidence.calibrate_scores import CalibratedWords, load_calibrator
 
         return CalibratedWords(load_calibrator(model))
     from ..confidence.choice import Choice
@@ -240,7 +237,7 @@ def _scorer(
 
     scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
     if criterion:
-        scorer.choice = Choice(criterion, scorer.choice.threshold)
+        scorer = scorer.with_choice(Choice(criterion, scorer.choice.threshold))
     return scorer
 
 
@@ -273,15 +270,14 @@ def score(
     Examples: wordtrust score model eval.ark.gz --out words.ctm
               wordtrust score calls.json calls.ctm --out calibrated.ctm
     """
-    from ..confidence.adapt import adapted_ahead
-    from ..confidence.model_calibration import CalibratedWords
+    from ..confidence.calibrate_scores import CalibratedWords
     from ..transcripts.json_writer import json_line
     from ..transcripts.writer import TranscriptWriter
 
     scorer = _scorer(model, criterion, allow_mismatch, threads)
     batches = inputs.batches("scoring")
     if not isinstance(scorer, CalibratedWords):
-        scorer, batches = adapted_ahead(scorer, batches)
+        scorer, batches = scorer.adapted_ahead(batches)
         tell_if_rough(scorer)
     if out == "-":
         for batch in batches:

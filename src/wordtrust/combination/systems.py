@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from ..base.errors import OptionError
+from ..confidence.calibrate_model import OutOfFoldScorer
+from ..confidence.calibrate_scores import load_calibrator
 from ..confidence.calibration import Calibrator
-from ..confidence.model_calibration import Folds, load_calibrator
 from ..confidence.word_scorer import WordScorer, load
 from ..formats import stream
 from ..formats.references import Reference, read_references
@@ -43,7 +44,7 @@ class System:
     def _scored(self) -> list[tuple[Lattices, Floats, Paths]]:
         """The networks with their confidences, and the best-confidence words."""
         assert self.scorer is not None
-        found, folds = [], Folds(self.scorer, self.folds)
+        found, folds = [], OutOfFoldScorer(self.scorer, self.folds)
         for networks in self.batches:
             confidence = folds.confidence(networks)
             found.append((networks, confidence, self.scorer.choice.paths(networks, confidence)))

@@ -9,28 +9,23 @@ afterwards (`wordtrust calibrate`) needs some.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import InputError
 from ..lattices.lattice import Lattices
+from ..networks.hwcn import TOLERANCE, build
 from . import features
 from .features import FLAGS, OF_WORDS, Statistics, Values
 from .model_card import Adaptation, ModelCard
 from .model_file import Model
 from .word_table import WordTable, known_arcs
 
-if TYPE_CHECKING:
-    from .word_scorer import WordScorer
-
 ENOUGH = 100  # utterances from which on only their own statistics count; with fewer, the model's count as well
 FAR = 2.0  # spreads between means, or times the spread: a column is on another scale
-MOST = 1000  # utterances that are read ahead before the first is scored
 
 
 @dataclass
@@ -89,16 +84,26 @@ def _merged(shipped: Statistics, here: Statistics, taken: NDArray[np.bool_]) -> 
     return Statistics(shipped.columns, mean, spread)
 
 
+def tolerance_of(card: ModelCard) -> float:
+    """Seconds within which nodes of a model's networks are merged."""
+    return TOLERANCE if card.tolerance is None else card.tolerance
+
+
+def networks_for(model: Model, lattices: Lattices) -> Lattices:
+    """The networks of lattices, built as those that the model was trained on; networks stay as they are."""
+    if lattices.origin.tolerance is not None:
+        return lattices
+    return build(lattices, tolerance=tolerance_of(model.card), scales=model.card.scales).lattices
+
+
 def adapt(model: Model, batches: Iterable[Lattices]) -> Model:
     """The model for the recognizer of these lattices or networks, which need no references.
 
     Its calibration stays what it was: fit it anew where there are references.
     """
-    from .word_scorer import WordScorer
-
-    build = WordScorer(model, allow_mismatch=True).networks
     moments, seen = Moments.of(model.config.columns), None
-    for networks in map(build, batches):
+    for batch in batches:
+        networks = networks_for(model, batch)
         seen = seen or ModelCard.of_networks(networks)
         _check_tolerance(model, networks)
         moments.add(networks, model.table, lenient=model.is_generic)
@@ -125,14 +130,3 @@ def _check_tolerance(model: Model, networks: Lattices) -> None:
             file=networks.origin.file,
             remedy=f"Build them with: wordtrust build --tolerance {trained:g}",
         )
-
-
-def adapted_ahead(scorer: WordScorer, batches: Iterable[Lattices]) -> tuple[WordScorer, Iterator[Lattices]]:
-    """A generic model adapted to the first utterances that come, and all of them; other models as they are."""
-    coming = iter(batches)
-    if not scorer.wants_adapting:
-        return scorer, coming
-    first: list[Lattices] = []
-    while sum(map(len, first)) < MOST and (batch := next(coming, None)) is not None:
-        first.append(batch)
-    return (scorer.adapted(first) if first else scorer), chain(first, coming)

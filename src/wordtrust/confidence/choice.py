@@ -47,16 +47,16 @@ class Choice:
 
 
 def choose(
-    confidence: Callable[[Lattices], Floats], batches: Iterable[Lattices], count: Callable[[Lattices, Paths], int]
+    scored: Iterable[tuple[Lattices, Floats]], count_errors: Callable[[Lattices, Paths], int]
 ) -> tuple[Choice, dict[str, int]]:
     """The choice that makes the fewest errors on a development set, and the errors of every choice by its name.
 
-    `count` gives the errors of paths. Ties go to the choice that comes first, the paper's before all.
+    `scored` are networks with the confidences of their arcs. Ties go to the choice that comes first, the paper's
+    before all.
     """
     choices = Choice.all()
     errors = np.zeros(len(choices), np.int64)
-    for batch in batches:
-        scores = confidence(batch)
-        errors += [count(batch, choice.paths(batch, scores)) for choice in choices]
+    for networks, confidence in scored:
+        errors += [count_errors(networks, choice.paths(networks, confidence)) for choice in choices]
     named = {str(choice): n_errors for choice, n_errors in zip(choices, errors.tolist(), strict=True)}
     return choices[int(errors.argmin())], named

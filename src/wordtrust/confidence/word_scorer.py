@@ -6,26 +6,27 @@ transcript = scorer(lattice)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 from ..base.errors import InputError
 from ..base.folds import speaker_number
 from ..lattices.lattice import Floats, Lattice, Lattices, Scales
-from ..networks.hwcn import TOLERANCE, Network, build
+from ..networks.hwcn import Network
 from ..transcripts.transcript import Transcript, transcripts
-from .adapt import adapt
+from .adapt import adapt, networks_for, tolerance_of
+from .calibration.model_calibration import ModelCalibration
 from .choice import Choice
 from .lattice_rnn import Scorer
 from .model_file import Model, load_model
 from .out_of_domain import familiarity_of
 
-if TYPE_CHECKING:
-    from .model_calibration import Calibration
-
 ALTERNATIVES = 5
+MOST_AHEAD = 1000  # utterances that a generic model is adapted to before the first is scored
 
 
 class WordScorer:
@@ -36,11 +37,36 @@ class WordScorer:
         self._scorer = Scorer(
             model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic
         )
-        self.tolerance = TOLERANCE if model.card.tolerance is None else model.card.tolerance
-        self.scales = model.card.scales
-        self.choice = model.card.choice or Choice()
-        self.calibration = _calibration(model)
+        record = model.card.calibration
+        self._choice = model.card.choice or Choice()
+        self._calibration = None if record is None else ModelCalibration.from_dict(record)
         self._familiar = familiarity_of(model)
+
+    @property
+    def tolerance(self) -> float:
+        """Seconds within which nodes of its networks are merged."""
+        return tolerance_of(self.model.card)
+
+    @property
+    def scales(self) -> Scales | None:
+        """The scales of the posteriors of its networks, or None for those of the lattices."""
+        return self.model.card.scales
+
+    @property
+    def choice(self) -> Choice:
+        """How words are chosen by their confidences."""
+        return self._choice
+
+    @property
+    def calibration(self) -> ModelCalibration | None:
+        """The calibration of its confidences, if it is calibrated."""
+        return self._calibration
+
+    def with_choice(self, choice: Choice) -> WordScorer:
+        """The same model with another way to choose words."""
+        other = copy(self)
+        other._choice = choice
+        return other
 
     def __repr__(self) -> str:
         known = [f"for {self.model.recognizer}"] if self.model.recognizer else []
@@ -85,17 +111,24 @@ class WordScorer:
 
     def adapted(self, batches: Iterable[Lattices]) -> WordScorer:
         """The same, for the recognizer of these lattices or networks (see `adapt`)."""
-        found = WordScorer(adapt(self.model, batches), allow_mismatch=self._allow_mismatch, threads=self._threads)
-        found.choice = self.choice
-        return found
+        model = adapt(self.model, batches)
+        return WordScorer(model, allow_mismatch=self._allow_mismatch, threads=self._threads).with_choice(self.choice)
+
+    def adapted_ahead(self, batches: Iterable[Lattices]) -> tuple[WordScorer, Iterator[Lattices]]:
+        """A generic model adapted to the first utterances that come, and all of them; other models as they are."""
+        coming = iter(batches)
+        if not self.wants_adapting:
+            return self, coming
+        first: list[Lattices] = []
+        while sum(map(len, first)) < MOST_AHEAD and (batch := next(coming, None)) is not None:
+            first.append(batch)
+        return (self.adapted(first) if first else self), chain(first, coming)
 
     def networks(self, lattices: Lattices) -> Lattices:
         """The networks of lattices, built as those that the model was trained on; networks stay as they are."""
         if not self._allow_mismatch:
             self._check(lattices)
-        if lattices.origin.tolerance is not None:
-            return lattices
-        return build(lattices, tolerance=self.tolerance, scales=self.scales).lattices
+        return networks_for(self.model, lattices)
 
     def calibrated_on(self, speakers: Iterable[str]) -> int:
         """How many of these speakers the calibration was fitted on."""
@@ -130,14 +163,6 @@ class WordScorer:
     def _mismatch(lattices: Lattices, found: str, better: str = "Use a model trained for it") -> InputError:
         remedy = f"{better}, or allow the mismatch (--allow-mismatch; allow_mismatch=True)"
         return InputError(found, file=lattices.origin.file, remedy=remedy)
-
-
-def _calibration(model: Model) -> Calibration | None:
-    if model.card.calibration is None:
-        return None
-    from .model_calibration import Calibration
-
-    return Calibration.from_dict(model.card.calibration)
 
 
 def _said(scales: Scales) -> str:

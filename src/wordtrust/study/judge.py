@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..confidence.model_calibration import calibrated_judge
+from ..confidence.calibrate_model import arc_confidences
 from ..confidence.word_scorer import WordScorer, load
 from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate
 from ..evaluation.metrics import Difference, Interval, Scores, compare, errors_caught, intervals, operating_point
@@ -50,7 +50,7 @@ def _baselines(model: Path) -> Baselines | None:
 
 def _judged(scorer: WordScorer, baselines: Baselines | None, networks: Lattices) -> dict[str, ArcConfidence]:
     """Posteriors, baselines and the model; words are chosen by the last one."""
-    own = calibrated_judge(scorer, networks)
+    own = arc_confidences(scorer, networks)
     return own if baselines is None else baselines.judge(networks) | own
 
 

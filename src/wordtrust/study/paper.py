@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InputError
-from ..base.folds import speaker_number
 from ..combination.system_output import SystemOutput, SystemOutputs, concatenate_outputs
+from ..confidence.calibrate_model import OutOfFoldScorer, with_calibration
 from ..confidence.calibration import KernelCalibrator
+from ..confidence.calibration.model_calibration import PARTS, ModelCalibration
 from ..confidence.choice import Choice
-from ..confidence.model_calibration import PARTS, Calibration, Folds
-from ..confidence.model_card import CalibrationData, PaperRecord
+from ..confidence.model_card import PaperRecord
 from ..confidence.model_file import MODEL_JSON, load_model, read_log, save_model
 from ..confidence.word_scorer import WordScorer, load
 from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate, posterior_confidence
@@ -116,20 +116,13 @@ def train_paper(
 def finish_paper(model: Path, folds: Sequence[Path], train: Source, dev: Source, out: Path) -> None:
     """Calibrate a trained model the paper's way and write it to `out`: L from dev, all else from train."""
     scorer = load(model)
-    known = Folds(scorer, [load(folder) for folder in folds])
-    fitted_on = evaluate(train(), _raw_judge(known.confidence), WORDS.paths)
+    out_of_fold = OutOfFoldScorer(scorer, [load(folder) for folder in folds])
+    fitted_on = evaluate(train(), _raw_judge(out_of_fold.confidence), WORDS.paths)
     held_out = evaluate(dev(), _raw_judge(scorer.confidence), WORDS.paths)
     parts = {part: _kernel(fitted_on.scores[source], held_out.scores[source]) for part, source in _FITTED_ON.items()}
-    words = fitted_on.scores["output", "confidence"]
-    speakers = tuple(sorted(speaker_number(name) for name in words.speakers))
-    card = replace(
-        scorer.model.card,
-        choice=WORDS,
-        calibration=Calibration(parts).to_dict(),
-        calibrated_on=CalibrationData(fitted_on.utterances, len(words), speakers=speakers),
-        paper=PaperRecord(DIFFERENCES, {part: parts[part].L_ for part in PARTS}),
-    )
-    save_model(replace(scorer.model, card=card), out, read_log(model))
+    calibrated = with_calibration(scorer.model, ModelCalibration(parts), WORDS, fitted_on)
+    paper = PaperRecord(DIFFERENCES, {part: parts[part].L_ for part in PARTS})
+    save_model(replace(calibrated, card=replace(calibrated.card, paper=paper)), out, read_log(model))
 
 
 def _kernel(seen: Scores, held: Scores) -> KernelCalibrator:

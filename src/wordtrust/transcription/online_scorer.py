@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from ..base.errors import OptionError
 from ..combination.joint import JointHypotheses, JointModel, hypotheses
-from ..confidence.adapt import MOST
 from ..confidence.out_of_domain import LEAST
 from ..confidence.shipped import COMBINATION, MODEL, folder_of, names
-from ..confidence.word_scorer import ALTERNATIVES, load
+from ..confidence.word_scorer import ALTERNATIVES, MOST_AHEAD, load
 from ..lattices.lattice import Floats, Lattices, Vocabulary, concatenate
 from ..lattices.paths import Paths
 from ..recognizers import Identity
@@ -53,7 +52,7 @@ class Judge:
     def networks(self, lattices: Lattices, *, learn: bool) -> Lattices:
         """The networks of an utterance, after having learned from it."""
         networks = self._own.networks(lattices)
-        if learn and len(self._seen) < MOST and networks.word.any():
+        if learn and len(self._seen) < MOST_AHEAD and networks.word.any():
             self._seen.append(networks)
             if len(self._seen) >= self._next:
                 self._learn()

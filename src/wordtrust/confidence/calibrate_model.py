@@ -1,0 +1,249 @@
+"""Calibrate a model on utterances that it was not trained on, and choose by which criterion it decodes words.
+
+    calibrated = wt.calibrate_model(wt.load("model"), wt.read("dev.networks"))
+    calibrated.after.nce, calibrated.after.ece
+    calibrated.save(Path("model.calibrated"))
+
+The utterances are those of a held-out store, or the training data themselves if models that were trained without a
+fold of speakers each score them (`OutOfFoldScorer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ..base.errors import InputError, OptionError
+from ..base.folds import in_fold, speaker_number
+from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate, path_errors, posterior_confidence
+from ..evaluation.metrics import ScoreMetrics, Scores
+from ..lattices.lattice import Floats, Lattices
+from ..networks.build_store import SPEAKER
+from .adapt import adapt
+from .calibration import Calibrator, make
+from .calibration.model_calibration import ModelCalibration
+from .choice import Choice, choose
+from .model_card import CalibrationData
+from .model_file import Model, read_log, save_model
+from .out_of_domain import learned
+from .word_scorer import WordScorer
+
+Source = Callable[[], Iterable[Lattices]]  # reads networks, once more each time
+FEW_WORDS = 2000  # a kernel calibrator follows chance with fewer; two parameters are enough then
+SCORES_OF_PARTS = {  # the population and the kind of score that each part of a calibration is fitted on
+    "arcs": ("arcs", "confidence"),
+    "words": ("output", "confidence"),
+    "posterior_arcs": ("arcs", "posterior"),
+    "posterior_words": ("one_best", "posterior"),
+}
+
+
+class OutOfFoldScorer:
+    """A model and those trained without a fold of speakers each: everybody is scored by one that never saw them.
+
+    A fold without a model would be scored by one that was trained on it, so all of them are needed.
+    """
+
+    def __init__(self, scorer: WordScorer, fold_scorers: Sequence[WordScorer] = ()) -> None:
+        self.scorer = scorer
+        self._folds = [(fold_scorer, *_left_out_fold(fold_scorer)) for fold_scorer in fold_scorers]
+        folds = sorted((n_folds, fold) for _, n_folds, fold in self._folds)
+        if folds and folds != [(folds[0][0], fold) for fold in range(folds[0][0])]:
+            given = ", ".join(f"{fold} of {n_folds}" for n_folds, fold in folds)
+            raise OptionError(f"--fold-model needs a model for each fold, once; these are {given}")
+
+    def confidence(self, networks: Lattices) -> Floats:
+        """[arcs] by the model that did not see the speaker; without folds, by the model itself."""
+        if not self._folds:
+            return self.scorer.confidence(networks)
+        speaker = np.array([speaker_number(name) for name in networks.notes[SPEAKER]], np.uint32)
+        confidence, sizes = np.zeros(len(networks.source), np.float32), np.diff(networks.arc_offsets)
+        for fold_scorer, n_folds, fold in self._folds:
+            left_out = np.repeat(in_fold(speaker, n_folds, fold), sizes)
+            if left_out.any():
+                confidence = np.where(left_out, fold_scorer.confidence(networks), confidence)
+        return confidence
+
+    def arc_confidences(self, networks: Lattices) -> dict[str, ArcConfidence]:
+        """For `evaluate`: posteriors and confidences, neither calibrated."""
+        return posterior_confidence(networks) | {"confidence": ArcConfidence(self.confidence(networks))}
+
+
+def _left_out_fold(scorer: WordScorer) -> tuple[int, int]:
+    fold = scorer.model.card.training.left_out_fold
+    if fold is None:
+        raise InputError(
+            "this model was trained on all speakers",
+            remedy="Models for --fold-model are trained with --folds K --fold 0 to K - 1",
+        )
+    return fold
+
+
+def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConfidence]:
+    """For `evaluate`: posteriors and confidences, and both calibrated where the model is."""
+    kinds = posterior_confidence(networks)
+    confidence = scorer.confidence(scorer.networks(networks))
+    calibration = scorer.calibration
+    if calibration is None:
+        return kinds | {"confidence": ArcConfidence(confidence)}
+    posterior, trust = kinds["posterior"].confidence, scorer.trust(networks)
+    return kinds | {
+        "calibrated_posterior": ArcConfidence(
+            posterior,
+            lambda scores: calibration.of("posterior_arcs", scores),
+            lambda scores: calibration.of("posterior_words", scores),
+        ),
+        "confidence": ArcConfidence(confidence),
+        "calibrated": ArcConfidence(
+            confidence,
+            lambda scores: trust * calibration.of_arcs(networks, scores),
+            lambda scores: trust * calibration.of("words", scores),
+        ),
+    }
+
+
+@dataclass(frozen=True)
+class HeldOutScores:
+    """What a calibration is fitted on: words scored by models that did not see their speakers."""
+
+    choice: Choice
+    choice_errors: dict[str, int]  # of every choice that was tried; empty if none was
+    evaluation: Evaluation
+
+    @property
+    def words(self) -> Scores:
+        """The words of the output, with confidences that are not calibrated."""
+        return self.evaluation.scores["output", "confidence"]
+
+
+@dataclass(frozen=True)
+class CalibratedModel:
+    """A calibrated model, and the scores that its calibration was fitted on."""
+
+    model: Model
+    calibration: ModelCalibration
+    held_out: HeldOutScores
+
+    @property
+    def utterances(self) -> int:
+        """How many it was calibrated on."""
+        return self.held_out.evaluation.utterances
+
+    @cached_property
+    def before(self) -> ScoreMetrics:
+        """The metrics of the words it was calibrated on, before calibration."""
+        return self.held_out.words.metrics()
+
+    @cached_property
+    def after(self) -> ScoreMetrics:
+        """The same after calibration."""
+        words = self.held_out.words
+        return replace(words, score=self.calibration.of("words", words.score)).metrics()
+
+    def save(self, folder: Path, trained: Path | None = None) -> None:
+        """Write the model folder, with the training log of the model that was calibrated (`trained`)."""
+        save_model(self.model, folder, [] if trained is None else read_log(trained))
+
+
+def calibrate_model(
+    scorer: WordScorer,
+    networks: Lattices | Source,
+    *,
+    fold_scorers: Sequence[WordScorer] = (),
+    calibrator: str | None = "kernel",
+    keep_choice: bool = False,
+) -> CalibratedModel:
+    """Calibrate a model on networks with references, and choose how it decodes words.
+
+    `fold_scorers` are models trained without a fold of speakers each: then the networks may be those of the training.
+    `calibrator` is one of `wt.calibrate.names()`; None takes the kernel, or Platt's where words are few.
+    `keep_choice` leaves the decoding criterion as the model has it.
+    """
+    source = _source(networks)
+    held_out = held_out_scores(scorer, source, fold_scorers=fold_scorers, keep_choice=keep_choice)
+    calibration = fit_calibration(held_out.evaluation, calibrator)
+    usual = learned(scorer.model, map(scorer.networks, source()), held_out.evaluation.utterances)
+    made = with_calibration(scorer.model, calibration, held_out.choice, held_out.evaluation)
+    errors = scorer.model.card.choice_errors if keep_choice else held_out.choice_errors
+    card = replace(made.card, choice_errors=errors, usual_features=usual)
+    return CalibratedModel(replace(made, card=card), calibration, held_out)
+
+
+def calibrate_generic(model: Model, sources: Sequence[Source], calibrator: str | None = None) -> CalibratedModel:
+    """Calibrate a generic model on networks of several recognizers, adapted to each of them in turn."""
+    scorers = [WordScorer(adapt(model, source()), allow_mismatch=True) for source in sources]
+    held_out = _held_out([(OutOfFoldScorer(scorer), source) for scorer, source in zip(scorers, sources, strict=True)])
+    calibration = fit_calibration(held_out.evaluation, calibrator)
+    made = with_calibration(model, calibration, held_out.choice, held_out.evaluation, recognizers=len(sources))
+    return CalibratedModel(made, calibration, held_out)
+
+
+def with_best_choice(model: Model, networks: Lattices | Source) -> Model:
+    """The model with the decoding criterion that makes the fewest errors on these networks of a development set."""
+    scorer = WordScorer(model)
+    choice, errors = choose(((batch, scorer.confidence(batch)) for batch in _source(networks)()), path_errors)
+    return replace(model, card=replace(model.card, choice=choice, choice_errors_on_dev=errors))
+
+
+def held_out_scores(
+    scorer: WordScorer,
+    networks: Lattices | Source,
+    *,
+    fold_scorers: Sequence[WordScorer] = (),
+    keep_choice: bool = False,
+) -> HeldOutScores:
+    """The scores that `calibrate_model` fits a calibration on, for comparing calibrators."""
+    source = _source(networks)
+    folds = OutOfFoldScorer(scorer, fold_scorers)
+    return _held_out([(folds, lambda: map(scorer.networks, source()))], scorer.choice if keep_choice else None)
+
+
+def _held_out(parts: Sequence[tuple[OutOfFoldScorer, Source]], choice: Choice | None = None) -> HeldOutScores:
+    """Scores of several models on networks of their own, with one choice for all of them."""
+    errors: dict[str, int] = {}
+    if choice is None:
+        scored = ((batch, folds.confidence(batch)) for folds, source in parts for batch in source())
+        choice, errors = choose(scored, path_errors)
+    evaluations = [evaluate(source(), folds.arc_confidences, choice.paths) for folds, source in parts]
+    total = sum(evaluations[1:], evaluations[0])
+    if not total.utterances:
+        raise InputError("there are no utterances to calibrate the model on")
+    return HeldOutScores(choice, errors, total)
+
+
+def fit_calibration(evaluation: Evaluation, calibrator: str | None = "kernel") -> ModelCalibration:
+    """Fit a calibrator of this name for every part; None takes the kernel, or Platt's where words are few."""
+    if calibrator is None:
+        calibrator = "kernel" if len(evaluation.scores["output", "confidence"]) >= FEW_WORDS else "platt"
+    return ModelCalibration(
+        {part: _fitted(evaluation.scores[scores], calibrator) for part, scores in SCORES_OF_PARTS.items()}
+    )
+
+
+def _fitted(scores: Scores, name: str) -> Calibrator:
+    return make(name).fit(np.clip(scores.score, 0.0, 1.0), scores.correct, groups=scores.speaker)
+
+
+def with_calibration(
+    model: Model,
+    calibration: ModelCalibration,
+    choice: Choice,
+    fitted_on: Evaluation,
+    *,
+    recognizers: int | None = None,
+) -> Model:
+    """The model with a calibration and a choice, and a note of the utterances that they were fitted on."""
+    n_words = None if recognizers else len(fitted_on.scores["output", "confidence"])
+    speakers = sorted(map(speaker_number, fitted_on.errors["one_best"].speakers))
+    data = CalibrationData(fitted_on.utterances, n_words, recognizers, tuple(speakers))
+    return replace(
+        model, card=replace(model.card, choice=choice, calibration=calibration.to_dict(), calibrated_on=data)
+    )
+
+
+def _source(networks: Lattices | Source) -> Source:
+    return (lambda: [networks]) if isinstance(networks, Lattices) else networks

@@ -1,0 +1,92 @@
+"""Calibrate words that came with confidences, of recognizers that give nothing else: no lattice, no model.
+
+calls = wt.calibrate_scores(wt.stream("calls.ctm"), read_references("calls.stm"))
+save_calibrator(Path("calls.json"), calls.calibrator)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import json_checks
+from ..base.errors import InputError
+from ..base.files import atomic_text
+from ..evaluation.given_confidences import CONFIDENCE, ONE_BEST, evaluate_words, with_confidences
+from ..evaluation.metrics import Scores
+from ..formats.references import Reference
+from ..lattices.assemble import Problems
+from ..lattices.lattice import Lattices
+from ..lattices.paths import one_best
+from ..transcripts.transcript import Transcript, transcripts
+from .calibration import Calibrator, calibrator_from_dict, make
+
+KIND = "wordtrust calibrator"  # what the file of a calibrator says it is
+
+
+@dataclass(frozen=True)
+class CalibratedScores:
+    """A calibrator, and the words that it was fitted on."""
+
+    calibrator: Calibrator
+    words: Scores
+
+
+def calibrate_scores(
+    batches: Iterable[Lattices],
+    references: Mapping[str, Reference],
+    *,
+    calibrator: str = "kernel",
+    problems: Problems | None = None,
+) -> CalibratedScores:
+    """Fit a calibrator (one of `wt.calibrate.names()`) on the words of outputs that have confidences.
+
+    Utterances without a reference or without confidences raise an error, or go to `problems` when that skips them.
+    """
+    unfitted = make(calibrator)
+    evaluation = evaluate_words(batches, references, problems)
+    if not evaluation.utterances:
+        raise InputError("there are no utterances to calibrate on")
+    return fit_scores(evaluation.scores[ONE_BEST, CONFIDENCE], unfitted)
+
+
+def fit_scores(words: Scores, calibrator: Calibrator) -> CalibratedScores:
+    """Fit a calibrator on words whose confidences are probabilities; L and the like are chosen over speakers."""
+    return CalibratedScores(calibrator.fit(words.score, words.correct, groups=words.speaker), words)
+
+
+class CalibratedWords:
+    """Words that came with confidences, calibrated: the scorer of outputs that have no lattice."""
+
+    def __init__(self, calibrator: Calibrator) -> None:
+        self._calibrator = calibrator
+
+    def __call__(self, lattices: Lattices, *, alternatives: int = 0) -> list[Transcript]:
+        """What the recognizer printed, with calibrated confidences."""
+        kept = with_confidences(lattices, Problems())
+        assert kept.posterior is not None
+        return transcripts(
+            kept, kept.posterior, one_best(kept), alternatives=alternatives, show=self._calibrator.predict
+        )
+
+
+def save_calibrator(path: Path, calibrator: Calibrator) -> None:
+    """Write a calibrator as a file of its own, for words that come with confidences."""
+    with atomic_text(path) as file:
+        file.write(json.dumps({"kind": KIND, "words": calibrator.to_dict()}, indent=1) + "\n")
+
+
+def load_calibrator(path: Path) -> Calibrator:
+    """Read one; anything else is an `InputError`."""
+    remedy = "Make it with: wordtrust calibrate --scores FILE --ref REF --out CALIBRATOR.json"
+    try:
+        record = json_checks.record(json_checks.parse(path.read_bytes()), "the calibrator")
+        if record.get("kind") != KIND:
+            raise InputError(f"does not say that it is a {KIND}", remedy=remedy)
+        return calibrator_from_dict(record.get("words"))
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
+    except InputError as error:
+        raise InputError(f"no calibrator: {error.found}", file=str(path), remedy=remedy) from None
