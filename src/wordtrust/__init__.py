@@ -57,8 +57,8 @@ _MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a 
 
 __all__ = [
     "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
-    "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "calibrate_model", "calibrate_scores", "load", "metrics", "models", "read",
-    "stream", "transcribe", "write",
+    "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "calibrate_model", "calibrate_scores",
+    "load", "metrics", "models", "read", "stream", "transcribe", "write",
 ]  # fmt: skip
 
 
