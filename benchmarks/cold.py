@@ -18,8 +18,8 @@ from pathlib import Path
 from benchmarks import synthetic
 from wordtrust.formats import write
 from wordtrust.formats.format import WriteOptions
-from wordtrust.lattices.lattice import Scales
 from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.tuned_scales import TunedScales
 
 UTTERANCES = 40  # to tune on

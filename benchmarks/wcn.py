@@ -14,7 +14,8 @@ from tests.helpers import reference_wcn
 
 from benchmarks import synthetic
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
-from wordtrust.lattices.lattice import Lattices, Origin, Scales, concatenate
+from wordtrust.lattices.lattice import Lattices, Origin, concatenate
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.consensus import consensus
 
 UTTERANCES = 1_000

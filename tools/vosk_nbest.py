@@ -35,8 +35,7 @@ from typing import Any
 from tools.likeliest import Text, likeliest, within_beam
 from wordtrust import Lattice, stream
 from wordtrust.base.files import atomic_text
-from wordtrust.lattices.lattice import Scales
-from wordtrust.lattices.weights import log_scores
+from wordtrust.lattices.weights import Scales, log_scores
 
 FORMS = ("2x10", "2x100")  # the beam of the small models; lists that are cut off, and lists that hardly are
 MULTIPLIED = 0.9  # what Vosk multiplies language scores with once the lattice is there

@@ -13,7 +13,7 @@ import numpy as np
 
 from wordtrust.lattices import draw
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
-from wordtrust.lattices.lattice import Lattice, Origin, Vocabulary
+from wordtrust.lattices.lattice import Lattice, Origin, drawing_of
 from wordtrust.lattices.posterior import posteriors
 from wordtrust.networks.consensus import consensus
 from wordtrust.networks.hwcn import build
@@ -115,27 +115,25 @@ def _stacked(lattice: Lattice) -> list[int]:
     return lanes
 
 
-def with_posteriors(lattice: Lattice) -> Lattice:
+def with_posteriors(lattice: Lattice) -> draw.Drawing:
     """The lattice with posteriors written beside the words."""
     assert lattice.posterior is not None
     said = [word if word and word != "<eps>" else "-" for word in lattice.surfaces]
     named = [f"{word} {value:.2f}" for word, value in zip(said, lattice.posterior, strict=True)]
-    vocabulary = Vocabulary([*lattice.words, *named])
-    word, surface = (np.array([vocabulary.id(each) for each in row], np.int32) for row in (lattice.words, named))
-    return replace(lattice, vocabulary=vocabulary, word=word, surface=surface)
+    return replace(drawing_of(lattice), labels=named)
 
 
 def body(panel: Panel) -> tuple[str, int]:
     """A panel as SVG, and its height."""
-    lattice = with_posteriors(panel.lattice)
-    layout = draw._Layout(
-        arcs=list(range(lattice.arcs)),
-        x={node: SECOND * float(time) for node, time in enumerate(lattice.time)},
+    drawing = with_posteriors(panel.lattice)
+    layout = draw.Layout(
+        arcs=list(range(len(drawing.ends))),
+        x={node: SECOND * time for node, time in enumerate(drawing.time)},
         lane=dict(enumerate(panel.arc_lanes)),
-        y=dict(enumerate(panel.node_lanes)),
+        node_lane=dict(enumerate(panel.node_lanes)),
     )
     low, high = layout.lanes
-    parts = [*draw._draw_arcs(lattice, layout, set(lattice.one_best())), *draw._draw_nodes(lattice, layout)]
+    parts = [*draw.draw_arcs(drawing, layout), *draw.draw_nodes(drawing, layout)]
     head = f'<text x="0" y="0" style="text-anchor:start;font-weight:600">{panel.title}</text>'
     return f'{head}<g transform="translate(0,{HEAD - low * LANE})">{"".join(parts)}</g>', (
         high - low
@@ -153,7 +151,7 @@ def picture() -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}" width="{width}" height="{top}" '
         f'role="img"><title>A lattice and its heterogeneous word confusion network</title>'
-        f'<style>{draw._STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{"".join(drawn)}</svg>\n'
+        f'<style>{draw.STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{"".join(drawn)}</svg>\n'
     )
 
 

@@ -26,7 +26,7 @@ import gc, sys
 from numba.core.dispatcher import Dispatcher
 from wordtrust.confidence import warm_up as warm
 from wordtrust.cli import cli
-from wordtrust.lattices.lattice import Scales
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.tuned_scales import TunedScales
 from pathlib import Path
 

@@ -14,8 +14,8 @@ from wordtrust.confidence import shipped
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.model_card import Adaptation, CalibrationData, ModelCard, PaperRecord, TrainingRecord
 from wordtrust.confidence.model_file import load_model
-from wordtrust.lattices.lattice import Scales
 from wordtrust.lattices.paths import CRITERIA
+from wordtrust.lattices.weights import Scales
 
 FILE_KEYS = {"kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words"}
 CALIBRATOR = {"calibrator": "platt", "format": 1, "params": {"domain": "probability"},

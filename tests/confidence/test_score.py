@@ -21,8 +21,9 @@ from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import Model, save_model
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.confidence.word_table import WordTable
-from wordtrust.lattices.lattice import Lattices, Scales
+from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import Paths, best_confidence
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.word_confidence import word_confidence
 
 SAMPLE = Path(__file__).parents[2] / "src" / "wordtrust" / "sample"

@@ -13,7 +13,8 @@ from wordtrust import read
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.evaluation.tune import tune
 from wordtrust.formats.references import Reference, References, read_references
-from wordtrust.lattices.lattice import Lattices, Scales
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.tuned_scales import TunedScales
 
 

@@ -26,7 +26,8 @@ from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.evaluate import evaluate, path_errors
 from wordtrust.evaluation.metrics import SpeakerErrors
-from wordtrust.lattices.lattice import Lattices, Scales
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.align import align_all
 from wordtrust.networks.tuned_scales import TunedScales
 from wordtrust.study.layout import Corpus

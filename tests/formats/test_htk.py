@@ -16,7 +16,8 @@ from wordtrust.formats.htk import read as htk
 from wordtrust.formats.htk.header import utterance_name
 from wordtrust.formats.inputs import Stream
 from wordtrust.lattices.assemble import Problems
-from wordtrust.lattices.lattice import Lattice, Lattices, Scales, concatenate
+from wordtrust.lattices.lattice import Lattice, Lattices, concatenate
+from wordtrust.lattices.weights import Scales
 
 Arc = tuple[float, float, str]
 

@@ -18,8 +18,9 @@ from tests.helpers.strategies import SCORE_SETS, assembled, batch_of, lattices
 from wordtrust.base.errors import OptionError
 from wordtrust.formats.format import ReadOptions, WriteOptions
 from wordtrust.formats.htk.write import write
-from wordtrust.lattices.lattice import Lattice, Lattices, Scales
+from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import Normalizer
+from wordtrust.lattices.weights import Scales
 
 ODD_WORDS = (
     "I",

@@ -22,7 +22,8 @@ from wordtrust.formats import read, stream, write
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.jsonl import FORMAT, sniff
 from wordtrust.lattices.assemble import Problems
-from wordtrust.lattices.lattice import Lattice, Origin, Scales
+from wordtrust.lattices.lattice import Lattice, Origin
+from wordtrust.lattices.weights import Scales
 
 GOOD: dict[str, Any] = {
     "utt": "u1",

@@ -25,7 +25,8 @@ from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store import sniff
 from wordtrust.formats.store.write import StoreWriter
-from wordtrust.lattices.lattice import Facts, Lattice, Origin, Scales
+from wordtrust.lattices.lattice import Facts, Lattice, Origin
+from wordtrust.lattices.weights import Scales
 
 # What is written comes back
 

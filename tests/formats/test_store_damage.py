@@ -22,7 +22,8 @@ from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store.read import _all_canonical, _all_finite
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
-from wordtrust.lattices.lattice import Origin, Scales
+from wordtrust.lattices.lattice import Origin
+from wordtrust.lattices.weights import Scales
 
 # Stores that somebody else wrote
 

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from wordtrust.lattices.lattice import Lattice, Scales
+from wordtrust.lattices.lattice import Lattice
+from wordtrust.lattices.weights import Scales
 
 ROUNDING = 1e-6  # seconds
 

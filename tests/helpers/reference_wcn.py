@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.helpers.reference_hwcn import arc_weights, posteriors
-from wordtrust.lattices.lattice import Lattice, Scales
+from wordtrust.lattices.lattice import Lattice
+from wordtrust.lattices.weights import Scales
 
 DELTA = 1e-6  # what an insertion without a position costs on top
 TIE = 1e-10

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.helpers.strategies import assembled, batch_of, lattices
 from tests.lattices.test_lattice import paths
 from wordtrust.base.errors import OptionError
-from wordtrust.lattices.lattice import Lattice, Scales
+from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.paths import best_confidence, one_best
+from wordtrust.lattices.weights import Scales
 
 
 @given(lattices())

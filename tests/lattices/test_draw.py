@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.strategies import assembled, lattices
 from tests.lattices.test_lattice import paths
-from wordtrust.lattices.draw import MOST_ARCS, label, shown_arcs
-from wordtrust.lattices.lattice import Lattice
+from wordtrust.lattices.draw import MOST_ARCS
+from wordtrust.lattices.lattice import Lattice, drawing_of
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -22,7 +22,7 @@ def test_svg_shows_every_arc_and_node(lattice: Lattice) -> None:
     assert len(root.findall(f".//{_SVG}path")) == lattice.arcs
     assert len(root.findall(f".//{_SVG}circle")) == lattice.nodes
     texts = [element.text for element in root.iter(f"{_SVG}text")]
-    assert all(label(lattice, arc) in texts for arc in range(lattice.arcs))
+    assert set(drawing_of(lattice).labels) <= set(texts)
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
@@ -50,7 +50,8 @@ def test_large_lattices_are_cut_down_to_whole_paths() -> None:
     lattice = assembled(
         "u", time=np.arange(nodes) / 10, ends=ends, tokens=["w"] * len(ends), acoustic=random.normal(0, 5, len(ends))
     )
-    keep = shown_arcs(lattice)
+    keep = np.zeros(lattice.arcs, bool)
+    keep[drawing_of(lattice).shown_arcs()] = True
     assert 0 < keep.sum() < lattice.arcs
     assert keep[list(lattice.one_best())].all()
     for arc in np.flatnonzero(keep):
@@ -64,7 +65,7 @@ def test_large_lattices_are_cut_down_to_whole_paths() -> None:
 
 @given(lattices(max_nodes=5, max_arcs=8))
 def test_what_is_shown_of_a_small_lattice_is_all_of_it(lattice: Lattice) -> None:
-    assert shown_arcs(lattice, most=MOST_ARCS).all()
-    few = shown_arcs(lattice, most=3)
+    drawing = drawing_of(lattice)
+    assert drawing.shown_arcs(MOST_ARCS) == list(range(lattice.arcs))
     used = {arc for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1) for arc in path}
-    assert set(np.flatnonzero(few).tolist()) <= used
+    assert set(drawing.shown_arcs(most=3)) <= used

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from tests.helpers.strategies import assembled, batch_of, lattices
 from wordtrust.base.errors import InputError
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
-from wordtrust.lattices.lattice import Lattice, Lattices, Origin, Scales, concatenate
+from wordtrust.lattices.lattice import Lattice, Lattices, Origin, concatenate
+from wordtrust.lattices.weights import Scales
 
 
 def paths(source: Any, target: Any, start: int, end: int) -> set[tuple[int, ...]]:
@@ -230,3 +232,14 @@ def test_repr_tells_what_it_is() -> None:
     lattice = assembled("u-1", time=[0, 1.5], ends=[(0, 1)], tokens=["Hello!"], acoustic=[0.5])
     assert repr(lattice) == "<Lattice u-1: 2 nodes, 1 arcs, 1.50 s, acoustic\n  Hello!>"
     assert "1 utterances, 2 nodes, 1 arcs" in repr(lattice.batch())
+
+
+def test_the_arrays_of_a_caller_stay_writable() -> None:
+    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[-1.0], extra_score=[1.0])
+    time, acoustic, score = np.array([0.0, 2.0]), np.array([-2.0], np.float32), np.array([3.0], np.float32)
+    batch = replace(lattice.batch(), time=time, acoustic=acoustic, extra={"score": score})
+    assert time.flags.writeable
+    assert acoustic.flags.writeable
+    assert score.flags.writeable
+    assert not any(array.flags.writeable for array in (batch.time, *batch.arrays().values()))
+    assert np.shares_memory(batch.time, time)

@@ -18,9 +18,9 @@ from tests.helpers.strategies import assembled, batch_of, lattices
 from tests.lattices.test_lattice import paths
 from wordtrust.base.errors import OptionError
 from wordtrust.formats import read
-from wordtrust.lattices.lattice import Lattice, Lattices, Scales, concatenate
+from wordtrust.lattices.lattice import Lattice, Lattices, concatenate
 from wordtrust.lattices.posterior import posteriors, prune, push, select
-from wordtrust.lattices.weights import log_scores
+from wordtrust.lattices.weights import Scales, log_scores
 
 SCORED = (("acoustic",), ("transition",), ("acoustic", "transition"))
 scales = st.builds(Scales, st.floats(0.1, 2), st.floats(0.1, 2), st.floats(-3, 3))

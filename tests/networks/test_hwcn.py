@@ -20,8 +20,9 @@ from tests.lattices.test_posterior import check_normalised
 from tests.networks.test_hwcn_example import worked_example
 from wordtrust.base.errors import OptionError
 from wordtrust.formats import read
-from wordtrust.lattices.lattice import Lattice, Scales, concatenate
+from wordtrust.lattices.lattice import Lattice, concatenate
 from wordtrust.lattices.posterior import posteriors
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.hwcn import Network, build
 
 SCORED = (("acoustic",), ("transition",), ("acoustic", "transition"))

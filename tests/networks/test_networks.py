@@ -19,7 +19,8 @@ from wordtrust import read, stream
 from wordtrust.evaluation.evaluate import evaluate
 from wordtrust.formats.references import Reference, References
 from wordtrust.formats.store.write import StoreWriter
-from wordtrust.lattices.lattice import Lattices, Scales, concatenate
+from wordtrust.lattices.lattice import Lattices, concatenate
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.build_store import BuildOptions, build_networks, build_store
 from wordtrust.networks.tuned_scales import TunedScales
 

@@ -20,10 +20,10 @@ from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.strategies import assembled, batch_of, lattices
 from tests.lattices.test_lattice import paths
 from wordtrust.base.errors import OptionError
-from wordtrust.lattices.lattice import Lattice, Lattices, Scales
+from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.paths import Paths
 from wordtrust.lattices.text import Normalizer
-from wordtrust.lattices.weights import log_scores
+from wordtrust.lattices.weights import Scales, log_scores
 from wordtrust.networks.consensus import ConfusionNetwork, ConfusionNetworks, consensus
 
 SCORED = ((), ("acoustic",), ("acoustic", "transition"))

@@ -17,8 +17,8 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.combination.joint import Decoded
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs
 from wordtrust.formats.references import Reference
-from wordtrust.lattices.lattice import Scales
 from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.weights import Scales
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 from wordtrust.networks.tuned_scales import TunedScales
 from wordtrust.study.joined import joint_record

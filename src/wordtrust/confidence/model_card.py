@@ -14,7 +14,8 @@ import numpy as np
 
 from ..base.errors import InputError, OptionError
 from ..base.json_checks import list_of, number, object_of, objects_of, string, string_or_none
-from ..lattices.lattice import Lattices, Scales
+from ..lattices.lattice import Lattices
+from ..lattices.weights import Scales
 from .choice import Choice
 
 JsonObject = Mapping[str, Any]

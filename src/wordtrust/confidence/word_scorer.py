@@ -15,7 +15,8 @@ from typing import overload
 
 from ..base.errors import InputError
 from ..base.folds import speaker_number
-from ..lattices.lattice import Floats, Lattice, Lattices, Scales
+from ..lattices.lattice import Floats, Lattice, Lattices
+from ..lattices.weights import Scales
 from ..networks.hwcn import Network
 from ..transcripts.transcript import Transcript, transcripts
 from .adapt import adapt, networks_for, tolerance_of

@@ -21,9 +21,9 @@ import numpy as np
 
 from ..base.errors import OptionError
 from ..formats.references import Reference
-from ..lattices.lattice import Lattices, Scales
+from ..lattices.lattice import Lattices
 from ..lattices.paths import best_paths, one_best
-from ..lattices.weights import LENGTH, log_scores, only_posteriors
+from ..lattices.weights import LENGTH, Scales, log_scores, only_posteriors
 from ..networks.consensus import consensus
 from ..networks.hwcn import TOLERANCE, build
 from ..networks.labels import Labels, Spoken, label, score_paths

@@ -26,7 +26,8 @@ from ..base import json_checks as check
 from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
-from ..lattices.lattice import ARC_SCORES, LARGEST_SCALE, Floats, Ints, Lattice, Lattices, Origin, Scales
+from ..lattices.lattice import ARC_SCORES, Floats, Ints, Lattice, Lattices, Origin
+from ..lattices.weights import LARGEST_SCALE, Scales
 from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 

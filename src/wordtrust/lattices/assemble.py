@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ..base.arrays import csr_offsets, csr_rows, row_offsets
 from ..base.errors import InputError
 from . import graph
-from .lattice import ARC_SCORES, Facts, Flags, Floats, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
+from .lattice import ARC_SCORES, Facts, Flags, Floats, Ints, Lattices, Offsets, Origin, Times, Vocabulary
 from .text import DEFAULT, Normalizer
+from .weights import Scales
 
 BATCH_ARCS = 200_000  # enough to make a kernel call worth it, few enough to stay in memory
 

@@ -18,13 +18,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import concatenate_offsets, csr_rows
-from ..base.errors import OptionError
+from . import draw
+from .text import join_surfaces
+from .weights import Reals, Scales, log_scores, printed_scores
 
 Ints = NDArray[np.int32]
 Offsets = NDArray[np.int64]
@@ -32,27 +34,8 @@ Floats = NDArray[np.float32]
 Times = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-LARGEST_SCALE = 1e6  # scaled scores and their sums stay numbers
 ARC_SCORES = ("acoustic", "transition", "posterior")
-
-
-@dataclass(frozen=True, slots=True)
-class Scales:
-    """How scores are weighed: acoustic * a + transition * t + word_penalty for every word.
-
-    In N-best lists the acoustic score is divided by length ** length_exponent, where the length of each hypothesis
-    (in tokens, its end counted) is known.
-    """
-
-    acoustic: float = 1.0
-    transition: float = 1.0
-    word_penalty: float = 0.0
-    length_exponent: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in self.__slots__:
-            if not abs(getattr(self, name)) <= LARGEST_SCALE:
-                raise OptionError(f"the scale {name} is {getattr(self, name)}, not a number up to {LARGEST_SCALE:g}")
+_Array = TypeVar("_Array", bound=NDArray[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,23 +178,21 @@ class Lattice:
         """What the recognizer wrote on every arc."""
         return self.vocabulary.lookup(self.surface.tolist())
 
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Reals:
         """Each arc's score as its recognizer weighs it: scaled scores, or else the log of the posterior."""
-        from .weights import log_scores
-
         return log_scores(self)
 
     def one_best(self) -> tuple[int, ...]:
         """The arcs of what the recognizer itself would print, in order."""
-        from .paths import one_best
+        from .path_kernels import best_paths  # numba is loaded when it is first needed
 
-        return tuple(one_best(self.batch()).arcs.tolist())
+        batch = self.batch()
+        _, arcs = best_paths(batch.node_offsets, batch.arc_offsets, self.source, self.target, printed_scores(self))
+        return tuple(arcs.tolist())
 
     @property
     def text(self) -> str:
         """What the recognizer itself would print, with its own spelling."""
-        from .text import join_surfaces
-
         return join_surfaces(self.surfaces[arc] for arc in self.one_best() if self.word[arc])
 
     def batch(self) -> Lattices:
@@ -250,18 +231,34 @@ class Lattice:
 
     def to_dot(self) -> str:
         """The lattice as a Graphviz file."""
-        from .draw import to_dot
-
-        return to_dot(self)
+        return draw.to_dot(drawing_of(self))
 
     def to_svg(self) -> str:
         """The lattice as a picture, drawn over a time axis."""
-        from .draw import to_svg
-
-        return to_svg(self)
+        return draw.to_svg(drawing_of(self))
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
+
+
+def drawing_of(lattice: Lattice) -> draw.Drawing:
+    """What a picture of a lattice shows."""
+    from .path_kernels import best_through  # numba is loaded when it is first needed
+
+    ends = lattice.source.astype(np.uint32), lattice.target.astype(np.uint32)
+    first, last = np.array([0]), np.array([lattice.nodes - 1])
+    through, _ = best_through(*ends, lattice.scores(), first, last, lattice.nodes)
+    given = [getattr(lattice, name) for name in ARC_SCORES if getattr(lattice, name) is not None]
+    return draw.Drawing(
+        name=lattice.utt,
+        time=lattice.time.tolist(),
+        ends=list(zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)),
+        labels=[draw.label(surface, word) for surface, word in zip(lattice.surfaces, lattice.words, strict=True)],
+        silent=lattice.silence.tolist(),
+        one_best=frozenset(lattice.one_best()),
+        worth=through,
+        scores=[values.tolist() for values in given],
+    )
 
 
 def _close(mine: NDArray[Any] | None, theirs: NDArray[Any] | None, tolerance: float) -> bool:
@@ -272,10 +269,17 @@ def _close(mine: NDArray[Any] | None, theirs: NDArray[Any] | None, tolerance: fl
     return bool(np.allclose(mine, theirs, rtol=tolerance, atol=tolerance))
 
 
-_SHARED_FIELDS = (
-    "time", "source", "target", "word", "surface", "vocabulary", "acoustic", "transition", "posterior", "picked",
-    "extra", "scales", "origin", "facts",
-)  # fmt: skip
+def _read_only(array: _Array) -> _Array:
+    """A view that cannot be written through; the array itself stays as it is, for it is the caller's."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+_ARC_ARRAYS = ("source", "target", "word", "surface", *ARC_SCORES, "picked")
+_SHARED_FIELDS = ("time", *_ARC_ARRAYS, "vocabulary", "extra", "scales", "origin", "facts")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -303,16 +307,17 @@ class Lattices(Sequence[Lattice]):
     files: tuple[str, ...] = ()  # [utterances] where they come from more than one file, else `origin` says it
 
     def __post_init__(self) -> None:
-        for name in ("extra", "notes"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        for array in (*self.arrays().values(), self.node_offsets, self.arc_offsets, self.time):
-            array.flags.writeable = False
+        extra = {name: _read_only(values) for name, values in self.extra.items()}
+        object.__setattr__(self, "extra", MappingProxyType(extra))
+        object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+        for name in ("node_offsets", "arc_offsets", "time", *_ARC_ARRAYS):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _read_only(getattr(self, name)))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that has one entry per arc and is there, by name."""
-        names = ("source", "target", "word", "surface", *ARC_SCORES, "picked")
-        found = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return found | dict(self.extra)
+        arrays = {name: getattr(self, name) for name in _ARC_ARRAYS if getattr(self, name) is not None}
+        return arrays | dict(self.extra)
 
     @property
     def utterance_of_arc(self) -> Offsets:
@@ -396,7 +401,7 @@ class Lattices(Sequence[Lattice]):
     def _part(self, nodes: slice, arcs: slice, rows: slice) -> dict[str, Any]:
         part: dict[str, Any] = {name: getattr(self, name) for name in _SHARED_FIELDS}
         part["time"] = self.time[nodes]
-        for name in ("source", "target", "word", "surface", *ARC_SCORES, "picked"):
+        for name in _ARC_ARRAYS:
             part[name] = None if part[name] is None else part[name][arcs]
         part["extra"] = {name: values[arcs] for name, values in self.extra.items()}
         part["facts"] = self.facts[rows]

@@ -12,17 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
 from ..base.jit import compiled, inner
 from . import graph
-from .lattice import Flags, Floats, Ints, Lattices, Offsets, Scales
+from .lattice import Flags, Floats, Ints, Lattices, Offsets
+from .path_kernels import Numbers, best_through
 from .paths import one_best
-from .weights import Reals, log_scores, only_posteriors
-
-Numbers = NDArray[np.uint32]  # no index is negative: kernels that know it need not look, and take a quarter less time
+from .weights import Reals, Scales, log_scores, only_posteriors
 
 LOG_SCORES = ("acoustic", "transition")
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -183,11 +181,9 @@ def _given(lattices: Lattices) -> Posteriors:
 def _losses(lattices: Lattices, scales: Scales | None) -> tuple[Reals, Reals]:
     """How much worse than the best path the best one through each arc is, and how exact that figure is."""
     flat, score = Flat.of(lattices), log_scores(lattices, scales)
-    through = np.empty(len(score))
-    before, after = np.full(len(lattices.time), -np.inf), np.full(len(lattices.time), -np.inf)
-    before[flat.start] = after[lattices.node_offsets[1:] - 1] = 0.0
-    _best_through(flat.source, flat.target, score, before, after, through)
-    top = np.repeat(after[flat.start], np.diff(lattices.arc_offsets))
+    ends = lattices.node_offsets[1:] - 1
+    through, best = best_through(flat.source, flat.target, score, flat.start, ends, len(lattices.time))
+    top = np.repeat(best, np.diff(lattices.arc_offsets))
     return top - through, 1e-9 * (1 + np.abs(top))
 
 
@@ -244,15 +240,3 @@ def _arc_masses(source: Numbers, target: Numbers, share: Reals, mass: Reals) -> 
     for arc in range(len(share)):
         share[arc] *= mass[source[arc]]
         mass[target[arc]] += share[arc]
-
-
-@compiled
-def _best_through(source: Numbers, target: Numbers, score: Reals, before: Reals, after: Reals,
-                  through: Reals) -> None:  # fmt: skip
-    """The score of the best path through each arc; `before` has 0 at every start, `after` at every end."""
-    for arc in range(len(score)):
-        before[target[arc]] = max(before[target[arc]], before[source[arc]] + score[arc])
-    for arc in range(len(score) - 1, -1, -1):
-        onwards = score[arc] + after[target[arc]]
-        after[source[arc]] = max(after[source[arc]], onwards)
-        through[arc] = before[source[arc]] + onwards

@@ -27,10 +27,10 @@ import numpy as np
 
 from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
-from ..lattices.lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin, Scales
+from ..lattices.lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin
 from ..lattices.paths import one_best
 from ..lattices.posterior import Flat, arc_masses, as_floats, posteriors, pushed, shares
-from ..lattices.weights import Reals
+from ..lattices.weights import Reals, Scales
 from . import hwcn_kernels as kernels
 
 TOLERANCE = 0.1  # seconds

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Flags, Ints, Offsets, Times
-from ..lattices.posterior import Numbers
+from ..lattices.path_kernels import Numbers
 from ..lattices.weights import Reals
 
 ABSORBED = -1

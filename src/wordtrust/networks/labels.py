@@ -21,7 +21,8 @@ from ..base.arrays import row_offsets
 from ..base.errors import OptionError
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Flags, Ints, Lattices, Offsets
-from ..lattices.paths import Paths, one_best, turn
+from ..lattices.path_kernels import reverse
+from ..lattices.paths import Paths, one_best
 from ..lattices.text import UNKNOWN
 from .align import Alignments, align_numbers
 
@@ -243,5 +244,5 @@ def _oracles(
                 out[length] = step // 2
                 length += 1
                 node, j = source[a0 + step // 2], j - step % 2
-        turn(out, 0, length)
+        reverse(out, 0, length)
         offsets[u + 1] = offsets[u] + length

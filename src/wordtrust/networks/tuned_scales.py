@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.files import atomic_text
-from ..lattices.lattice import Scales
+from ..lattices.weights import Scales
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from ...base.arrays import row_offsets
 from ...base.errors import OptionError
 from ...base.jit import compiled
 from ...lattices.lattice import Flags, Floats, Lattices, Offsets, Vocabulary, concatenate, renumbered
+from ...lattices.path_kernels import Numbers
 from ...lattices.paths import Paths, one_best
-from ...lattices.posterior import Flat, Numbers, select
+from ...lattices.posterior import Flat, select
 from ...lattices.weights import Reals
 
 MIN_CONFIDENCE = 0.02

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from ...base.arrays import csr_offsets
 from ...base.jit import compiled
 from ...lattices.lattice import Flags, Ints, Offsets, Times
-from ...lattices.posterior import Flat, Numbers, arc_masses, shares
+from ...lattices.path_kernels import Numbers
+from ...lattices.posterior import Flat, arc_masses, shares
 from ...lattices.weights import Reals
 from ...networks.labels import Spoken, label, oracle_paths, score_paths
 from .evidence import evidence, separated_times

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...lattices.assemble import RawLattices, Tokens
-from ...lattices.lattice import Flags, Floats, Ints, Offsets, Scales, Times
+from ...lattices.lattice import Flags, Floats, Ints, Offsets, Times
+from ...lattices.weights import Scales
 from ..format import ReadOptions
 from . import kernels
 from .header import Author, Header, read_header

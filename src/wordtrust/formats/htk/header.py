@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.errors import OptionError
-from ...lattices.lattice import Offsets, Scales, Times
+from ...lattices.lattice import Offsets, Times
+from ...lattices.weights import Scales
 from .scan import Text, sublattice, unescaped
 
 WRITTEN_BY_US = b"# Written by wordtrust"

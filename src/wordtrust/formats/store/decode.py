@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ...base.arrays import csr_offsets
 from ...base.errors import InputError
 from ...base.jit import compiled
-from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Scales, Times, Vocabulary
+from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Times, Vocabulary
+from ...lattices.weights import Scales
 from . import layout
 
 NO_TEXT = pa.array([], pa.string())

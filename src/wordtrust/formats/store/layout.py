@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from ...base import json_checks
 from ...base.errors import InputError
-from ...lattices.lattice import ARC_SCORES, Origin, Scales
+from ...lattices.lattice import ARC_SCORES, Origin
+from ...lattices.weights import Scales
 from ..inputs import STORE_FILE
 
 KIND: Final = "wordtrust store"

@@ -33,8 +33,9 @@ from ...formats.format import ReadOptions
 from ...formats.inputs import Stream
 from ...formats.sphinx import Draft, parse
 from ...lattices.assemble import Builder, Problems, RawLattice, Tokens
-from ...lattices.lattice import Lattice, Origin, Scales
+from ...lattices.lattice import Lattice, Origin
 from ...lattices.posterior import prune
+from ...lattices.weights import Scales
 from ..base import Identity, Record
 from .lattice import END, START, Weights, WordGraph, lattice_arrays
 
