@@ -34,7 +34,7 @@ from wordtrust.formats.references import References, read_references
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.networks.build_store import BuildOptions, build_networks
 from wordtrust.networks.tuned_scales import TunedScales
-from wordtrust.study.results import write_json
+from wordtrust.study.steps import write_json
 
 from .repair import Repair, Words, repaired, some
 from .shift_table import markdown

@@ -16,8 +16,7 @@ from wordtrust.confidence.features import clipped_logit
 from wordtrust.evaluation.evaluate import evaluate
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import one_best
-from wordtrust.study.baselines import Baselines, _features, _table, fit_baselines
-from wordtrust.study.logistic import Logistic, choose_logistic
+from wordtrust.study.baselines import Baselines, Logistic, _features, _table, choose_logistic, fit_baselines
 
 
 @pytest.fixture(scope="module")

@@ -21,13 +21,11 @@ from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.weights import Scales
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 from wordtrust.networks.tuned_scales import TunedScales
-from wordtrust.study.joined import joint_record
-from wordtrust.study.layout import Corpus, Output
-from wordtrust.study.options import StudyOptions
-from wordtrust.study.results import read_json, write_json
-from wordtrust.study.steps import Steps, contents_key, file_key, key_of
-from wordtrust.study.stores import Maker
-from wordtrust.study.together import _kept, counts_against
+from wordtrust.study.combination import counts_against, load_or_count
+from wordtrust.study.layout import Corpus, StudyFolder, StudyOptions
+from wordtrust.study.measure import joint_record
+from wordtrust.study.steps import Steps, contents_key, file_key, key_of, read_json, write_json
+from wordtrust.study.stores import StoreBuilder
 from wordtrust.training.options import TrainOptions
 
 
@@ -72,11 +70,11 @@ def test_a_step_that_raised_is_not_done_and_its_time_counts(tmp_path: Path) -> N
     with pytest.raises(RuntimeError):
         steps.run("step", "key", [work.path], fails)
     again = steps_of(tmp_path)
-    before = again._known["step"]["seconds"]
+    before = again._records["step"]["seconds"]
     assert before > 0
     again.run("step", "key", [work.path], work)
     assert work.done == 2
-    assert again._known["step"]["seconds"] > before
+    assert again._records["step"]["seconds"] > before
 
 
 def test_damaged_notes_mean_that_nothing_is_known(tmp_path: Path) -> None:
@@ -121,12 +119,12 @@ def test_counted_errors_are_kept_unless_damaged(tmp_path: Path) -> None:
     for damage in (None, None, b"\x93NUMPY", b"nothing of the kind", b""):
         if damage is not None:
             path.write_bytes(damage)
-        np.testing.assert_array_equal(_kept(path, (1, 2), count), found)
+        np.testing.assert_array_equal(load_or_count(path, (1, 2), count), found)
     assert len(calls) == 4  # once at first, then for each damage
     np.save(path, np.array([[1, 2, 3]], np.int32))
-    np.testing.assert_array_equal(_kept(path, (1, 2), count), found)
+    np.testing.assert_array_equal(load_or_count(path, (1, 2), count), found)
     np.save(path, np.array([[{}, {}]]), allow_pickle=True)
-    np.testing.assert_array_equal(_kept(path, (1, 2), count), found)
+    np.testing.assert_array_equal(load_or_count(path, (1, 2), count), found)
 
 
 def test_recognizers_are_folders_that_say_so(tmp_path: Path) -> None:
@@ -200,9 +198,9 @@ def test_references_without_output_are_told_where_they_have_splits(tmp_path: Pat
         kept = cells if split else [[each for n, each in enumerate(row) if n != place] for row in cells]
         (tmp_path / "refs.tsv").write_text("\n".join("\t".join(row) for row in kept) + "\n", "utf-8")
         told: list[str] = []
-        out = Output(tmp_path / f"out-{expected}")
+        out = StudyFolder(tmp_path / f"out-{expected}")
         out.make(models=False)
-        maker = Maker(Corpus.of(tmp_path), out, Steps(out.work / "steps.json", told.append), jobs=1)
+        maker = StoreBuilder(Corpus.of(tmp_path), out, Steps(out.work / "steps.json", told.append), jobs=1)
         maker.networks("alpha", "dev", tmp_path / "scales.json")
         assert sum("have no output" in line for line in told) == expected, told
 
@@ -242,7 +240,7 @@ def test_pairs_and_names_of_the_shift_that_are_not_there_are_told(
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(OptionError, match="cannot be made"):
-        Output(tmp_path / "file").make(models=True)
+        StudyFolder(tmp_path / "file").make(models=True)
 
 
 @pytest.mark.parametrize(

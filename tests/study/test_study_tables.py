@@ -8,12 +8,11 @@ from typing import Any
 
 from wordtrust.report.chart import Note
 from wordtrust.report.study import error_chart, write_study_report
-from wordtrust.study.combined_tables import ways_table
-from wordtrust.study.files import markdown, remarks
+from wordtrust.study.combination import counts_against
 from wordtrust.study.paper import DIFFERENCES
-from wordtrust.study.results import write_json
-from wordtrust.study.tables import all_tables, confidence_table, words_table
-from wordtrust.study.together import counts_against
+from wordtrust.study.results import remarks, results_markdown
+from wordtrust.study.steps import write_json
+from wordtrust.study.tables import all_tables, combination_table, confidence_table, words_table
 
 
 def figures(wer: float, seen: int = 0) -> dict[str, Any]:
@@ -62,7 +61,7 @@ def test_table_of_confidences_by_hand() -> None:
 
 
 def test_table_of_combination_by_hand() -> None:
-    raw, joint, best, oracle = ways_table(made_study("a")).rows
+    raw, joint, best, oracle = combination_table(made_study("a")).rows
     assert raw == ("largest mean confidence", "16.00", "3.00", "0", "1", "1", "2/0/0", "25.00")
     assert joint == ("joint network", "15.00", "3.00", "1", "0", "1", "1/0/1", "50.00")
     assert best[1] == "15.00"
@@ -77,22 +76,22 @@ def test_table_of_combination_against_rover_by_hand() -> None:
     study["against_one_best"] = counts_against(study["subsets"], "best_member_one_best")
     study["against_rover"] = counts_against(study["subsets"], "rover")
     study["spread"]["rover"], study["none_worse"]["rover"] = study["spread"]["raw"], 1.0
-    wide = ways_table(study, wide=True)
+    wide = combination_table(study, wide=True)
     assert {row[0]: row[wide.columns.index("vs ROVER")] for row in wide.rows} == {
         "largest mean confidence": "0/1/1", "ROVER": "-", "joint network": "1/0/1", "best member, own model": "-",
         "best output of each utterance": "-",
     }  # fmt: skip
     assert "vs ROVER: against ROVER" in wide.note
     assert {len(row) for row in wide.rows} == {len(wide.columns)}
-    assert "vs ROVER" not in ways_table(study).columns  # there is no room on a terminal
-    assert "vs ROVER" in markdown(study)
+    assert "vs ROVER" not in combination_table(study).columns  # there is no room on a terminal
+    assert "vs ROVER" in results_markdown(study)
 
 
 def test_where_the_paper_s_system_differs_is_told() -> None:
     study = made_study("a")
     kinds: dict[str, Any] = {kind: {} for kind in ("posterior", "confidence", "calibrated")}
     study["recognizers"]["a"]["paper"] = {"arcs_paper": kinds, "output": kinds, "wer": {}}
-    assert all(each in markdown(study) for each in DIFFERENCES)
+    assert all(each in results_markdown(study) for each in DIFFERENCES)
 
 
 def test_many_subsets_are_shown_by_size() -> None:
@@ -105,7 +104,7 @@ def test_many_subsets_are_shown_by_size() -> None:
 
 
 def test_text_has_whole_tables_whatever_names_say() -> None:
-    text = markdown(made_study("a|b", "c\nd"))
+    text = results_markdown(made_study("a|b", "c\nd"))
     assert "a\\|b" in text
     assert "c d" in text
     assert "took 1.5 minutes" in text
@@ -117,7 +116,7 @@ def test_text_has_whole_tables_whatever_names_say() -> None:
 def test_speakers_that_were_seen_are_told() -> None:
     assert remarks(made_study("a")) == []
     assert "7 of them" in remarks(made_study("a", seen=7))[0]
-    assert "no test" in markdown(made_study("a", seen=7))
+    assert "no test" in results_markdown(made_study("a", seen=7))
 
 
 def test_the_page_escapes_what_recognizers_are_called(tmp_path: Path) -> None:

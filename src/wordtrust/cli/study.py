@@ -71,7 +71,7 @@ def study(
               wordtrust study new-data --test blind --models study/models --out blind
     """
     from ..study import StudyOptions, run_study
-    from ..study.files import write_results
+    from ..study.results import write_results
 
     announce_compilation()
     if training.get("start") and vectors is None:
@@ -83,7 +83,7 @@ def study(
         device=device, threads=threads, **more,
     )  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
-    found = run_study(data, out, options, recognizers=names, tell=_tell)
+    found = run_study(data, out, options, recognizers=names, notify=_notify)
     if found is None:
         click.echo(f"{out}: done as far as {until}", err=True)
         return
@@ -91,9 +91,10 @@ def study(
     if as_json:
         click.echo(json.dumps(found))
     else:
-        from ..study.show import print_study
+        from ..study.results import print_study
+        from .tables import console
 
-        print_study(found)
+        print_study(found, console())
         click.echo(f"{out}: results.md, report.html and study.json; models are in {models or out / 'models'}")
 
 
@@ -112,5 +113,5 @@ def _command() -> str:
     return shlex.join(["wordtrust", *sys.argv[1:]])
 
 
-def _tell(done: str) -> None:
+def _notify(done: str) -> None:
     click.echo(f"wordtrust: {done}", err=True)

@@ -1,16 +1,15 @@
-"""The study: every table of the paper for the recognizers of a folder, and everything that takes (docs/study.md).
+"""The study: every table of the paper for the recognizers of a folder, and all the work that takes (docs/study.md).
 
-- `run` has all of it in order; `options` and `layout`: what it is told, and where things are
-- `fitting` has all that is chosen on train and dev, in the steps of `stores`, `training`, `finish` and `together`
-- `figures` has all that is measured on the test split: `judge`, `together`, `examples`
-- `files` and `tables` make study.json, results.md and the page
-- `steps` and `results` keep what is done, so that a killed run goes on
-- `baselines` and `logistic` are what a model has to beat; `paper*` the paper's own system
+- `run` does everything in order; `layout` has the options and folders, `steps` records what is done
+- `fitting` does everything on train and dev, with `stores`, `training`, `finish`, `baselines` and `combination`
+- `measure` does everything on the test split
+- `tables` and `results` make study.json, results.md and the page
+- `paper`, `paper_steps` and `paper_examples` are the paper's own system
 """
 
 from __future__ import annotations
 
-from .options import StudyOptions
+from .layout import StudyOptions
 from .run import run_study
 
 __all__ = ["StudyOptions", "run_study"]

@@ -1,4 +1,4 @@
-"""What a model has to beat on the words of one recognizer; all of it fitted, and none of it a lattice RNN.
+"""Baselines that a model has to beat on the words of one recognizer; all are fitted, none is a lattice RNN.
 
 - `posterior`: as the networks have them, at the scales that were tuned for them;
 - `calibrated_posterior`: these through the kernel calibrator, a curve for arcs and one for words that are shown;
@@ -32,7 +32,9 @@ from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..confidence.calibration import Calibrator, calibrator_from_dict, make
-from ..confidence.features import EVIDENCE, clipped_logit, given, matrix
+from ..confidence.calibration.base import CLIP, sigmoid
+from ..confidence.calibration.logistic import fit_logistic
+from ..confidence.features import EVIDENCE, LIMIT, clipped_logit, given, matrix
 from ..confidence.word_table import WordTable, heard, known_arcs
 from ..evaluation.evaluate import ArcConfidence, posterior_confidence
 from ..lattices.lattice import Flags, Lattices
@@ -41,7 +43,6 @@ from ..lattices.weights import Reals
 from ..networks.build_store import ORACLE_LABEL, REFERENCE, SPEAKER
 from ..networks.labels import Spoken, score_paths
 from ..networks.word_confidence import word_confidence
-from .logistic import Logistic, choose_logistic
 
 NAME = "baselines.json"
 PACKED = f"{NAME}.gz"  # as it comes with shipped models
@@ -52,8 +53,76 @@ SHAPE = ("frames", "phones", "frequency", "depth", "one_best")  # of any network
 SCORES = ("acoustic", "acoustic_rate", "transition", *EVIDENCE)  # where the recognizer gives them
 _OWN = 3  # columns besides these: the posterior's logit, the calibrated one's, letters
 _REMEDY = "Fit them again: `wordtrust study` does, from the networks of the training data"
+STRENGTHS = (1.0, 10.0, 100.0, 1000.0)  # how much a weight of 1 costs, in nats of all words
+LARGEST = 1e6  # of any number in a file
 
 Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """P(right) = sigmoid(intercept + weights . columns), columns normalised and clipped."""
+
+    mean: Reals  # [columns]
+    std: Reals
+    weights: Reals
+    intercept: float
+    strength: float  # of the regularisation
+
+    @classmethod
+    def fit(cls, raw: Reals, right: Flags, strength: float) -> Logistic:
+        """Fit to rows of columns; the weights, but not the intercept, are drawn to 0."""
+        mean, std = raw.mean(axis=0), raw.std(axis=0)
+        std = np.where(std > 1e-6, std, 1.0)  # a column that never changes says nothing
+        features = np.column_stack([_normalised(raw, mean, std), np.ones(len(raw))])
+        penalty = np.append(np.full(raw.shape[1], strength), 0.0)
+        *weights, intercept = fit_logistic(features, right, penalty)
+        return cls(mean, std, np.array(weights), float(intercept), strength)
+
+    def predict(self, raw: Reals) -> Reals:
+        """The probability of being right for each row."""
+        return sigmoid(_normalised(raw, self.mean, self.std) @ self.weights + self.intercept)
+
+    def likelihood(self, raw: Reals, right: Flags) -> float:
+        """The log-likelihood of rows with known labels, in nats a row."""
+        chance = np.clip(self.predict(raw), CLIP, 1 - CLIP)
+        return float(np.mean(np.log(np.where(right, chance, 1 - chance))))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        lists = {"mean": self.mean.tolist(), "spread": self.std.tolist(), "weights": self.weights.tolist()}
+        return lists | {"intercept": self.intercept, "strength": self.strength}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], columns: int) -> Logistic:
+        """What `to_dict` wrote for so many columns; anything else is an `InputError`."""
+        mean, std, weights = (_numbers(form, name, columns) for name in ("mean", "spread", "weights"))
+        if not (std > 0).all():
+            raise InputError("a column of the logistic regression has no spread", remedy="Fit it again")
+        return cls(mean, std, weights, json_checks.number(form, "intercept"), json_checks.number(form, "strength"))
+
+
+def choose_logistic(
+    raw: Reals, right: Flags, held_raw: Reals, held_right: Flags, strengths: Sequence[float] = STRENGTHS
+) -> Logistic:
+    """Fit with each strength, and keep the one that held-out rows are most likely under."""
+    tried = [Logistic.fit(raw, right, strength) for strength in strengths]
+    return max(tried, key=lambda logistic: logistic.likelihood(held_raw, held_right))
+
+
+def _normalised(raw: Reals, mean: Reals, std: Reals) -> Reals:
+    normalised: Reals = np.clip((raw - mean) / std, -LIMIT, LIMIT)
+    return normalised
+
+
+def _numbers(form: Mapping[str, Any], name: str, size: int) -> Reals:
+    listed = json_checks.list_of(form, name)
+    if len(listed) != size:
+        raise InputError(f"{name} of the logistic regression are {len(listed)}, not {size}", remedy="Fit it again")
+    numbers = np.array([json_checks.number({name: value}, name) for value in listed])
+    if not (np.abs(numbers) <= LARGEST).all():
+        raise InputError(f"{name} of the logistic regression are not all up to {LARGEST:g}", remedy="Fit it again")
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -69,15 +138,15 @@ class Baselines:
 
     def judge(self, networks: Lattices) -> dict[str, ArcConfidence]:
         """For `evaluate`: `posterior`, `calibrated_posterior` and `logistic`, in this order."""
-        found = posterior_confidence(networks)
-        posterior, spoken = found["posterior"].confidence, networks.word > 0
+        judged = posterior_confidence(networks)
+        posterior, spoken = judged["posterior"].confidence, networks.word > 0
         raw = _features(networks, self.columns, self.table)[spoken]
         confidence, shown = posterior.copy(), posterior.copy()
         of_arcs, of_words = _curve(self.posterior_arcs), _curve(self.posterior_words)
         confidence[spoken] = self.arcs.predict(_with(raw, posterior[spoken], of_arcs(posterior[spoken])))
         as_word = _shown_posterior(networks)[spoken]
         shown[spoken] = self.words.predict(_with(raw, as_word, of_words(as_word)))
-        return found | {
+        return judged | {
             "calibrated_posterior": ArcConfidence(posterior, of_arcs, of_words),
             "logistic": ArcConfidence(confidence, shown=shown),
         }
@@ -97,9 +166,9 @@ class Baselines:
         }
 
     @classmethod
-    def from_dict(cls, found: Any) -> Baselines:
+    def from_dict(cls, record: Any) -> Baselines:
         """What `to_dict` wrote; anything else is an `InputError`."""
-        form = json_checks.record(found, "the baselines")
+        form = json_checks.record(record, "the baselines")
         if form.get("kind") != KIND or form.get("version") != VERSION:
             raise InputError(f"does not say that these are {KIND} of version {VERSION}", remedy=_REMEDY)
         columns = tuple(map(str, json_checks.list_of(form, "columns")))
@@ -146,7 +215,7 @@ def fit_baselines(train: Source, dev: Source, *, calibrator: str = "kernel") -> 
     if not held:
         raise InputError("there are no utterances to choose the baselines on")
     (posterior_arcs, arcs), (posterior_words, words) = (
-        _fit(_Rows.join([each[kind] for each in seen]), _Rows.join([each[kind] for each in held]), calibrator)
+        _fit(_Rows.join([rows[kind] for rows in seen]), _Rows.join([rows[kind] for rows in held]), calibrator)
         for kind in (0, 1)
     )
     return Baselines(columns, table, arcs, words, posterior_arcs, posterior_words)
@@ -154,8 +223,10 @@ def fit_baselines(train: Source, dev: Source, *, calibrator: str = "kernel") -> 
 
 def _fit(seen: _Rows, held: _Rows, name: str) -> tuple[Calibrator, Logistic]:
     calibrator = make(name).fit(seen.posterior, seen.right, groups=seen.speaker)
-    mine, theirs = (_with(each.raw, each.posterior, calibrator.predict(each.posterior)) for each in (seen, held))
-    return calibrator, choose_logistic(mine, seen.right, theirs, held.right)
+    raw_seen, raw_held = (
+        _with(rows.raw, rows.posterior, calibrator.predict(rows.posterior)) for rows in (seen, held)
+    )
+    return calibrator, choose_logistic(raw_seen, seen.right, raw_held, held.right)
 
 
 @dataclass(frozen=True)
@@ -218,7 +289,7 @@ def _curve(calibrator: Calibrator) -> Callable[[NDArray[np.floating]], NDArray[n
 
 def _table(mass: Mapping[str, Any]) -> WordTable:
     words = tuple(sorted(str(word) for word in mass))
-    known = np.array([json_checks.number(mass, word, "heard") for word in words], np.float32)
-    if not ((known >= 0) & (known < np.inf)).all():
+    counts = np.array([json_checks.number(mass, word, "heard") for word in words], np.float32)
+    if not ((counts >= 0) & (counts < np.inf)).all():
         raise InputError("a word was heard less than never, or without end", remedy=_REMEDY)
-    return WordTable(words, mass=known)
+    return WordTable(words, mass=counts)

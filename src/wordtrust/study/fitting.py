@@ -12,14 +12,12 @@ from ..confidence.config import GENERIC
 from ..confidence.model_file import MODEL_JSON
 from ..confidence.word_scorer import load
 from ..training.plan import FOLDS, model_folders
+from .combination import fit_combination, systems_on
 from .finish import Trained, finish_generic, finish_model
-from .layout import DEV, JOINT, TRAIN, Output
-from .options import StudyOptions
+from .layout import DEV, JOINT, TRAIN, StudyFolder, StudyOptions
 from .paper_steps import PaperMaker
-from .results import read_json, write_json
-from .steps import Steps, contents_key, key_of
-from .stores import Maker
-from .together import fit_combination, systems_on
+from .steps import Steps, contents_key, key_of, read_json, write_json
+from .stores import StoreBuilder
 
 MEMBERS = "members.json"  # beside a fitted combination: which models it was fitted for
 
@@ -29,10 +27,10 @@ class Fitting:
     """The part of a study that never sees the test split."""
 
     names: tuple[str, ...]
-    out: Output
+    out: StudyFolder
     options: StudyOptions
     steps: Steps
-    maker: Maker
+    maker: StoreBuilder
 
     def run(self, vectors: Path | None) -> bool:
         """Do it all, as far as is wanted; whether the results are wanted as well."""
@@ -80,7 +78,7 @@ class Fitting:
         packs = {name: self.out.pack(name) for name in self.names}
         train_all(
             packs, self.out.trained, folds=FOLDS, options=self.options.training, device=self.options.device,
-            threads=self.options.threads, teachers=self.options.teachers, tell=self.steps.tell,
+            threads=self.options.threads, teachers=self.options.teachers, tell=self.steps.notify,
         )  # fmt: skip
 
     def _trained(self, name: str) -> Trained:
@@ -118,7 +116,7 @@ class Fitting:
             (out / MEMBERS).unlink(missing_ok=True)
             fit_combination(
                 systems, out, draft=self.out.work / "joint.draft", with_joint=with_joint, jobs=self.options.jobs,
-                tell=self.steps.tell,
+                notify=self.steps.notify,
             )  # fmt: skip
             write_json(out / MEMBERS, {"members": members, "joint": with_joint})
 

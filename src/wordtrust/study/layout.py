@@ -1,15 +1,16 @@
-"""Where things are: the folder of data that a study reads, and the folder that it writes.
+"""The options of a study, the folder of data that it reads, and the folder that it writes.
 
 DATA has a subfolder with a `recognizer.json` for each recognizer, in it the files `train.*`, `dev.*` and those of the
-split to report, and `refs.tsv` with what was said. OUT has the results, `models/` (all that was chosen) and `work/`
-(all that can be made again).
+split to report, and `refs.tsv` with the references. OUT has the results, `models/` (everything that was chosen) and
+`work/` (everything that can be made again).
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -19,6 +20,38 @@ from ..confidence.model_file import SCALES
 from ..confidence.shipped import is_model
 from ..formats.references import References, read_references
 from ..training.availability import require_torch
+from ..training.options import TrainOptions
+
+UNTIL = ("networks", "packs", "models", "results")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOptions:
+    """Which split is reported, how models are trained, and how far to go."""
+
+    test: str = "eval"  # the split to report
+    models: Path | None = None  # final models of an earlier study: nothing is fitted
+    until: str = UNTIL[-1]
+    vectors: Path | None = None
+    with_joint: bool = True
+    with_paper: bool = False  # the paper's own system as well
+    skip_bad: bool = False
+    training: TrainOptions | None = None  # None: as the study thinks best
+    teachers: int = 1  # for each fold, that the models learn from as well
+    device: str = "auto"
+    threads: int | None = None
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+
+    def __post_init__(self) -> None:
+        if not self.test or Path(self.test).name != self.test or self.test.startswith("."):
+            raise OptionError(f"--test names a split, such as eval, not {self.test!r}")
+        if self.until not in UNTIL:
+            raise OptionError(f"a study stops after {', '.join(UNTIL)}, not after {self.until!r}")
+        if self.models is not None and (self.until != UNTIL[-1] or self.with_paper):
+            raise OptionError("--models fits nothing: it goes neither with --until nor with --paper")
+        if self.models is not None and (self.vectors is not None or self.training is not None):
+            raise OptionError("--models trains nothing: it goes with none of --vectors, --epochs, --state, --seed")
+
 
 RECOGNIZER, REFERENCES, VECTORS = "recognizer.json", ("refs.tsv", "refs.tsv.gz"), "embeddings"
 JOINT = "joint"
@@ -29,7 +62,7 @@ _OF_A_FOLD = re.compile(r"-fold-[0-9]+\Z")  # nor one that ends like the models 
 
 @dataclass(frozen=True)
 class Corpus:
-    """What recognizers made of a corpus, and what was said in it."""
+    """The outputs of recognizers for a corpus, and its references."""
 
     folder: Path
     names: tuple[str, ...]  # of the recognizers
@@ -39,16 +72,16 @@ class Corpus:
         """All recognizers of a folder, or those that are wanted."""
         if not folder.is_dir():
             raise OptionError(f"{folder}: there is no such folder")
-        found = sorted(each.parent.name for each in folder.glob(f"*/{RECOGNIZER}"))
-        if not found:
+        present = sorted(path.parent.name for path in folder.glob(f"*/{RECOGNIZER}"))
+        if not present:
             raise InputError(
                 "no recognizer is in it", file=str(folder),
                 remedy=f"Each has a folder of its own with a {RECOGNIZER} (docs/study.md)",
             )  # fmt: skip
-        strange = [name for name in wanted if name not in found]
-        if strange:
-            raise OptionError(f"{folder}: there is no recognizer {strange[0]!r}, but: {', '.join(found)}")
-        names = tuple(dict.fromkeys(wanted)) or tuple(found)
+        unknown = [name for name in wanted if name not in present]
+        if unknown:
+            raise OptionError(f"{folder}: there is no recognizer {unknown[0]!r}, but: {', '.join(present)}")
+        names = tuple(dict.fromkeys(wanted)) or tuple(present)
         if set(names) & set(_TAKEN):
             raise OptionError(f"{folder}: no recognizer can be called {', '.join(_TAKEN)}")
         folds = [name for name in names if _OF_A_FOLD.search(name)]
@@ -69,38 +102,38 @@ class Corpus:
 
     def files(self, name: str, split: str) -> list[str]:
         """The files, or the folder, of one split of a recognizer."""
-        place = self.folder / name
-        found = sorted(each for each in place.iterdir() if each.name == split or each.name.startswith(f"{split}."))
-        if not found:
+        folder = self.folder / name
+        files = sorted(path for path in folder.iterdir() if path.name == split or path.name.startswith(f"{split}."))
+        if not files:
             raise InputError(
-                f"there is no file of the split {split!r}", file=str(place),
+                f"there is no file of the split {split!r}", file=str(folder),
                 remedy=f"Lattices or N-best lists are in {name}/{split}.* (see `wordtrust formats`)",
             )  # fmt: skip
-        return [str(each) for each in found]
+        return [str(path) for path in files]
 
     @cached_property
     def reference_file(self) -> Path:
-        """The file that says what was said."""
-        found = next((path for name in REFERENCES if (path := self.folder / name).is_file()), None)
-        if found is None:
+        """The file with the references."""
+        path = next((path for name in REFERENCES if (path := self.folder / name).is_file()), None)
+        if path is None:
             raise InputError(
                 f"there is no {REFERENCES[0]}", file=str(self.folder),
                 remedy="It has a header and the columns utt, text, split and speaker, with tabs between them",
             )  # fmt: skip
-        return found
+        return path
 
     @cached_property
     def _references(self) -> References:
         return read_references(self.reference_file)
 
     def references(self, split: str) -> References:
-        """What was said in a split; a file that names no splits holds for all."""
+        """The references of a split; a file that names no splits holds for all."""
         return self._references.of_split(split) if self.has_splits else self._references
 
     @cached_property
     def has_splits(self) -> bool:
         """Whether references say which split they are of."""
-        return any(each.split is not None for each in self._references.values())
+        return any(reference.split is not None for reference in self._references.values())
 
     def vectors(self, given: Path | None) -> Path | None:
         """The word vectors: those that were named, else the one file in `embeddings`, else none."""
@@ -109,26 +142,26 @@ class Corpus:
                 raise OptionError(f"{given}: there is no such file of word vectors")
             return given
         folder = self.folder / VECTORS
-        found = sorted(each for each in folder.glob("*.txt*") if each.is_file()) if folder.is_dir() else []
-        if len(found) > 1:
-            raise OptionError(f"{folder}: there are {len(found)} files; say which with --vectors FILE")
-        return found[0] if found else None
+        files = sorted(path for path in folder.glob("*.txt*") if path.is_file()) if folder.is_dir() else []
+        if len(files) > 1:
+            raise OptionError(f"{folder}: there are {len(files)} files; say which with --vectors FILE")
+        return files[0] if files else None
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class StudyFolder:
     """The folder that a study writes."""
 
     folder: Path
 
     @property
     def work(self) -> Path:
-        """What can be made again."""
+        """Everything that can be made again."""
         return self.folder / "work"
 
     @property
     def models(self) -> Path:
-        """What a blind split needs."""
+        """Everything that scoring a blind split needs."""
         return self.folder / "models"
 
     @property
@@ -154,13 +187,13 @@ class Output:
         return self.work / f"{name}.pack"
 
     def require_torch(self) -> None:
-        """Say what to do where torch is not installed."""
+        """Fail with what to do if torch is not installed."""
         require_torch(
             f"or train elsewhere from {self.work}/*.pack and put the models into {self.trained} (docs/study.md)"
         )
 
     def make(self, *, models: bool) -> None:
-        """Make the folders, or say why that cannot be."""
+        """Make the folders."""
         try:
             for folder in (self.work, self.results, *([self.models] if models else [])):
                 folder.mkdir(parents=True, exist_ok=True)

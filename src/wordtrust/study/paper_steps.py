@@ -16,7 +16,7 @@ from ..evaluation.metrics import compare, intervals
 from ..formats import stream
 from ..training.options import TrainOptions
 from ..training.plan import model_folders
-from .layout import DEV, TRAIN, Output
+from .layout import DEV, TRAIN, StudyFolder
 from .paper import OPTIONS, SIZES, evaluate_paper, finish_paper, paper_pack, paper_together, train_paper
 from .paper_examples import examples
 from .steps import Steps, file_key, key_of
@@ -28,7 +28,7 @@ PAPER = "paper"  # in the folder of a final model
 class PaperMaker:
     """Makes the paper's models of a study, each unless it is there."""
 
-    out: Output
+    out: StudyFolder
     steps: Steps
     training: TrainOptions | None  # epochs and seed count, and a size means that no other is tried
     device: str
@@ -67,7 +67,7 @@ class PaperMaker:
             sizes = sizes if chosen.state == TrainOptions().state else {"state": (chosen.state,)}
         train_paper(
             packs, self._folder, options=options, sizes=sizes, device=self.device, threads=self.threads,
-            tell=self.steps.tell,
+            tell=self.steps.notify,
         )  # fmt: skip
 
     def _finish(self, name: str, key: str, files: list[Path]) -> None:

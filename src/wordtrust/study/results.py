@@ -1,36 +1,78 @@
-"""Figures in JSON files, written whole or not at all."""
+"""What a study leaves for people and scripts: study.json, results.md, report.html, and tables on the terminal."""
 
 from __future__ import annotations
 
-import json
-import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..base.errors import InputError
 from ..base.files import atomic_text
+from ..base.version import __version__
+from .steps import write_json
+from .tables import all_tables, combination_table, summary_table, words_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
-def write_json(path: Path, found: Any) -> None:
-    """Write figures; what is not a number is null."""
-    with atomic_text(path) as file:
-        file.write(json.dumps(_plain(found), ensure_ascii=False, allow_nan=False) + "\n")
+def write_results(out: Path, results: Mapping[str, Any], *, data: Path, test: str, command: str) -> dict[str, Any]:
+    """Write study.json, results.md and report.html; returns the content of study.json."""
+    about = {
+        "wordtrust": __version__,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": command,
+        "data": str(data),
+        "test": test,
+    }
+    study = {"about": about} | dict(results)
+    write_json(out / "study.json", study)
+    with atomic_text(out / "results.md") as file:
+        file.write(results_markdown(study))
+    if find_spec("jinja2"):
+        from ..report.study import write_study_report
+
+        write_study_report(out / "report.html", study, all_tables(study), remarks(study))
+    return study
 
 
-def _plain(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {str(name): _plain(value) for name, value in found.items()}
-    if isinstance(found, (list, tuple)):
-        return [_plain(value) for value in found]
-    return None if isinstance(found, float) and not math.isfinite(found) else found
+def results_markdown(study: Mapping[str, Any]) -> str:
+    """All tables as text, with how they were made."""
+    about, parts = study["about"], ["# Results\n"]
+    first = next(iter(study["recognizers"].values()))
+    parts.append(
+        f"Split `{about['test']}`: {first['utterances']:,} utterances, {first['speakers']:,} speakers, "
+        f"{first['words']:,} words. Made on {about['date']} with wordtrust {about['wordtrust']} by\n\n"
+        f"    {about['command']}\n"
+    )
+    parts += [f"**{line}**\n" for line in remarks(study)]
+    parts += [table.to_markdown() for tables in all_tables(study).values() for table in tables]
+    took = sum(study["seconds"].values())
+    parts.append(f"All steps together took {took / 60:.1f} minutes on this machine (study.json has each).\n")
+    return "\n".join(parts)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read what `write_json` wrote."""
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read: {error}", file=str(path), remedy="Delete it and start again") from None
-    if not isinstance(found, dict):
-        raise InputError("these are no figures", file=str(path), remedy="Delete it and start again")
-    return found
+def remarks(study: Mapping[str, Any]) -> list[str]:
+    """Warnings about figures that look better than they are."""
+    seen = max(record["model"]["calibrated_on_test"] for record in study["recognizers"].values())
+    if not seen:
+        return []
+    return [
+        f"Models and combination were fitted on speakers of this split ({seen:,} of them): these figures look too "
+        "good, and are no test."
+    ]
+
+
+def print_study(study: Mapping[str, Any], console: Console) -> None:
+    """The main tables: confidences and words of each recognizer, and the combination."""
+    from rich.text import Text
+
+    tables = [summary_table(study), words_table(study)] + ([combination_table(study)] if study["subsets"] else [])
+    for table in tables:
+        console.print(Text(table.title, style="bold"))
+        console.print(table.to_rich())
+        console.print(Text(table.note, style="dim"))
+        console.print()
+    for line in remarks(study):
+        console.print(Text(line, style="bold"))

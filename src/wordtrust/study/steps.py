@@ -1,11 +1,12 @@
-"""What of a study is done: every step leaves its output and a line here, so that a killed run goes on where it was.
+"""The steps of a study that are done: each leaves its output and a line here, so that a killed run can go on.
 
-A step is done when what it makes is there and was made from the same inputs. To do a step again, delete its output.
+A step is done if its output exists and was made from the same inputs. To repeat a step, delete its output.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import file_digest, sha256
@@ -16,16 +17,42 @@ from typing import Any
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 
-Tell = Callable[[str], None]
+
+def write_json(path: Path, record: Any) -> None:
+    """Write figures, whole or not at all; what is not a finite number becomes null."""
+    with atomic_text(path) as file:
+        file.write(json.dumps(_plain(record), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read what `write_json` wrote."""
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"cannot be read: {error}", file=str(path), remedy="Delete it and start again") from None
+    if not isinstance(record, dict):
+        raise InputError("these are no figures", file=str(path), remedy="Delete it and start again")
+    return record
+
+
+Notify = Callable[[str], None]
 
 
 def key_of(*inputs: object) -> str:
-    """A short name for what a step depends on."""
+    """A short key for what a step depends on."""
     return sha256(repr(inputs).encode()).hexdigest()[:16]
 
 
 def file_key(files: Iterable[str | Path]) -> str:
-    """A name for what files are called and hold; where they lie, and since when, does not matter."""
+    """A key for the names and contents of files; their folders and times do not matter."""
     return key_of(sorted((path.name, _digest(path)) for path in map(Path, files)))
 
 
@@ -35,7 +62,7 @@ def _digest(path: Path) -> str:
 
 
 def contents_key(files: Sequence[Path]) -> str:
-    """A name for what is in files; one that is not there counts as such."""
+    """A key for the contents of files; a missing file counts as missing."""
     try:
         return key_of([_digest(path) if path.is_file() else None for path in files])
     except OSError as error:
@@ -45,39 +72,42 @@ def contents_key(files: Sequence[Path]) -> str:
 class Steps:
     """The steps of a study by name, kept in one small file."""
 
-    def __init__(self, file: Path, tell: Tell) -> None:
-        self.tell = tell
+    def __init__(self, file: Path, notify: Notify) -> None:
+        self.notify = notify
         self._file = file
-        self._known = _read(file)
+        self._records = _read(file)
 
     @property
     def seconds(self) -> dict[str, float]:
         """How long each took, over all runs."""
-        return {name: round(float(each["seconds"]), 3) for name, each in self._known.items() if each["seconds"]}
+        return {
+            name: round(float(record["seconds"]), 3) for name, record in self._records.items() if record["seconds"]
+        }
 
     def is_done(self, name: str, key: str, outputs: Sequence[Path]) -> bool:
-        """Whether a step was finished from these inputs, and what it made is still there."""
-        known = self._known.get(name, {})
-        return known.get("key") == key and bool(known.get("done")) and all(path.exists() for path in outputs)
+        """Whether a step was finished from these inputs, and its outputs still exist."""
+        record = self._records.get(name, {})
+        return record.get("key") == key and bool(record.get("done")) and all(path.exists() for path in outputs)
 
     def run(self, name: str, key: str, outputs: Sequence[Path], work: Callable[[], object]) -> None:
-        """Do a step, unless it is done."""
+        """Do a step unless it is done."""
         if not self.is_done(name, key, outputs):
-            self.tell(f"{name} ...")
+            self.notify(f"{name} ...")
             with self._timed(name, key):
                 work()
 
     def adopt(self, name: str, key: str, outputs: Sequence[Path]) -> bool:
-        """Whether what a step makes is there already, from here or from another machine.
+        """Whether the outputs of a step exist already, made here or on another machine.
 
-        What was made here from something else is an `OptionError`: it took hours, so only the user throws it away.
+        Outputs that were made here from other inputs are an `OptionError`: they took hours, so only the user may
+        delete them.
         """
-        known = self._known.get(name, {})
-        if any(path.exists() for path in outputs) and known.get("key", key) != key:
-            there = next(path for path in outputs if path.exists())
+        record = self._records.get(name, {})
+        if any(path.exists() for path in outputs) and record.get("key", key) != key:
+            path = next(path for path in outputs if path.exists())
             raise OptionError(
-                f"{there}: was made from other data or with other options; delete the models in "
-                f"{there.parent.parent}, or name another folder with --out"
+                f"{path}: was made from other data or with other options; delete the models in "
+                f"{path.parent.parent}, or name another folder with --out"
             )
         if all(path.exists() for path in outputs):
             return True
@@ -86,8 +116,8 @@ class Steps:
 
     @contextmanager
     def _timed(self, name: str, key: str) -> Iterator[None]:
-        began, same = monotonic(), self._known.get(name, {}).get("key") == key
-        before = float(self._known[name]["seconds"]) if same else 0.0
+        began, same = monotonic(), self._records.get(name, {}).get("key") == key
+        before = float(self._records[name]["seconds"]) if same else 0.0
         self._record(name, key, before, done=False)
         try:
             yield
@@ -97,21 +127,21 @@ class Steps:
         self._record(name, key, before + monotonic() - began, done=True)
 
     def _record(self, name: str, key: str, seconds: float, *, done: bool) -> None:
-        self._known[name] = {"key": key, "seconds": seconds, "done": done}
+        self._records[name] = {"key": key, "seconds": seconds, "done": done}
         with atomic_text(self._file) as file:
-            file.write(json.dumps(self._known, indent=1) + "\n")
+            file.write(json.dumps(self._records, indent=1) + "\n")
 
 
 def _read(file: Path) -> dict[str, dict[str, Any]]:
-    """What earlier runs did; a damaged file means that nothing is known."""
+    """The records of earlier runs; none if the file is damaged."""
     try:
-        found = json.loads(file.read_text("utf-8"))
+        records = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(records, dict):
         return {}
-    return {str(name): each for name, each in found.items() if _is_step(each)}
+    return {str(name): record for name, record in records.items() if _is_step(record)}
 
 
-def _is_step(found: object) -> bool:
-    return isinstance(found, dict) and isinstance(found.get("seconds"), (int, float)) and "key" in found
+def _is_step(record: object) -> bool:
+    return isinstance(record, dict) and isinstance(record.get("seconds"), (int, float)) and "key" in record

@@ -1,4 +1,4 @@
-"""From the files of a recognizer to what is trained on: scales, networks with references, packed training data."""
+"""From the files of a recognizer to training data: tuned scales, networks with references, packed training data."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from ..lattices.assemble import Problems
 from ..lattices.lattice import Lattices
 from ..networks.build_store import BuildOptions, build_store
 from ..networks.tuned_scales import TunedScales
-from .layout import DEV, TRAIN, Corpus, Output
+from .layout import DEV, TRAIN, Corpus, StudyFolder
 from .steps import Steps, file_key, key_of
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
-    """Makes these things, each unless it is there."""
+class StoreBuilder:
+    """Makes the scales, networks and training data of recognizers; a step that is done is not repeated."""
 
     corpus: Corpus
-    out: Output
+    folder: StudyFolder
     steps: Steps
     skip_bad: bool = False
     jobs: int | None = None
 
     def scales(self, name: str) -> str:
-        """Tune on dev; gives the key of what came out."""
-        path, references = self.out.scales(name), self.corpus.references(DEV)
-        key = key_of(self._files_key(name, DEV), _said(references))
+        """Tune the scales on dev; returns their key."""
+        path, references = self.folder.scales(name), self.corpus.references(DEV)
+        key = key_of(self._files_key(name, DEV), _references_key(references))
         path.parent.mkdir(parents=True, exist_ok=True)
 
         def work() -> None:
-            def tell(stage: str) -> None:
-                self.steps.tell(f"{name}: tuning {stage}")
+            def notify(stage: str) -> None:
+                self.steps.notify(f"{name}: tuning {stage}")
 
-            tune(list(self._batches(name, DEV, references)), references, tell=tell).save(path)
+            tune(list(self._batches(name, DEV, references)), references, tell=notify).save(path)
 
         self.steps.run(f"{name}: scales", key, [path], work)
         return key
 
     def networks(self, name: str, split: str, scales: Path) -> str:
-        """Build the networks of a split with references; gives their key."""
-        references, store = self.corpus.references(split), self.out.store(name, split)
+        """Build the networks of a split with references; returns their key."""
+        references, store = self.corpus.references(split), self.folder.store(name, split)
         tuned = TunedScales.load(scales)
-        key = key_of(self._files_key(name, split), _said(references), tuned)
+        key = key_of(self._files_key(name, split), _references_key(references), tuned)
         store.parent.mkdir(parents=True, exist_ok=True)
 
         def work() -> None:
@@ -61,26 +61,26 @@ class Maker:
                 raise OptionError(f"{self.corpus.folder / name}: the split {split!r} has no utterances")
             missing = len(references) - done.utterances
             if missing > 0 and self.corpus.has_splits:
-                self.steps.tell(f"{name}: {missing:,} of {len(references):,} references of {split} have no output")
+                self.steps.notify(f"{name}: {missing:,} of {len(references):,} references of {split} have no output")
 
         self.steps.run(f"{name}: networks of {split}", key, [store], work)
         return key
 
     def pack(self, name: str, vectors: Path | None, networks_key: str) -> str:
-        """Make training data of the networks of train and dev; gives their key."""
+        """Pack the networks of train and dev as training data; returns their key."""
         from ..confidence.model_card import ModelCard
         from ..training.pack import write_pack
         from ..training.prepare import PrepareOptions, prepare
 
-        train, dev = (str(self.out.store(name, split)) for split in (TRAIN, DEV))
+        train, dev = (str(self.folder.store(name, split)) for split in (TRAIN, DEV))
         key = self.pack_key(networks_key, vectors)
 
         def work() -> None:
             card = ModelCard.of_networks(next(iter(stream(train))))
             options = PrepareOptions(vectors=vectors)
-            write_pack(self.out.pack(name), prepare(lambda: stream(train), lambda: stream(dev), options, card))
+            write_pack(self.folder.pack(name), prepare(lambda: stream(train), lambda: stream(dev), options, card))
 
-        self.steps.run(f"{name}: training data", key, [self.out.pack(name)], work)
+        self.steps.run(f"{name}: training data", key, [self.folder.pack(name)], work)
         return key
 
     @staticmethod
@@ -96,7 +96,7 @@ class Maker:
     def _batches(self, name: str, split: str, references: References) -> Iterator[Lattices]:
         """The lattices of a split; a recognizer is called as its folder is, unless it says otherwise itself."""
         files, linked = self.corpus.files(name, split), (self.corpus.folder / name).resolve().name
-        problems = Problems(skip=self.skip_bad, tell=lambda error: self.steps.tell(f"skipped: {error}"))
+        problems = Problems(skip=self.skip_bad, tell=lambda error: self.steps.notify(f"skipped: {error}"))
         with byte_progress(f"{name} {split}", files) as watch:
             for batch in stream(files, problems=problems, watch=watch):
                 kept = with_references(batch, references, problems)
@@ -105,5 +105,5 @@ class Maker:
                     yield replace(kept, origin=replace(kept.origin, recognizer=name if own == linked else own))
 
 
-def _said(references: References) -> str:
-    return key_of(sorted((utt, each.words, each.speaker) for utt, each in references.items()))
+def _references_key(references: References) -> str:
+    return key_of(sorted((utt, reference.words, reference.speaker) for utt, reference in references.items()))

@@ -1,14 +1,15 @@
-"""The results of recognizers as tables, for terminal, results.md and page, made from study.json alone."""
+"""The results of a study as tables for terminal, results.md and page, made from study.json alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .combined_tables import combination_tables, example_tables, paper_tables
-from .table import NONE, Study, Table, decimal, percent, signed, span
+from ..base.table import NONE, Table, counted, decimal, percent, signed, span
+from .paper import DIFFERENCES
 
+Study = Mapping[str, Any]  # the content of study.json
 _CALLED = {
     "posterior": "posterior",
     "calibrated_posterior": "cal. posterior",
@@ -23,17 +24,27 @@ _ABOUT_SCORES = (
     "length, frequency, depth and scores; confidence: the model; calibrated: its calibrated confidence."
 )
 
+_NOTHING = "(nothing)"
+WAYS = {
+    "raw": "largest mean confidence",
+    "calibrated": "largest mean calibrated confidence",
+    "rover": "ROVER",
+    "informed": "fewest expected errors",
+    "joint": "joint network",
+}
+MOST_SUBSETS = 40  # that are listed one by one
+
 
 def all_tables(study: Study) -> dict[str, list[Table]]:
     """Every table that has rows, by what it is about."""
-    found = {
+    tables = {
         "words": [words_table(study)],
         "confidences": _confidence_tables(study),
         "combination": list(combination_tables(study)),
         "paper": list(paper_tables(study)),
         "examples": list(example_tables(study)),
     }
-    return {name: [table for table in tables if table.rows] for name, tables in found.items()}
+    return {name: [table for table in listed if table.rows] for name, listed in tables.items()}
 
 
 def _confidence_tables(study: Study) -> list[Table]:
@@ -48,16 +59,16 @@ def _confidence_tables(study: Study) -> list[Table]:
 
 
 def summary_table(study: Study) -> Table:
-    """What became of the posteriors, in one line for each recognizer."""
+    """Posteriors and what the model makes of them, in one line for each recognizer."""
     rows = []
-    for name, each in study["recognizers"].items():
+    for name, record in study["recognizers"].items():
         cells = []
         for population, measure in (("arcs", "eer"), ("arcs", "nce"), ("one_best", "nce")):
             for kind in ("posterior", "calibrated_posterior", "calibrated"):
                 if (measure, kind) != ("eer", "calibrated_posterior"):
-                    value = each.get(population, {}).get(kind, {}).get(measure)
+                    value = record.get(population, {}).get(kind, {}).get(measure)
                     cells.append(percent(value) if measure == "eer" else decimal(value))
-        rows.append((name, *cells, decimal(each.get("output", {}).get("calibrated", {}).get("ece"))))
+        rows.append((name, *cells, decimal(record.get("output", {}).get("calibrated", {}).get("ece"))))
     columns = ("recognizer", "EER", "to", "NCE", "cal.", "to", "NCE 1-best", "cal.", "to", "ECE")
     note = (
         "EER (%) and NCE of posteriors, calibrated posteriors (cal.) and what the model makes of them (to), over all "
@@ -69,12 +80,12 @@ def summary_table(study: Study) -> Table:
 def words_table(study: Study) -> Table:
     """Table 2: the word error rates of every recognizer."""
     rows = []
-    for name, each in study["recognizers"].items():
-        wer, change = each["wer"], _change(each["wer"])
-        ends = each["intervals"]["wer"].get("best_confidence")
-        tested = each["differences"]["wer"].get("tuned_one_best", {})
-        shown = (percent(wer.get(way)) for way in ("one_best", "tuned_one_best", "tuned_mbr", "best_confidence"))
-        rows.append((name, *shown, span(ends), change, decimal(tested.get("p")), percent(wer.get("oracle"))))
+    for name, record in study["recognizers"].items():
+        wer, change = record["wer"], _change(record["wer"])
+        ends = record["intervals"]["wer"].get("best_confidence")
+        test = record["differences"]["wer"].get("tuned_one_best", {})
+        rates = (percent(wer.get(way)) for way in ("one_best", "tuned_one_best", "tuned_mbr", "best_confidence"))
+        rows.append((name, *rates, span(ends), change, decimal(test.get("p")), percent(wer.get("oracle"))))
     columns = ("recognizer", "1-best", "tuned", "MBR", "output", "95%", "change", "p", "oracle")
     note = (
         "WER in %. Tuned: scales and word penalty (N-best: length exponent, word bonus) chosen on dev; MBR likewise. "
@@ -86,16 +97,16 @@ def words_table(study: Study) -> Table:
 
 def _change(wer: Mapping[str, float]) -> str:
     """Relative to the tuned 1-best."""
-    base, found = wer.get("tuned_one_best", wer.get("one_best")), wer.get("best_confidence")
-    return NONE if not base or found is None else f"{100 * (found / base - 1):+.1f}%"
+    base, output = wer.get("tuned_one_best", wer.get("one_best")), wer.get("best_confidence")
+    return NONE if not base or output is None else f"{100 * (output / base - 1):+.1f}%"
 
 
 def confidence_table(study: Study, population: str, title: str) -> Table:
-    """Table 1: what every score is worth over one population."""
+    """Table 1: the measures of every score over one population."""
     rows = []
-    for name, each in study["recognizers"].items():
-        found = each.get(population, {})
-        values = [found.get(kind, {}).get(measure) for measure, kinds in _SHOWN.items() for kind in kinds]
+    for name, record in study["recognizers"].items():
+        scores = record.get(population, {})
+        values = [scores.get(kind, {}).get(measure) for measure, kinds in _SHOWN.items() for kind in kinds]
         if any(value is not None for value in values):
             shares = len(_SHOWN["eer"])
             rows.append((name, *map(percent, values[:shares]), *map(decimal, values[shares:])))
@@ -104,13 +115,14 @@ def confidence_table(study: Study, population: str, title: str) -> Table:
 
 
 def tests_table(study: Study) -> Table:
-    """How far the confidences of the model are from their rivals, with intervals."""
+    """Differences between the confidences of the model and their rivals, with intervals."""
     pairs = [(population, rival) for population in ("arcs", "one_best") for rival in _RIVALS]
     rows = []
-    for name, each in study["recognizers"].items():
-        found = [each["differences"].get(population, {}).get(rival, {}).get("nce", {}) for population, rival in pairs]
-        if any(found):
-            rows.append((name, *map(_difference, found)))
+    for name, record in study["recognizers"].items():
+        differences = record["differences"]
+        tests = [differences.get(population, {}).get(rival, {}).get("nce", {}) for population, rival in pairs]
+        if any(tests):
+            rows.append((name, *map(_difference, tests)))
     columns = [
         f"{'all words' if population == 'arcs' else '1-best'} - {_CALLED[rival]}" for population, rival in pairs
     ]
@@ -118,7 +130,150 @@ def tests_table(study: Study) -> Table:
     return Table("Differences in NCE", ("recognizer", *columns), tuple(rows), note)
 
 
-def _difference(found: Mapping[str, Any]) -> str:
-    if found.get("value") is None:
+def _difference(test: Mapping[str, Any]) -> str:
+    if test.get("value") is None:
         return NONE
-    return f"{signed(found['value'])} ({signed(found.get('low'))} to {signed(found.get('high'))})"
+    return f"{signed(test['value'])} ({signed(test.get('low'))} to {signed(test.get('high'))})"
+
+
+def combination_tables(study: Study) -> Iterator[Table]:
+    """Table 3, and the subsets behind it."""
+    subsets = study.get("subsets", [])
+    if not subsets:
+        return
+    yield combination_table(study, wide=True)
+    yield joint_table(study)
+    ways = [way for way in WAYS if way in subsets[0]]
+    columns = ("best member", *ways, "oracle")
+    keys = ("best_member", *ways, "oracle")
+    if len(subsets) <= MOST_SUBSETS:
+        rows = [(" + ".join(subset["members"]), *(percent(subset.get(key)) for key in keys)) for subset in subsets]
+        yield Table("All subsets", ("recognizers", *columns), tuple(rows), "WER in %.")
+        return
+    sizes = sorted({len(subset["members"]) for subset in subsets})
+    rows = [_size_row(size, [subset for subset in subsets if len(subset["members"]) == size], keys) for size in sizes]
+    note = "Mean WER in % over all subsets of a size; study.json has every subset."
+    yield Table("Subsets by size", ("recognizers", "subsets", *columns), tuple(rows), note)
+
+
+def combination_table(study: Study, *, wide: bool = False) -> Table:
+    """Table 3: how often each way to combine beats the best member; `wide` has more than a terminal has room for."""
+    subsets, rows = study["subsets"], []
+    rivals = {"vs 1-best": study.get("against_one_best", {})}
+    if wide and study.get("against_rover", {}).get("better"):
+        rivals["vs ROVER"] = study["against_rover"]
+    for way, title in WAYS.items():
+        if way not in study["better"]:
+            continue
+        rates = [subset[way] for subset in subsets]
+        counts = (f"{study[kind][way]:,}" for kind in ("better", "equal", "worse"))
+        against = (_counts(counts_by, way) for counts_by in rivals.values())
+        deviation, held = study["spread"][way]["deviation"], study["none_worse"].get(way)
+        rows.append((title, percent(sum(rates) / len(rates)), percent(deviation), *counts, *against, percent(held)))
+    for key, title in (("best_member", "best member, own model"), ("oracle", "best output of each utterance")):
+        mean = sum(subset[key] for subset in subsets) / len(subsets)
+        rows.append((title, percent(mean), *([NONE] * (5 + len(rivals)))))
+    columns = ("combined by", "WER", "spread", "better", "equal", "worse", *rivals, "held")
+    note = (
+        f"Means over {counted(len(subsets), 'subset')}, WER in %, spread: standard deviation. Better, equal, worse: "
+        "subsets against their best member with its own model; vs 1-best: the same against the best of what members "
+        f"print{'; vs ROVER: against ROVER' if len(rivals) > 1 else ''}. Held: % of draws of speakers in which no "
+        "subset is worse."
+    )
+    return Table("Table 3: combination", columns, tuple(rows), note)
+
+
+def _counts(counts: Mapping[str, Any], way: str) -> str:
+    """Better, equal and worse; nothing for the rival itself."""
+    if way not in counts.get("better", {}):
+        return NONE
+    return "/".join(f"{counts[kind][way]:,}" for kind in ("better", "equal", "worse"))
+
+
+def joint_table(study: Study) -> Table:
+    """The joint network of all recognizers: its own words, and the words of each recognizer's 1-best."""
+    joined = study.get("joint_of_all")
+    if not joined:
+        return Table("", (), ())
+    rows = [("its own output", NONE, NONE, NONE, *_three(joined["output"]))]
+    for name, scores in joined["one_best"].items():
+        own = study["recognizers"][name].get("one_best", {}).get("calibrated", {})
+        rows.append((f"1-best of {name}", *_three(own), *_three(scores)))
+    columns = ("words", "EER alone", "NCE alone", "ECE alone", "EER joint", "NCE joint", "ECE joint")
+    rate, ends, test = joined["errors"].get("wer"), joined["interval"], joined["against_best_member"]
+    note = (
+        f"WER of its output: {percent(rate)} ({span(None if None in ends else ends)}), against the best member "
+        f"{percent(test['value'])} (p {decimal(test['p'])}). Alone: the recognizer's own calibrated confidence; "
+        "joint: what all of them together believe of the same words."
+    )
+    return Table("All recognizers joined", columns, tuple(rows), note)
+
+
+def _three(scores: Mapping[str, float]) -> tuple[str, str, str]:
+    return percent(scores.get("eer")), decimal(scores.get("nce")), decimal(scores.get("ece"))
+
+
+def _size_row(size: int, subsets: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> tuple[str, ...]:
+    means = (sum(subset[key] for subset in subsets) / len(subsets) for key in keys)
+    return str(size), str(len(subsets)), *map(percent, means)
+
+
+def paper_tables(study: Study) -> Iterator[Table]:
+    """The system as the paper has it, on its own terms."""
+    rows = []
+    for name, record in study["recognizers"].items():
+        paper = record.get("paper")
+        if paper:
+            arcs = [paper["arcs_paper"][kind].get("eer") for kind in ("posterior", "confidence")]
+            nce = [paper["arcs_paper"][kind].get("nce") for kind in ("posterior", "confidence", "calibrated")]
+            words = [paper["output"][kind].get("nce") for kind in ("confidence", "calibrated")]
+            rates = (percent(paper["wer"].get(way)) for way in ("one_best", "best_confidence"))
+            shown = (*map(percent, arcs), *map(decimal, nce), *map(decimal, words))
+            rows.append((name, *rates, decimal(paper.get("p")), *shown))
+    columns = (
+        "recognizer", "1-best", "output", "p", "EER posterior", "EER confidence", "NCE posterior", "NCE confidence",
+        "NCE calibrated", "NCE words", "NCE words, cal.",
+    )  # fmt: skip
+    note = (
+        "One-best labels, the paper's features, a sigmoid for each arc, words by the largest mean confidence. EER, "
+        "NCE over all words of the networks, then NCE over the words of the output. WER and EER in %. "
+        f"Where it differs from the paper: {'; '.join(DIFFERENCES)}."
+    )
+    yield Table("The paper's system", columns, tuple(rows), note)
+    combined = study.get("paper", {})
+    if combined.get("subsets"):
+        yield replace(combination_table(combined), title="The paper's system: combination")
+        yield from _example_tables(combined["examples"], "The paper's system, example")
+
+
+def example_tables(study: Study) -> Iterator[Table]:
+    """Table 4: whose words were taken; and the words that were repaired."""
+    yield from _example_tables(study.get("examples", []), "Table 4, example")
+    rows = [
+        (repair["recognizer"], repair["said"], repair["printed"] or _NOTHING, repair["best_confidence"] or _NOTHING)
+        for repair in study.get("repairs", [])
+    ]
+    columns = ("recognizer", "said", "1-best", "output")
+    yield Table("Words repaired", columns, tuple(rows), "The largest repair of each.", (1, 2, 3))
+
+
+def _example_tables(examples: Sequence[Mapping[str, Any]], title: str) -> Iterator[Table]:
+    for index, example in enumerate(examples, 1):
+        rows = [
+            (
+                output["name"] + _taken(output["name"], example),
+                output["words"] or _NOTHING,
+                f"{output['raw']:.3f}",
+                f"{output['calibrated']:.3f}",
+                str(output["errors"]),
+            )
+            for output in example["said"]
+        ]
+        columns = ("recognizer", "words", "raw", "calibrated", "errors")
+        heading = f"{title} {index}: {example['reference']}"
+        yield Table(heading, columns, tuple(rows), f"Utterance {example['utt']}.", (1,))
+
+
+def _taken(name: str, example: Mapping[str, Any]) -> str:
+    marks = [way for way in ("raw", "calibrated") if example[f"by_{way}"] == name]
+    return f" (taken by {' and '.join(marks)})" if marks else ""

@@ -1,0 +1,163 @@
+"""Combining the recognizers of a study: fitted on held-out scores, measured on all subsets of the test split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.files import atomic
+from ..combination.combination_file import FittedCombination
+from ..combination.joint import Decoded, JointHypotheses, fit_joint, joint_errors
+from ..combination.rover import RoverSettings
+from ..combination.subset_comparison import SubsetComparison, all_subsets, compare_subsets
+from ..combination.system_output import SystemOutputs
+from ..combination.systems import CombinationInput, System
+from ..confidence.word_scorer import WordScorer
+from ..lattices.lattice import Ints
+from .steps import Notify
+
+CHUNK = 16  # joint subsets whose errors are written together: what a kill may cost
+WAYS = ("raw", "calibrated", "informed", "rover", "joint")
+
+
+def systems_on(
+    scorers: Mapping[str, WordScorer],
+    stores: Mapping[str, tuple[str, ...]],
+    folds: Mapping[str, tuple[WordScorer, ...]] | None = None,
+) -> CombinationInput:
+    """Recognizers on networks; with models of folds, every speaker is scored by one that was trained without them."""
+    folds = folds or {}
+    systems = {name: System(scorer, None, folds.get(name, ()), stores[name]) for name, scorer in scorers.items()}
+    return CombinationInput(systems, None, {})
+
+
+def fit_combination(
+    systems: CombinationInput, out: Path, *, draft: Path, with_joint: bool, jobs: int, notify: Notify
+) -> None:
+    """Fit ROVER's settings, the informed choice and the joint model for all subsets, and write them.
+
+    The finished parts of the joint model are kept in the file `draft` until it is complete.
+    """
+    held_out = _outputs_of(systems)
+    subsets = all_subsets(len(held_out.names))
+    fitted = FittedCombination.fit(held_out, subsets)
+    if with_joint:
+        notify("joint: fitting, which takes minutes before the first subset is done")
+        named = [[held_out.names[index] for index in subset] for subset in subsets]
+        model = fit_joint(
+            systems.joined(), held_out.names, subsets=named, jobs=jobs, draft=draft,
+            notify=lambda done: notify(f"joint: fitted {done}"),
+        )  # fmt: skip
+        fitted = replace(fitted, joint=model)
+    fitted.save(out)
+    draft.unlink(missing_ok=True)
+
+
+def _outputs_of(systems: CombinationInput, *, printed: bool = False) -> SystemOutputs:
+    """Outputs side by side, on the utterances that all recognizers have."""
+    outputs = {name: system.printed() if printed else system.outputs() for name, system in systems.systems.items()}
+    return SystemOutputs.of(outputs, systems.references, missing="leave out")
+
+
+@dataclass(frozen=True)
+class SubsetsOnTest:
+    """All subsets of some recognizers on the test split."""
+
+    systems: CombinationInput
+    fitted: FittedCombination | None
+    folder: Path  # where the errors of joint subsets are kept while they are counted
+    jobs: int
+    notify: Notify
+
+    @cached_property
+    def outputs(self) -> SystemOutputs:
+        """The outputs; the recognizer with the fewest errors on the fitting data comes first."""
+        outputs = _outputs_of(self.systems)
+        order = (
+            outputs.names if self.fitted is None else [name for name in self.fitted.order if name in outputs.names]
+        )
+        return outputs.subset(order)
+
+    @cached_property
+    def printed(self) -> SystemOutputs:
+        """What the recognizers themselves would print."""
+        return _outputs_of(self.systems, printed=True).subset(self.outputs.names)
+
+    @cached_property
+    def subsets(self) -> list[tuple[int, ...]]:
+        """All of two and more."""
+        return all_subsets(len(self.outputs.names))
+
+    def comparison(self) -> SubsetComparison:
+        """Every subset, combined in every way."""
+        if self.fitted is None:
+            return compare_subsets(self.outputs, self.subsets, one_best=self.printed, rover=RoverSettings())
+        others = {} if self.fitted.joint is None else {"joint": self._joint_errors()}
+        return compare_subsets(
+            self.outputs,
+            self.subsets,
+            one_best=self.printed,
+            rover=self.fitted.settings(self.outputs.names, self.subsets),
+            informed=self.fitted.informed,
+            others=others,
+        )
+
+    @cached_property
+    def _joined(self) -> JointHypotheses:
+        """The networks of all recognizers."""
+        return self.systems.joined()
+
+    def joint_output(self) -> Decoded | None:
+        """The words of the joint network of all recognizers, where a joint model was fitted."""
+        if self.fitted is None or self.fitted.joint is None:
+            return None
+        return self.fitted.joint.decode(self._joined, list(self.systems.systems))
+
+    def _joint_errors(self) -> Ints:
+        """[subsets, utterances]; those that an earlier run counted are read."""
+        assert self.fitted is not None
+        assert self.fitted.joint is not None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        names = list(self.systems.systems)
+        joined, model, parts = self._joined, self.fitted.joint, []
+        for first in range(0, len(self.subsets), CHUNK):
+            chosen = self.subsets[first : first + CHUNK]
+            members = [[names.index(self.outputs.names[index]) for index in subset] for subset in chosen]
+
+            def count(members: Sequence[Sequence[int]] = members) -> Ints:
+                return joint_errors(model, joined, names, members, jobs=self.jobs)
+
+            parts.append(load_or_count(self.folder / f"{first:04d}.npy", (len(chosen), len(self.outputs)), count))
+            self.notify(f"joint: {first + len(chosen)} of {len(self.subsets)} subsets")
+        return np.concatenate(parts)
+
+
+def load_or_count(path: Path, shape: tuple[int, int], count: Callable[[], Ints]) -> Ints:
+    """The errors that an earlier run wrote, if the file is whole; else they are counted and written."""
+    try:
+        stored = np.load(path, allow_pickle=False)
+        if stored.shape == shape and stored.dtype == np.int32:
+            return stored  # type: ignore[no-any-return]
+    except (OSError, ValueError, EOFError):
+        pass  # not there yet, or damaged: counted again
+    errors = count()
+    with atomic(path) as file:
+        np.save(file, errors, allow_pickle=False)
+    return errors
+
+
+def counts_against(subsets: Sequence[Mapping[str, Any]], rival: str) -> dict[str, dict[str, int]]:
+    """For each way to combine, how many subsets have fewer, as many and more errors than `rival`, another column."""
+    counts: dict[str, dict[str, int]] = {"better": {}, "equal": {}, "worse": {}}
+    for way in WAYS:
+        pairs = [(row[way], row[rival]) for row in subsets if way in row and rival in row and way != rival]
+        if pairs:
+            counts["better"][way] = sum(one < other for one, other in pairs)
+            counts["equal"][way] = sum(one == other for one, other in pairs)
+            counts["worse"][way] = sum(one > other for one, other in pairs)
+    return counts

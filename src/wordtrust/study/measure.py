@@ -1,0 +1,281 @@
+"""The results of final models on the test split: recognizers alone, then all subsets. Nothing is fitted here."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.version import __version__
+from ..combination.combination_file import FILE as COMBINATION
+from ..combination.combination_file import JOINT as JOINT_FILE
+from ..combination.combination_file import FittedCombination
+from ..combination.joint import Decoded
+from ..combination.system_output import SystemOutput, SystemOutputs
+from ..confidence.calibrate_model import arc_confidences
+from ..confidence.model_file import MODEL_JSON, SCALES
+from ..confidence.word_scorer import WordScorer, load
+from ..evaluation.evaluate import METRICS, ArcConfidence, Evaluation, evaluate
+from ..evaluation.metrics import (
+    Difference,
+    Interval,
+    Scores,
+    SpeakerErrors,
+    compare,
+    errors_caught,
+    intervals,
+    operating_point,
+)
+from ..formats import stream
+from ..lattices.lattice import Ints, Lattices
+from ..lattices.paths import Paths
+from ..networks.align import align_numbers
+from ..networks.build_store import REFERENCE, SPEAKER
+from ..networks.labels import Spoken, score_paths
+from ..report.curves import reliability
+from .baselines import NAME as BASELINES
+from .baselines import PACKED, Baselines
+from .combination import SubsetsOnTest, counts_against, systems_on
+from .layout import JOINT, StudyFolder, StudyOptions
+from .paper_examples import examples
+from .paper_steps import PAPER, judge_paper, measure_paper
+from .steps import Steps, contents_key, key_of, read_json, write_json
+from .stores import StoreBuilder
+
+PRECISION = 0.98  # of the operating point that is reported
+_MIN_REPLICATES, _MAX_REPLICATES = 200, 1000
+_MAX_RESAMPLED = 100_000_000  # arcs of all replicates of one comparison
+_ERROR_RIVALS = ("one_best", "tuned_one_best", "tuned_mbr")
+_SCORE_RIVALS = ("posterior", "calibrated_posterior", "logistic", "confidence")
+_COMBINATION_RIVALS = {"against_one_best": "best_member_one_best", "against_rover": "rover"}
+_MEASURES = ("eer", "nce")
+_LONGEST_EXAMPLE = 20  # words of the reference: longer ones are hard to read in a table
+
+
+@dataclass(frozen=True, slots=True)
+class StudyMeasurement:
+    """Measures final models on one split, in steps that a killed run need not repeat."""
+
+    names: tuple[str, ...]
+    models: Path
+    folder: StudyFolder
+    options: StudyOptions
+    steps: Steps
+    stores: StoreBuilder
+
+    def measure(self) -> dict[str, Any]:
+        """The content of study.json."""
+        test, models = self.options.test, {name: self.models / name for name in self.names}
+        networks = {name: self.stores.networks(name, test, models[name] / SCALES) for name in self.names}
+        papers = contents_key([model / PAPER / MODEL_JSON for model in models.values()])
+        alone = {name: self._measure_recognizer(name, networks[name]) for name in self.names}
+        scored = {name: contents_key([models[name] / MODEL_JSON]) for name in self.names}
+        combined = self._measure_combination(key_of(sorted(scored.items()), sorted(networks.items())), papers)
+        return {"recognizers": alone} | combined | {"seconds": self.steps.seconds}
+
+    def _measure_recognizer(self, name: str, networks_key: str) -> dict[str, Any]:
+        test, model = self.options.test, self.models / name
+        path, store = self.folder.results / f"{test}-{name}.json", self._store(name)
+        model_key = contents_key([model / MODEL_JSON, model / BASELINES, model / PAPER / MODEL_JSON])
+
+        def work() -> None:
+            write_json(path, measure_recognizer(model, store) | judge_paper(model, store))
+
+        self.steps.run(f"{name}: figures of {test}", key_of(__version__, networks_key, model_key), [path], work)
+        return read_json(path)
+
+    def _store(self, name: str) -> str:
+        return str(self.folder.store(name, self.options.test))
+
+    def _measure_combination(self, key: str, papers: str) -> dict[str, Any]:
+        test, fitted = self.options.test, self.models / JOINT
+        path = self.folder.results / f"{test}-together.json"
+        key = key_of(key, contents_key([fitted / COMBINATION, fitted / JOINT_FILE]), self.options.with_joint)
+
+        def work() -> None:
+            write_json(path, self._combination_record(fitted, key))
+
+        self.steps.run(f"combination on {test}", key_of(__version__, key, papers), [path], work)
+        return read_json(path)
+
+    def _combination_record(self, folder: Path, key: str) -> dict[str, Any]:
+        fitted = self._load_combination(folder)
+        names = [name for name in self.names if fitted is None or name in fitted.order]
+        systems = systems_on(
+            {name: load(self.models / name) for name in names}, {name: (self._store(name),) for name in names}
+        )
+        counted = self.folder.results / f"joint-{key}"
+        subsets = SubsetsOnTest(systems, fitted, counted, self.options.jobs, self.steps.notify)
+        record = _subsets_record(subsets) if len(names) > 1 else _no_subsets()
+        models = {name: self.models / name for name in self.names}
+        paper = measure_paper(models, {name: self._store(name) for name in self.names})
+        return record | paper | {"repairs": repair_examples(subsets.outputs, subsets.printed)}
+
+    def _load_combination(self, folder: Path) -> FittedCombination | None:
+        """The fitted combination, if there is one for at least two of these recognizers."""
+        if len(self.names) < 2:
+            return None
+        if not (folder / COMBINATION).is_file():
+            self.steps.notify(f"{folder} has no fitted combination: joint network and informed choice are left out")
+            return None
+        fitted = FittedCombination.load(folder, with_joint=self.options.with_joint)
+        lacking = [name for name in self.names if name not in fitted.order]
+        if lacking:
+            self.steps.notify(f"left out of the combination, which was fitted without them: {', '.join(lacking)}")
+        return None if len(lacking) > len(self.names) - 2 else fitted
+
+
+def _no_subsets() -> dict[str, Any]:
+    """For a single recognizer."""
+    return {"systems": {}, "subsets": [], "better": {}, "equal": {}, "worse": {}, "examples": []}
+
+
+def _subsets_record(subsets: SubsetsOnTest) -> dict[str, Any]:
+    record = subsets.comparison().to_dict()
+    record |= {key: counts_against(record["subsets"], rival) for key, rival in _COMBINATION_RIVALS.items()}
+    decoded = subsets.joint_output()
+    if decoded is not None:
+        record["joint_of_all"] = joint_record(decoded, subsets.outputs)
+    return record | {"examples": [example.to_dict() for example in examples(subsets.outputs)]}
+
+
+def measure_recognizer(model: Path, store: str) -> dict[str, Any]:
+    """One recognizer: what `wordtrust evaluate` gives, with intervals, paired tests and baselines."""
+    scorer = load(model)
+    evaluation = evaluate(stream(store), partial(_judge, scorer, _load_baselines(model)), scorer.choice.paths)
+    record = evaluation.to_dict()
+    record["speakers"] = len(evaluation.errors["one_best"].speakers)
+    record["errors"] = {way: errors.total.to_dict() for way, errors in evaluation.errors.items()}
+    record["intervals"] = _intervals(evaluation)
+    record["differences"] = _differences(evaluation)
+    # Figures look too good on speakers that the calibration was fitted on.
+    seen = scorer.calibrated_on(evaluation.errors["one_best"].speakers)
+    record["model"] = {"choice": asdict(scorer.choice), "calibrated_on_test": seen}
+    output = evaluation.scores.get(("output", "calibrated"))
+    if output is not None and len(output):
+        point = operating_point(output, PRECISION)
+        record["reliability"] = [asdict(each) for each in reliability(output)]
+        record["errors_caught"] = errors_caught(output)
+        record["operating_point"] = None if point is None else asdict(point)
+    return record
+
+
+def _load_baselines(model: Path) -> Baselines | None:
+    path = next((model / name for name in (BASELINES, PACKED) if (model / name).is_file()), None)
+    return Baselines.load(path) if path else None
+
+
+def _judge(scorer: WordScorer, baselines: Baselines | None, networks: Lattices) -> dict[str, ArcConfidence]:
+    """Posteriors, baselines and the model; words are chosen by the last one."""
+    own = arc_confidences(scorer, networks)
+    return own if baselines is None else baselines.judge(networks) | own
+
+
+def _intervals(evaluation: Evaluation) -> dict[str, Any]:
+    record: dict[str, Any] = {"wer": {way: _ends(intervals(each)["wer"]) for way, each in evaluation.errors.items()}}
+    for (population, kind), scores in evaluation.scores.items():
+        if population in ("arcs", "one_best", "output"):
+            resampled = intervals(scores, replicates=_replicates(scores))
+            record.setdefault(population, {})[kind] = {name: _ends(resampled[name]) for name in _MEASURES}
+    return record
+
+
+def _differences(evaluation: Evaluation) -> dict[str, Any]:
+    """The model less each rival, by measure: below 0 is better for errors, above 0 for NCE."""
+    errors = evaluation.errors
+    tests = {way: compare(errors["best_confidence"], errors[way])["wer"] for way in _ERROR_RIVALS if way in errors}
+    record: dict[str, Any] = {"wer": {way: _test_record(test) for way, test in tests.items()}}
+    for population in ("arcs", "one_best"):
+        own = evaluation.scores.get((population, "calibrated"))
+        if own is None:
+            continue
+        record[population] = {}
+        for kind in _SCORE_RIVALS:
+            if (population, kind) in evaluation.scores:
+                test = compare(own, evaluation.scores[population, kind], replicates=_replicates(own))
+                record[population][kind] = {name: _test_record(test[name]) for name in _MEASURES}
+    return record
+
+
+def _replicates(scores: Scores) -> int:
+    return min(_MAX_REPLICATES, max(_MIN_REPLICATES, _MAX_RESAMPLED // max(1, len(scores))))
+
+
+def _ends(interval: Interval) -> list[float] | None:
+    return None if interval.low is None or interval.high is None else [interval.low, interval.high]
+
+
+def _test_record(test: Difference) -> dict[str, Any]:
+    return {"value": test.value, "low": test.low, "high": test.high, "p": test.p}
+
+
+def joint_record(decoded: Decoded, outputs: SystemOutputs) -> dict[str, Any]:
+    """Errors and confidences of the joint network of all recognizers, and its confidences in the 1-best of each.
+
+    `outputs` are those of the recognizers with their own models: the best of them is what has to be beaten.
+    """
+    words, errors = _score_joint(decoded, decoded.paths)
+    interval = intervals(errors)["wer"]
+    return {
+        "members": list(decoded.names),
+        "errors": errors.total.to_dict(),
+        "interval": [interval.low, interval.high],
+        "against_best_member": _test_record(compare(errors, _best_member(outputs))["wer"]),
+        "output": _measures(words),
+        "one_best": {name: _measures(_score_joint(decoded, decoded.printed(name))[0]) for name in decoded.names},
+        "reliability": [asdict(each) for each in reliability(words)],
+    }
+
+
+def _best_member(outputs: SystemOutputs) -> SpeakerErrors:
+    best = outputs.outputs[int(outputs.errors.sum(axis=1).argmin())]
+    alignments = align_numbers(
+        outputs.spoken, outputs.spoken_offsets, best.word, best.offsets, unknown=outputs.unknown
+    )
+    return SpeakerErrors.of(alignments, list(outputs.speakers))
+
+
+def _score_joint(decoded: Decoded, paths: Paths) -> tuple[Scores, SpeakerErrors]:
+    """The words of paths through the joint network, with the confidences that people see."""
+    lattices = decoded.lattices
+    spoken = Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
+    alignments, speakers = score_paths(lattices, paths, spoken).alignments, list(lattices.notes[SPEAKER])
+    confidence = SystemOutput.of(lattices, decoded.confidence, paths).confidence
+    assert confidence is not None
+    scores = Scores.of(confidence, alignments.correct, speakers, alignments.offsets)
+    return scores, SpeakerErrors.of(alignments, speakers)
+
+
+def _measures(scores: Scores) -> dict[str, float]:
+    record = scores.metrics().to_dict()
+    return {name: record[name] for name in METRICS if name in record}
+
+
+def repair_examples(outputs: SystemOutputs, printed: SystemOutputs) -> list[dict[str, Any]]:
+    """For each recognizer the utterance whose best-confidence words repair most of what it would print."""
+    records = []
+    for system, name in enumerate(outputs.names):
+        index = _largest_gain(outputs, printed.errors[system] - outputs.errors[system])
+        if index is not None:
+            first, last = outputs.spoken_offsets[index : index + 2].tolist()
+            spoken = outputs.outputs[0].vocabulary.lookup(outputs.spoken[first:last].tolist())
+            records.append(
+                {
+                    "recognizer": name,
+                    "utt": outputs.utts[index],
+                    "said": " ".join(spoken),
+                    "printed": " ".join(printed.outputs[system].words(index)),
+                    "best_confidence": " ".join(outputs.outputs[system].words(index)),
+                }
+            )
+    return records
+
+
+def _largest_gain(outputs: SystemOutputs, gain: Ints) -> int | None:
+    """The utterance with the largest gain, if there is any; the first of those with equal gains."""
+    eligible = np.where(np.diff(outputs.spoken_offsets) <= _LONGEST_EXAMPLE, gain, 0)
+    best = int(eligible.argmax())
+    return best if eligible[best] > 0 else None
