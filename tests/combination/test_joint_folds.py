@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests.helpers.joint_data import corpus
+from wordtrust.base.folds import balanced_folds
 from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, fit_joint, joint_errors
 from wordtrust.combination.joint import fit as fitting
 from wordtrust.combination.joint import model as decoding
 from wordtrust.combination.joint.fit import THRESHOLDS, HeldOutFolds
 from wordtrust.combination.joint.weights import ConfidenceModel, PotentialModel
-from wordtrust.confidence.calibration.folds import fold_numbers
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 
 QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, confidence_epochs=4)
@@ -30,7 +30,7 @@ def fitted() -> Fit:
 def folds_of(systems: JointHypotheses) -> list[list[int]]:
     """The utterances of each fold of speakers."""
     speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
-    fold = fold_numbers(len(speakers), speakers, QUICK.folds)
+    fold = balanced_folds(len(speakers), speakers, QUICK.folds)
     return [np.flatnonzero(fold == number).tolist() for number in range(QUICK.folds)]
 
 

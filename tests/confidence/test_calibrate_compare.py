@@ -10,6 +10,7 @@ import pytest
 
 from tests.helpers.calibration import halved, with_a_dip, words
 from wordtrust.base.errors import OptionError
+from wordtrust.base.folds import balanced_folds
 from wordtrust.confidence.calibration import (
     BadScores,
     Histogram,
@@ -18,7 +19,6 @@ from wordtrust.confidence.calibration import (
     compare,
     names,
 )
-from wordtrust.confidence.calibration.folds import fold_numbers
 from wordtrust.evaluation.metrics import Scores
 
 SIZE = 4000
@@ -28,7 +28,7 @@ SPEAKERS = [f"s{number % 40}" for number in range(SIZE)]
 def test_is_out_of_fold() -> None:
     """One calibrator by a plain loop."""
     score, correct = words(with_a_dip, SIZE)
-    fold = fold_numbers(SIZE, SPEAKERS, 5)
+    fold = balanced_folds(SIZE, SPEAKERS, 5)
     found = np.empty(SIZE)
     for number in range(5):
         out = fold == number

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.helpers.calibration import Flags, Reals, direct, halved, sigmoid, with_a_dip, with_prior, words
 from wordtrust.base.errors import OptionError
+from wordtrust.base.folds import balanced_folds
 from wordtrust.confidence.calibration import KernelCalibrator, Platt
-from wordtrust.confidence.calibration.choose import FOLDS, PRIORS, WIDTHS, choose
-from wordtrust.confidence.calibration.folds import fold_numbers
+from wordtrust.confidence.calibration.kernel_choice import FOLDS, PRIORS, WIDTHS, choose
 
 # Wide and narrow scores, and few values that occur again and again.
 LOGITS = st.one_of(st.floats(-700, 700), st.floats(-4, 4), st.sampled_from([-2.0, 0.0, 0.5, 3.0, 3.0001, 17.0]))
@@ -151,7 +151,7 @@ def test_is_small_and_does_not_hold_the_words() -> None:
 
 def likelihood(logits: Reals, correct: Flags, width: float, prior: float) -> float:
     """Of held-out words, with the sums written out."""
-    fold = fold_numbers(len(logits), None, FOLDS)
+    fold = balanced_folds(len(logits), None, FOLDS)
     total = 0.0
     for number in range(FOLDS):
         out = fold == number
@@ -192,7 +192,7 @@ def test_speakers_are_held_out_whole() -> None:
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=80), st.integers(2, 6))
 def test_folds(groups: list[int], folds: int) -> None:
-    found = fold_numbers(len(groups), np.array(groups), folds)
+    found = balanced_folds(len(groups), np.array(groups), folds)
     assert set(found) == set(range(min(folds, len(set(groups)))))
     for group in set(groups):
         assert len({int(fold) for fold, each in zip(found, groups, strict=True) if each == group}) == 1

@@ -33,7 +33,7 @@ from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..confidence.calibration import Calibrator, calibrator_from_dict, make
 from ..confidence.calibration.base import CLIP, sigmoid
-from ..confidence.calibration.logistic import fit_logistic
+from ..confidence.calibration.parametric import fit_logistic
 from ..confidence.features import EVIDENCE, LIMIT, clipped_logit, given, matrix
 from ..confidence.word_table import WordTable, heard, known_arcs
 from ..evaluation.evaluate import ArcConfidence, posterior_confidence

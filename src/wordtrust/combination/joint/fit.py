@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import InputError, OptionError
-from ...confidence.calibration.folds import fold_numbers
+from ...base.folds import balanced_folds
 from ...lattices.lattice import Ints, Lattices
 from ...lattices.paths import one_best
 from ...lattices.posterior import Flat
@@ -225,7 +225,7 @@ def _members(subsets: Sequence[Sequence[str]] | None, names: Sequence[str]) -> l
 def _speaker_folds(systems: JointHypotheses, folds: int) -> list[JointHypotheses]:
     """The utterances of each fold of speakers."""
     speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
-    fold = fold_numbers(len(speakers), speakers, folds)
+    fold = balanced_folds(len(speakers), speakers, folds)
     return [systems.take(np.flatnonzero(fold == index).tolist()) for index in range(int(fold.max()) + 1)]
 
 

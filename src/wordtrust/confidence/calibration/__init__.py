@@ -1,9 +1,8 @@
-"""Calibration: confidences that mean what they say (DESIGN, section 6).
+"""Calibration: confidences that mean what they say.
 
-    from wordtrust.calibrate import KernelCalibrator, compare
-    calibrator = KernelCalibrator().fit(confidence, correct, groups=speakers)
+    calibrator = wt.calibrate.KernelCalibrator().fit(confidence, correct, groups=speakers)
     calibrator.predict(new_confidence)          # of the words given 0.9, nine in ten are right
-    print(compare(confidence, correct, groups=speakers))
+    print(wt.calibrate.compare(confidence, correct, groups=speakers))
 
 `KernelCalibrator` is the default; `Platt`, `Temperature`, `Isotonic`, `Histogram` and `Beta` have the same shape.
 `to_dict` gives all that is needed to apply a calibrator, a few kB for JSON; `calibrator_from_dict` takes it back.

@@ -1,4 +1,4 @@
-"""Which calibrator serves best: all of them on held-out words, side by side."""
+"""All calibrators side by side, measured on words that they were not fitted on."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...base.errors import OptionError
+from ...base.folds import balanced_folds
 from ...evaluation.metrics import Interval, Scores, intervals
 from ...lattices.lattice import Flags
 from .base import BadScores, Calibrator, Groups, Reals, check_labels, check_scores, sigmoid
-from .folds import Whole, fold_numbers
 from .registry import make, names
 
 UNCALIBRATED = "uncalibrated"
@@ -42,8 +42,8 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """For JSON; what is undefined is left out."""
         rows = {name: {measure: _plain(row[measure]) for measure in MEASURES} for name, row in self.rows.items()}
-        found: dict[str, Any] = {"words": self.words, "folds": self.folds, "calibrators": rows}
-        return found if self.groups is None else found | {"groups": self.groups}
+        record: dict[str, Any] = {"words": self.words, "folds": self.folds, "calibrators": rows}
+        return record if self.groups is None else record | {"groups": self.groups}
 
     def __str__(self) -> str:
         lines = [["", "NCE", "ECE", "Brier"]]
@@ -79,39 +79,41 @@ def compare(
     speakers = None if groups is None else list(map(str, groups))
     rows = {}
     for name, probability in held_out.items():
-        found = intervals(Scores.of(probability, labels, speakers), replicates=replicates, seed=seed)
-        rows[name] = {measure: found[measure] for measure in MEASURES}
+        measured = intervals(Scores.of(probability, labels, speakers), replicates=replicates, seed=seed)
+        rows[name] = {measure: measured[measure] for measure in MEASURES}
     return Comparison(len(given), None if speakers is None else len(set(speakers)), int(fold.max()) + 1, rows)
 
 
-def _folds(words: int, groups: Groups, folds: int, seed: int) -> Whole:
+def _folds(words: int, groups: Groups, folds: int, seed: int) -> NDArray[np.int64]:
     if folds < 2:
         raise OptionError(f"folds is {folds}; held-out data takes at least 2")
-    number = fold_numbers(words, groups, folds, seed)
-    if not number.any():
+    fold = balanced_folds(words, groups, folds, seed)
+    if not fold.any():
         raise BadScores(
             f"{words:,} words of one group cannot be split into folds", remedy="Give words of at least two groups"
         )
-    return number
+    return fold
 
 
 def _chosen(calibrators: Iterable[str] | Mapping[str, Calibrator] | None, domain: str) -> dict[str, Calibrator]:
     if isinstance(calibrators, Mapping):
-        if UNCALIBRATED in calibrators or any(each.domain != domain for each in calibrators.values()):
+        if UNCALIBRATED in calibrators or any(kind.domain != domain for kind in calibrators.values()):
             raise OptionError(f"a calibrator is named {UNCALIBRATED!r} or has another domain than {domain!r}")
         # Copies: the user's own stay as they are.
-        return {name: make(each.name, **each.get_params()) for name, each in calibrators.items()}
+        return {name: make(kind.name, **kind.get_params()) for name, kind in calibrators.items()}
     return {name: make(name, domain=domain) for name in (names() if calibrators is None else calibrators)}
 
 
-def _out_of_fold(calibrator: Calibrator, scores: Reals, correct: Flags, groups: Groups, fold: Whole) -> Reals:
-    found = np.empty(len(scores))
+def _out_of_fold(
+    calibrator: Calibrator, scores: Reals, correct: Flags, groups: Groups, fold: NDArray[np.int64]
+) -> Reals:
+    probability = np.empty(len(scores))
     group = None if groups is None else np.asarray(groups)
-    for number in range(int(fold.max()) + 1):
-        held_out = fold == number
+    for left_out in range(int(fold.max()) + 1):
+        held_out = fold == left_out
         calibrator.fit(scores[~held_out], correct[~held_out], None if group is None else group[~held_out])
-        found[held_out] = calibrator.predict(scores[held_out])
-    return found
+        probability[held_out] = calibrator.predict(scores[held_out])
+    return probability
 
 
 def _plain(interval: Interval) -> dict[str, float]:

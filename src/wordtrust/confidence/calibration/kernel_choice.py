@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.folds import balanced_folds
 from ...lattices.lattice import Flags
 from .base import CLIP, Groups, Reals, clipped, sigmoid
-from .folds import fold_numbers
 from .parametric import fit_platt
 
 PAPER_L = 1.8
@@ -55,7 +55,7 @@ def choose(
     if len(logits) > _MOST:
         drawn = np.sort(np.random.default_rng(0).choice(len(logits), _MOST, replace=False))
         logits, correct, groups = logits[drawn], correct[drawn], None if groups is None else np.asarray(groups)[drawn]
-    fold = fold_numbers(len(logits), groups, FOLDS)
+    fold = balanced_folds(len(logits), groups, FOLDS)
     if not fold.any():
         return fallback
     binned = _bin(logits, correct, fold)
