@@ -198,10 +198,10 @@ def test_an_interrupted_study_goes_on(made: Path, tmp_path: Path, monkeypatch: p
 def test_joint_subsets_that_were_counted_are_not_counted_again(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wordtrust.study import together
+    from wordtrust.study import combination
 
     (made / "out" / "work" / "results" / "eval-together.json").unlink()
-    monkeypatch.setattr(together, "joint_errors", lambda *_, **__: pytest.fail("counted again"))
+    monkeypatch.setattr(combination, "joint_errors", lambda *_, **__: pytest.fail("counted again"))
     found = json.loads(ran("study", made / "data", "--out", made / "out", *TINY, "--json").stdout)
     assert found["subsets"] == json.loads((made / "printed.json").read_text("utf-8"))["subsets"]
 
