@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordtrust.base.errors import InputError
-from wordtrust.evaluation.metrics import Scores, SpeakerErrors, compare, intervals, resample
+from wordtrust.evaluation.metrics import Scores, SpeakerErrors, compare, intervals
+from wordtrust.evaluation.metrics.resample import speaker_draws
 from wordtrust.evaluation.metrics.scores import METRICS
 
 SPEAKERS = 12
@@ -33,6 +34,10 @@ def errors(seed: int, rate: float = 0.2, speakers: int = SPEAKERS) -> SpeakerErr
     return SpeakerErrors(tuple(f"s{number:03d}" for number in range(speakers)), counts)
 
 
+def draws(speakers: int, replicates: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
+    return np.concatenate(list(speaker_draws(speakers, replicates, np.random.default_rng(seed))))
+
+
 def naive(measured: Scores, weights: np.ndarray[tuple[int], np.dtype[np.int32]]) -> dict[str, float]:
     """Copy every word as often as its speaker is drawn, then measure."""
     copies = weights[measured.speaker]
@@ -50,7 +55,7 @@ def test_weights_are_copies(weights: list[int]) -> None:
 
 def test_intervals_are_those_of_a_loop() -> None:
     measured = scores(1)
-    weights = np.concatenate(list(resample._weights(len(measured.speakers), 50, seed=7)))
+    weights = draws(len(measured.speakers), 50, seed=7)
     rows = [naive(measured, row) for row in weights]
     found = intervals(measured, replicates=50, level=0.9, seed=7)
     assert set(found) == set(METRICS)
@@ -64,7 +69,7 @@ def test_intervals_are_those_of_a_loop() -> None:
 def test_word_error_rate_by_a_loop() -> None:
     measured = errors(2)
     rates = []
-    for row in np.concatenate(list(resample._weights(SPEAKERS, 40, seed=3))):
+    for row in draws(SPEAKERS, 40, seed=3):
         hits, substitutions, deletions, insertions = sum(
             times * counts for times, counts in zip(row, measured.counts, strict=True)
         )
@@ -75,17 +80,16 @@ def test_word_error_rate_by_a_loop() -> None:
 
 
 def test_draws() -> None:
-    weights = np.concatenate(list(resample._weights(20, 2000, seed=0)))
+    weights = draws(20, 2000, seed=0)
     assert weights.shape == (2000, 20)
     assert (weights.sum(axis=1) == 20).all()
     assert weights.mean(axis=0) == pytest.approx(np.ones(20), abs=0.1)
     assert weights.var() == pytest.approx(1 - 1 / 20, abs=0.05)  # of a binomial variable
 
 
-def test_draws_some_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once = np.concatenate(list(resample._weights(9, 31, seed=5)))
-    monkeypatch.setattr(resample, "_AT_ONCE", 20)
-    assert np.array_equal(np.concatenate(list(resample._weights(9, 31, seed=5))), at_once)
+def test_draws_some_at_a_time_are_the_same() -> None:
+    some = np.concatenate(list(speaker_draws(9, 31, np.random.default_rng(5), rows=2)))
+    assert np.array_equal(some, draws(9, 31, seed=5))
 
 
 def test_the_seed_decides() -> None:
@@ -154,7 +158,7 @@ def test_a_clear_difference() -> None:
 def test_differences_are_those_of_a_loop() -> None:
     first, second = scores(11), scores(12, better=0.3)
     found = compare(first, second, replicates=40, seed=2)
-    weights = np.concatenate(list(resample._weights(SPEAKERS, 40, seed=2)))
+    weights = draws(SPEAKERS, 40, seed=2)
     for name in ("nce", "eer", "ece"):
         drawn = np.array([naive(first, row)[name] - naive(second, row)[name] for row in weights])
         assert (found[name].low, found[name].high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))

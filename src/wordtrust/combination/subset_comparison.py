@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import OptionError
-from ..evaluation.metrics.resample import REPLICATES
-from ..evaluation.metrics.speakers import numbered
+from ..evaluation.metrics.resample import REPLICATES, numbered, speaker_draws
 from ..lattices.lattice import Ints
 from ..networks.word_confidence import Reals
 from .error_regression import ErrorRegression
@@ -236,23 +235,12 @@ class _Table:
         alone = _by_speaker(self.together.errors, number, len(names))
         ways = {way: _by_speaker(errors, number, len(names)) for way, errors in self.ways.items()}
         held = dict.fromkeys(ways, 0)
-        for weights in _draws(len(names), replicates, seed):
+        for drawn in speaker_draws(len(names), replicates, np.random.default_rng(seed), rows=_AT_ONCE):
+            weights = drawn.astype(np.float64)  # whole numbers, so exact; products of integers are slow
             best = self._best(weights @ alone.T)
             for way, errors in ways.items():
                 held[way] += int((weights @ errors.T <= best).all(axis=1).sum())
         return {way: count / replicates for way, count in held.items()}
-
-
-def _draws(speakers: int, replicates: int, seed: int) -> Iterator[Reals]:
-    """How often each speaker is drawn, when as many are drawn as there are; some replicates at a time.
-
-    Whole numbers, and so exact, but not integers: products of these are slow.
-    """
-    random = np.random.default_rng(seed)
-    for done in range(0, replicates, _AT_ONCE):
-        rows = min(_AT_ONCE, replicates - done)
-        drawn = random.integers(0, speakers, (rows, speakers)) + np.arange(rows)[:, np.newaxis] * speakers
-        yield np.bincount(drawn.ravel(), minlength=rows * speakers).reshape(rows, speakers).astype(np.float64)
 
 
 def _by_speaker(errors: Ints, speaker: Ints, speakers: int) -> Reals:

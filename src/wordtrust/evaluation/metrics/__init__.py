@@ -1,4 +1,4 @@
-"""Measures of words and of the trust put in them (DESIGN, section 8).
+"""Measures of words and of their confidences.
 
     from wordtrust import metrics
     scores = metrics.Scores.of(confidence, correct, speakers)       # one of each for every word
@@ -14,10 +14,18 @@ rates. What cannot be computed is None, never NaN: `ScoreMetrics.undefined` says
 """
 
 from .errors import ErrorCounts, SpeakerErrors
-from .guarantee import GuaranteedThreshold, guaranteed_threshold
-from .points import OperatingPoint, errors_caught, operating_point, review_curve
 from .resample import Difference, Interval, compare, intervals
 from .scores import ScoreMetrics, Scores
+from .thresholds import (
+    GuaranteedThreshold,
+    OperatingPoint,
+    ThresholdReport,
+    errors_caught,
+    guaranteed_threshold,
+    operating_point,
+    review_curve,
+    threshold_report,
+)
 
 __all__ = [
     "Difference",
@@ -28,10 +36,12 @@ __all__ = [
     "ScoreMetrics",
     "Scores",
     "SpeakerErrors",
+    "ThresholdReport",
     "compare",
     "errors_caught",
     "guaranteed_threshold",
     "intervals",
     "operating_point",
     "review_curve",
+    "threshold_report",
 ]

@@ -1,4 +1,4 @@
-"""Word errors: counts that add up, in all or by speaker, and the word error rate on top of them."""
+"""Word errors: counts that add up, in total or by speaker, and the word error rate on top of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import InputError
 from ...networks.align import Alignments
-from .speakers import Names, joined, numbered, places
-
-Weights = NDArray[np.int32]  # [replicates, speakers] how often each speaker is drawn
+from .resample import Names, Weights, indices, joined, numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +43,12 @@ class ErrorCounts:
 
     @property
     def reference_words(self) -> int:
-        """How many words were said."""
+        """Words of the references."""
         return self.hits + self.substitutions + self.deletions
 
     @property
     def hypothesis_words(self) -> int:
-        """How many words were recognized."""
+        """Words of the hypotheses."""
         return self.hits + self.substitutions + self.insertions
 
     @property
@@ -69,25 +67,23 @@ class ErrorCounts:
         return counts if self.wer is None else {"wer": self.wer} | counts
 
 
-def _no_counts() -> NDArray[np.int64]:
-    return np.zeros((0, 4), np.int64)
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class SpeakerErrors:
     """Errors by speaker, which is what intervals need; `+` joins, `SpeakerErrors()` is empty."""
 
-    speakers: Names = ()  # in order; an utterance's own name where its speaker is not known
-    counts: NDArray[np.int64] = field(default_factory=_no_counts)  # [speakers, 4] as in `Alignments`
+    speakers: Names = ()  # sorted; the utterance's name where its speaker is unknown
+    counts: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros((0, 4), np.int64)
+    )  # [speakers, 4] as in `Alignments`
 
     @classmethod
     def of(cls, alignments: Alignments, speakers: Sequence[str]) -> SpeakerErrors:
         """Gather the errors of utterances, given the speaker of each."""
         if len(speakers) != len(alignments):
             raise ValueError(f"{len(speakers)} speakers for {len(alignments)} utterances")
-        names, number = numbered(speakers)
+        names, speaker = numbered(speakers)
         counts = np.zeros((len(names), 4), np.int64)
-        np.add.at(counts, number, alignments.counts)
+        np.add.at(counts, speaker, alignments.counts)
         return cls(names, counts)
 
     def __add__(self, other: SpeakerErrors) -> SpeakerErrors:
@@ -102,11 +98,11 @@ class SpeakerErrors:
     def among(self, speakers: Names) -> SpeakerErrors:
         """The same, as part of a larger set of speakers."""
         counts = np.zeros((len(speakers), 4), np.int64)
-        counts[places(self.speakers, speakers)] = self.counts
+        counts[indices(self.speakers, speakers)] = self.counts
         return SpeakerErrors(speakers, counts)
 
     def values(self, weights: Weights) -> dict[str, NDArray[np.float64]]:
-        """The word error rate for each drawing of speakers; NaN where nothing was said."""
+        """The word error rate for each row of weights of speakers; NaN where there is no reference word."""
         hits, substitutions, deletions, insertions = (weights.astype(np.float64) @ self.counts).T
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = (substitutions + deletions + insertions) / (hits + substitutions + deletions)
@@ -114,14 +110,10 @@ class SpeakerErrors:
 
     def check_pair(self, other: SpeakerErrors) -> None:
         """Raise an error unless the other was measured against the same references."""
-        if self.speakers != other.speakers or not np.array_equal(_said(self.counts), _said(other.counts)):
+        left, right = (errors.counts[:, :3].sum(axis=1) for errors in (self, other))  # reference words
+        if self.speakers != other.speakers or not np.array_equal(left, right):
             raise InputError(
                 f"{self.total.reference_words:,} reference words of {len(self.speakers)} speakers cannot be paired "
                 f"with {other.total.reference_words:,} of {len(other.speakers)}",
                 remedy="Compare results on the same utterances",
             )
-
-
-def _said(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    said: NDArray[np.int64] = counts[:, :3].sum(axis=1)
-    return said

@@ -187,7 +187,7 @@ def test_order_and_names_do_not_matter() -> None:
 def test_many_speakers_are_drawn_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = simulated(np.random.default_rng(5), 1000)
     one_by_one = guaranteed_threshold(scores, 0.88, method="bootstrap")
-    monkeypatch.setattr("wordtrust.evaluation.metrics.guarantee._MOST", 300)
+    monkeypatch.setattr("wordtrust.evaluation.metrics.thresholds._MAX_SPEAKERS", 300)
     in_groups = guaranteed_threshold(scores, 0.88, method="bootstrap")
     assert in_groups.threshold == pytest.approx(one_by_one.threshold, abs=0.02)
     assert in_groups.bound == pytest.approx(one_by_one.bound, abs=0.003)

@@ -1,36 +1,37 @@
-"""A threshold whose precision holds on new speakers, with a stated level of confidence.
+"""Thresholds on confidences: what is accepted without review, and what reviewing the rest would find.
 
-`operating_point` finds where a precision is reached on the data at hand. On new data it is missed about half of the
-time, and an interval that counts words as independent is too narrow: a speaker who is hard to understand brings many
-wrong words at once. Here speakers are what is drawn from the population.
+`operating_point` finds the threshold that reaches a precision on the data at hand. On new data that precision is
+missed about half of the time, and an interval that treats words as independent is too narrow: a speaker who is hard
+to understand contributes many wrong words at once. `guaranteed_threshold` finds one whose precision holds for new
+speakers with a stated level of confidence; speakers are what is drawn from the population.
 
 At a threshold, a speaker's loss is (wrong accepted words - (1 - precision) * accepted words) / scale. The precision
-holds if the mean loss over all speakers there are is at most 0. The scale is the speaker's number of words (`per`
-"speaker", the default: a word drawn at random from a speaker drawn at random), or that of the largest speaker (`per`
-"word": all words count alike, which assumes that no new speaker says more and takes more speakers to prove).
+holds if the mean loss over the population of speakers is at most 0. The scale is the speaker's number of words (`per`
+"speaker", the default: a random word of a random speaker), or that of the largest speaker (`per` "word": all words
+count alike, which assumes that no new speaker says more and takes more speakers to prove).
 
 Thresholds are tried from high to low until one fails the test of its mean loss at the given level. Such a fixed
-sequence needs no correction for the many tests: a threshold that is too low passes only if the first of those that
-are too low does. The sequence begins where so many words are accepted that a result without errors would pass with
-ease; thresholds are quantiles of the scores. Neither depends on which words are right, and both are taken as given,
-though other speakers would have slightly other quantiles.
+sequence needs no correction for multiple tests: a threshold that is too low passes only if the first of those that
+are too low does. The sequence begins where so many words are accepted that a result without errors would pass
+easily; thresholds are quantiles of the scores. Neither depends on which words are right, and both are taken as given,
+though other speakers would have slightly different quantiles.
 
 Two tests:
 
-- `betting`: valid for any number of speakers and whatever their losses look like, as these are bounded. A gambler
-  who bets against the null hypothesis (the mean loss is over 0) multiplies the stake by 1 - bet * loss at every
+- `betting`: valid for any number of speakers and any distribution of their losses, as these are bounded. A gambler
+  who bets against the null hypothesis (the mean loss exceeds 0) multiplies the stake by 1 - bet * loss at every
   speaker; if the hypothesis is true, a stake of 1 becomes 20 with a probability of at most 1/20. The stake is spread
   over a few bets (Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", 2024).
-  Hoeffding-Bentkus bounds, which do not use that most speakers are alike, prove nothing in many cases in which this
-  does. Still, 98% at the level of 95% takes 149 speakers
-  even if not a single word is wrong, as a new speaker of whom everything is wrong cannot be excluded sooner.
-- `bootstrap`: approximate. Speakers are drawn with replacement; it trusts that those at hand show all there is, and
-  holds less often than it says when they are few. For when there are too few speakers to bet on.
+  Hoeffding-Bentkus bounds, which ignore that most speakers are alike, prove nothing in many cases in which this does.
+  Still, 98% at the level of 95% takes 149 speakers even if not a single word is wrong, because a new speaker of whom
+  everything is wrong cannot be excluded sooner.
+- `bootstrap`: approximate. Speakers are drawn with replacement; it trusts that those at hand represent all, and holds
+  less often than stated when they are few. For when there are too few speakers to bet on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -38,20 +39,78 @@ import numpy as np
 from ...base.errors import OptionError
 from ...lattices.lattice import Flags
 from ..eer_nce import Counts, Values
-from .resample import LEVEL, REPLICATES
-from .scores import Scores
+from .resample import LEVEL, REPLICATES, speaker_draws
+from .scores import REVIEWED, Scores, caught
 
 METHODS = ("betting", "bootstrap")
 PER = ("speaker", "word")
-FEWEST = 20  # speakers to bootstrap: fewer are no picture of a population
+PRECISION = 0.98
+REVIEW_SHARES = (0.05, 0.1, 0.2, 0.3)
+MIN_SPEAKERS = 20  # for a bootstrap: fewer do not represent a population
 _THRESHOLDS = 200
 _CELLS = 1 << 24  # speakers times thresholds, to bound memory
-_DRAWN = 1 << 22  # speakers drawn at a time, likewise
-_MOST = 5000  # to draw from: more are put together at random, which leaves their mean and its spread as they are
+_MAX_SPEAKERS = 5000  # to draw from: more are added up in random groups, which keeps the mean and its variance
 _BETS = ((0.98, 0.5), (0.5, 0.3), (0.2, 0.2))  # as a share of the largest there may be, and share of the stake
-_EASE = 2.5  # times the words that a result without errors needs: where there are errors, about the surest to pass
+_EASE = 2.5  # times the words that a result without errors needs: with errors, about the most likely to pass
 _BOOTSTRAP_START = 0.1  # share of the words that are accepted at the first threshold
 _BOUNDS = 100  # steps between the wanted precision and 1
+_SLACK = 1e-9  # a precision like 0.55 has no exact binary form
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """Words with a score of at least `threshold` are accepted, the others rejected."""
+
+    threshold: float
+    precision: float  # share of the accepted words that are right
+    accepted: float  # share of the words
+    correct_accepted: float  # share of the right words
+    errors_rejected: float | None  # share of the wrong words; None where no word is wrong
+
+
+def operating_point(scores: Scores, precision: float = PRECISION) -> OperatingPoint | None:
+    """The lowest threshold at which at least this share of the accepted words is right; None if there is none.
+
+    Precision need not rise with the threshold; of all that reach the target, the one that accepts most is given.
+    """
+    if not 0 < precision <= 1:
+        raise OptionError(f"the precision is {precision}, it must be over 0 and at most 1")
+    value, right, wrong = scores.tally()
+    right_above, wrong_above = (np.cumsum(counts[::-1])[::-1] for counts in (right, wrong))
+    words_above = right_above + wrong_above
+    reached = np.flatnonzero(right_above >= (precision - _SLACK) * words_above)
+    if not len(reached):
+        return None
+    at = reached[0]
+    return OperatingPoint(
+        threshold=float(value[at]),
+        precision=float(right_above[at] / words_above[at]),
+        accepted=float(words_above[at] / words_above[0]),
+        correct_accepted=float(right_above[at] / right_above[0]),
+        errors_rejected=float(1 - wrong_above[at] / wrong_above[0]) if wrong_above[0] else None,
+    )
+
+
+def errors_caught(scores: Scores, reviewed: float = REVIEWED) -> float | None:
+    """The share of the errors found by reviewing this share of the words, lowest scores first.
+
+    Words of equal score are reviewed in random order, on average. None where no word is wrong.
+    """
+    if not 0 <= reviewed <= 1:
+        raise OptionError(f"the share to review is {reviewed}, it must be from 0 to 1")
+    _, right, wrong = scores.tally()
+    return float(caught(right, wrong, reviewed)) if wrong.any() else None
+
+
+def review_curve(scores: Scores, points: int = 101) -> tuple[Values, Values] | None:
+    """Shares of the words reviewed, evenly from 0 to 1, and of the errors caught; None where no word is wrong."""
+    _, right, wrong = scores.tally()
+    if not wrong.any():
+        return None
+    reviewed = np.concatenate([[0], np.cumsum(right + wrong)]) / len(scores)
+    found_errors = np.concatenate([[0], np.cumsum(wrong)]) / wrong.sum()
+    shares = np.linspace(0, 1, points)
+    return shares, np.interp(shares, reviewed, found_errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +137,7 @@ class GuaranteedThreshold:
 
 def guaranteed_threshold(
     scores: Scores,
-    precision: float = 0.98,
+    precision: float = PRECISION,
     level: float = LEVEL,
     *,
     method: str = "betting",
@@ -91,8 +150,8 @@ def guaranteed_threshold(
     is that of the bootstrap.
     """
     _check(precision, level, method, per)
-    test = _Test(precision, 1 - level, method, per, seed)
-    table = _Table.of(scores)
+    test = _LossTest(precision, 1 - level, method, per, seed)
+    table = _AcceptedWords.of(scores)
     reason = test.hopeless(table)
     first = 0 if reason else test.first(table)
     passed = np.zeros(0, np.bool_) if reason else test.passed(table.part(slice(first, None)))
@@ -114,17 +173,17 @@ def _check(precision: float, level: float, method: str, per: str) -> None:
             raise OptionError(f"{name} is one of {', '.join(known)}, not {given!r}")
 
 
-def _too_imprecise(table: _Table, first: int, precision: float) -> str:
-    accepted, found, by_speaker = table.part(slice(first, first + 1)).summary()
+def _too_imprecise(table: _AcceptedWords, first: int, precision: float) -> str:
+    accepted, right, by_speaker = table.part(slice(first, first + 1)).summary()
     return (
         f"already the highest threshold that was tried, {table.threshold[first]:.6g} (it accepts {accepted:.1%} of "
-        f"the words, {found:.2%} of them right, {by_speaker:.2%} with every speaker counting alike), does not show "
+        f"the words, {right:.2%} of them right, {by_speaker:.2%} with every speaker counting alike), does not show "
         f"{precision:.2%} at this level; ask for a lower precision or level, or bring more speakers"
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class _AcceptedWords:
     """What is accepted of each speaker at each threshold."""
 
     threshold: Values  # [thresholds] falling
@@ -133,11 +192,11 @@ class _Table:
     words: Counts  # [speakers] at least 1
 
     @classmethod
-    def of(cls, scores: Scores) -> _Table:
-        """Count; speakers without words are none."""
+    def of(cls, scores: Scores) -> _AcceptedWords:
+        """Count words; speakers without any are left out."""
         words = np.bincount(scores.speaker, minlength=len(scores.speakers))
-        number = np.cumsum(words > 0) - 1
-        speaker, speakers = number[scores.speaker], int(np.count_nonzero(words))
+        index = np.cumsum(words > 0) - 1
+        speaker, speakers = index[scores.speaker], int(np.count_nonzero(words))
         threshold = _quantiles(scores, max(10, min(_THRESHOLDS, _CELLS // max(1, speakers))))
         size = len(threshold)
         # The first threshold, counted from the highest, that accepts the word.
@@ -148,9 +207,9 @@ class _Table:
         )
         return cls(threshold, accepted, wrong, words[words > 0])
 
-    def part(self, columns: slice) -> _Table:
+    def part(self, columns: slice) -> _AcceptedWords:
         """Some of the thresholds."""
-        return _Table(self.threshold[columns], self.accepted[:, columns], self.wrong[:, columns], self.words)
+        return _AcceptedWords(self.threshold[columns], self.accepted[:, columns], self.wrong[:, columns], self.words)
 
     def summary(self) -> tuple[float, float, float]:
         """At the first threshold: share of words accepted, precision, precision with speakers counting alike."""
@@ -169,14 +228,14 @@ def _quantiles(scores: Scores, size: int) -> Values:
     if not len(value):
         return np.zeros(0)
     above = np.cumsum((right + wrong)[::-1])
-    places = np.unique(np.searchsorted(above, np.arange(1, size + 1) / size * above[-1]))
-    falling: Values = value[::-1][np.minimum(places, len(value) - 1)]
+    ranks = np.unique(np.searchsorted(above, np.arange(1, size + 1) / size * above[-1]))
+    falling: Values = value[::-1][np.minimum(ranks, len(value) - 1)]
     return falling
 
 
 @dataclass(frozen=True, slots=True)
-class _Test:
-    """Whether the mean loss of all speakers there are is at most 0."""
+class _LossTest:
+    """The test that the mean loss over the population of speakers is at most 0."""
 
     precision: float
     alpha: float  # 1 - level
@@ -184,12 +243,12 @@ class _Test:
     per: str
     seed: int
 
-    def hopeless(self, table: _Table) -> str:
-        """Why no result at all could pass, or nothing."""
+    def hopeless(self, table: _AcceptedWords) -> str:
+        """Why no result could pass, or an empty string."""
         speakers = len(table.words)
         if not speakers:
             return "there are no words"
-        needed = FEWEST
+        needed = MIN_SPEAKERS
         if self.method == "betting":
             everything = float(np.mean(table.words / self._scale(table)))
             needed = int(np.ceil(-np.log(self.alpha) / np.log1p(everything * (1 / self.precision - 1)) - 1e-9))
@@ -199,7 +258,7 @@ class _Test:
             ", even if no word of theirs is wrong" if self.method == "betting" else " for a bootstrap"
         )
 
-    def first(self, table: _Table) -> int:
+    def first(self, table: _AcceptedWords) -> int:
         """The threshold to begin with; it accepts more than would do if no accepted word were wrong."""
         share = np.mean(table.accepted / self._scale(table)[:, np.newaxis], axis=0)
         if self.method == "bootstrap":
@@ -210,22 +269,22 @@ class _Test:
             start = min(_EASE * enough, (enough + share[-1]) / 2)
         return int(np.argmax(share >= start))
 
-    def passed(self, table: _Table) -> Flags:
+    def passed(self, table: _AcceptedWords) -> Flags:
         """Which thresholds pass the test, each for itself."""
         return np.asarray(self._chance(table, np.full(len(table.threshold), self.precision)) <= self.alpha)
 
-    def bound(self, table: _Table) -> float:
+    def bound(self, table: _AcceptedWords) -> float:
         """The largest precision that the first threshold passes the test for."""
         wanted = np.linspace(self.precision, 1, _BOUNDS, endpoint=False)
         passed = self._chance(table.part(slice(0, 1)), wanted) <= self.alpha
         return float(wanted[passed][-1])
 
-    def _chance(self, table: _Table, precision: Values) -> Values:
+    def _chance(self, table: _AcceptedWords, precision: Values) -> Values:
         """p-values for the precision of each threshold."""
         loss = (table.wrong - (1 - precision) * table.accepted) / self._scale(table)[:, np.newaxis]
         return _betting(loss, precision) if self.method == "betting" else _bootstrap(loss, self.seed)
 
-    def _scale(self, table: _Table) -> Counts:
+    def _scale(self, table: _AcceptedWords) -> Counts:
         return table.words if self.per == "speaker" else np.full_like(table.words, table.words.max())
 
 
@@ -239,15 +298,40 @@ def _betting(loss: Values, precision: Values) -> Values:
 def _bootstrap(loss: Values, seed: int) -> Values:
     """How often the mean loss of speakers drawn anew is not under 0; columns are tests."""
     generator = np.random.default_rng(seed)
-    if len(loss) > _MOST:
-        first = np.linspace(0, len(loss), _MOST, endpoint=False).astype(np.int64)
+    if len(loss) > _MAX_SPEAKERS:
+        first = np.linspace(0, len(loss), _MAX_SPEAKERS, endpoint=False).astype(np.int64)
         loss = np.add.reduceat(loss[generator.permutation(len(loss))], first)
-    speakers = len(loss)
     over = np.zeros(loss.shape[1])
-    at_once = max(1, _DRAWN // speakers)
-    for done in range(0, REPLICATES, at_once):
-        rows = min(at_once, REPLICATES - done)
-        drawn = generator.integers(0, speakers, (rows, speakers)) + np.arange(rows)[:, np.newaxis] * speakers
-        times = np.bincount(drawn.ravel(), minlength=rows * speakers).reshape(rows, speakers)  # each was drawn
-        over += np.count_nonzero(times.astype(np.float64) @ loss >= 0, axis=0)
+    for weights in speaker_draws(len(loss), REPLICATES, generator):
+        over += np.count_nonzero(weights.astype(np.float64) @ loss >= 0, axis=0)
     return np.asarray((over + 1) / (REPLICATES + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdReport:
+    """From which confidence on words can be accepted without review."""
+
+    words: int
+    on_these_words: OperatingPoint | None  # None if no threshold reaches the precision
+    on_new_speakers: GuaranteedThreshold
+    errors_caught: dict[float, float | None]  # by share of the words reviewed, those with the lowest scores first
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "on_these_words": None if self.on_these_words is None else asdict(self.on_these_words),
+            "on_new_speakers": self.on_new_speakers.to_dict(),
+            "errors_caught": {f"{share:g}": caught for share, caught in self.errors_caught.items()},
+        }
+
+
+def threshold_report(
+    scores: Scores, precision: float = PRECISION, level: float = LEVEL, *, method: str = "betting"
+) -> ThresholdReport:
+    """The threshold that reaches a precision on these words, the one that holds for new speakers, and review."""
+    return ThresholdReport(
+        len(scores),
+        operating_point(scores, precision),
+        guaranteed_threshold(scores, precision, level, method=method),
+        {share: errors_caught(scores, share) for share in REVIEW_SHARES},
+    )
