@@ -22,7 +22,7 @@ from ...lattices.assemble import Problems
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream
-from .hypotheses import LARGEST_SCORE, HypothesesBuilder, NBest
+from .lists import LARGEST_SCORE, NBestBuilder, NBestList
 
 SNIFFED_LINES = 50
 _BOM = b"\xef\xbb\xbf"
@@ -66,30 +66,29 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     if options.pick == "average":
         raise stream.error("a plain list has no scores per token", remedy="Use --pick total, or the JSON form")
     named = _is_named(_first_rows(stream.head(HEAD)))
-    builder = HypothesesBuilder(options.normalizer, problems, origin=Origin(stream.name, "nbest-plain"))
+    builder = NBestBuilder(options.normalizer, problems, origin=Origin(stream.name, "nbest-plain"))
     lists = _lists(stream, options, named=named)
     first = list(islice(lists, 2))
-    for number, found in enumerate(chain(first, lists), 1):
-        utt = found.utt if named else stream.stem if len(first) == 1 else f"{stream.stem}-{number}"
+    for count, lines in enumerate(chain(first, lists), 1):
+        utt = lines.utt if named else stream.stem if len(first) == 1 else f"{stream.stem}-{count}"
         try:
-            if found.error:
-                raise found.error
-            readings = builder.merge(found.hypotheses, found.scores)
+            if lines.error:
+                raise lines.error
+            hypotheses = builder.merge(lines.texts, lines.scores, picked=None)
         except InputError as error:
-            problems.report(error.at(file=stream.name, utt=utt, place=f"line {found.place}"))
+            problems.report(error.at(file=stream.name, utt=utt, place=f"line {lines.place}"))
             continue
-        words = [found.hypotheses[reading.variant] for reading in readings]
-        yield from builder.add(NBest(utt, found.place, readings, readings[0].variant, words))
+        yield from builder.add(NBestList(utt, lines.place, hypotheses))
     yield from builder.flush()
 
 
 @dataclass(slots=True)
-class _List:
+class _UtteranceLines:
     """The lines of one utterance."""
 
     utt: str
     place: int  # its first line
-    hypotheses: list[list[str]] = field(default_factory=list)
+    texts: list[list[str]] = field(default_factory=list)  # the tokens of each hypothesis
     scores: list[float] = field(default_factory=list)
     size: int = 0  # words, and one for each line
     error: InputError | None = None  # the first; after it the rest does not matter
@@ -99,17 +98,17 @@ class _List:
         try:
             score, text = _hypothesis(line, named=named)
             self.scores.append(score)
-            self.hypotheses.append(text.split())
-            self.size += 1 + len(self.hypotheses[-1])
+            self.texts.append(text.split())
+            self.size += 1 + len(self.texts[-1])
             if self.size > options.max_arcs:
                 raise options.too_many_arcs(self.size)
         except InputError as error:
             self.error = error.at(place=f"line {place}")
 
 
-def _lists(stream: Stream, options: ReadOptions, *, named: bool) -> Iterator[_List]:
+def _lists(stream: Stream, options: ReadOptions, *, named: bool) -> Iterator[_UtteranceLines]:
     """Utterance by utterance. A blank line, or another name, begins the next."""
-    current: _List | None = None
+    current: _UtteranceLines | None = None
     seen: set[str] = set()
     for place, raw in stream.lines():
         line = raw.removeprefix(_BOM) if place == 1 else raw
@@ -119,7 +118,7 @@ def _lists(stream: Stream, options: ReadOptions, *, named: bool) -> Iterator[_Li
             yield current
             current = None
         if current is None and not blank:
-            current = _List(utt, place)
+            current = _UtteranceLines(utt, place)
             if named and utt in seen:
                 current.error = InputError("its lines do not stand together", remedy="Sort the file by utterance")
             seen.add(utt)
@@ -136,11 +135,11 @@ def _hypothesis(line: bytes, *, named: bool) -> tuple[float, str]:
         raise InputError(
             f"not UTF-8: byte {error.start} of the line is {line[error.start]:#04x}", remedy="Save the file as UTF-8"
         ) from None
-    score, text = (*columns[1 if named else 0 :], "", "")[:2]
-    found = number_in(score.strip(), "the score")
-    if abs(found) > LARGEST_SCORE:
-        raise InputError(f"the score is {found:g}, too large for a log-probability")
-    return found, text
+    written, text = (*columns[1 if named else 0 :], "", "")[:2]
+    score = number_in(written.strip(), "the score")
+    if abs(score) > LARGEST_SCORE:
+        raise InputError(f"the score is {score:g}, too large for a log-probability")
+    return score, text
 
 
 FORMAT = Format("nbest-plain", "plain N-best list (score, tab, text)", (".nbest", ".tsv", ".txt"), sniff, read)

@@ -1,11 +1,11 @@
-"""N-best lists as JSON: one record an utterance, as JSON lines, a single document or a list of records.
+"""N-best lists as JSON: one record per utterance, as JSON lines, a single document or a list of records.
 
     {"utt": "u1", "nbest": [{"score": -1.9, "text": "I will.", "words": [{"word": "I", "start": 0.1, "end": 0.4,
      "logprob": -0.1, "tokens": 1}, ...], "avg_logprob": ..., "token_logprobs": [...], "eot_logprob": ...}, ...]}
 
-`score` is the natural log of the hypothesis's probability. Only it and `text` (or `words`) are needed. Without
-times for every hypothesis all are made up by alignment; without word log-probabilities the whole score stands on
-the last arc. Beside the list a record may hold `duration` (seconds), `best_avg` (the hypothesis with the best
+`score` is the natural log of the hypothesis's probability. Only it and `text` (or `words`) are needed. Unless every
+hypothesis has times, all are made up by alignment; without word log-probabilities the whole score goes on the last
+arc. Beside the list a record may hold `duration` (seconds), `best_avg` (the hypothesis with the best
 score per token) and `empty_logprob` (the log-probability of saying nothing).
 """
 
@@ -22,7 +22,7 @@ from ...lattices.assemble import Problems
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream
-from .hypotheses import LARGEST_SCORE, HypothesesBuilder, NBest
+from .lists import LARGEST_SCORE, NBestBuilder, NBestList
 
 LISTS = ("nbest", "n_best", "hypotheses", "hyps", "alternatives")
 TEXTS = ("text", "transcript", "hyp")
@@ -42,13 +42,13 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the content says 
     """How much this looks like an N-best list: an object with a list of objects that have a score."""
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
         return 0.0
-    found = _LIST.search(head)
-    if not found:
+    match = _LIST.search(head)
+    if not match:
         return 0.0
-    if found.group().startswith((b'"nbest"', b'"n_best"')):
-        return 1.0 if _SCORE.search(head, found.end()) else 0.3
+    if match.group().startswith((b'"nbest"', b'"n_best"')):
+        return 1.0 if _SCORE.search(head, match.end()) else 0.3
     # Others use the names `alternatives` and `hypotheses` too: the score must be in the first object itself.
-    first = head[found.end() : found.end() + 4096].partition(b"}")[0].partition(b"{")[0]
+    first = head[match.end() : match.end() + 4096].partition(b"}")[0].partition(b"{")[0]
     return 0.8 if _SCORE.search(first) else 0.0
 
 
@@ -56,7 +56,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     """Lattices of N-best records; a bad record is reported, and reading goes on with the next."""
     by_line = _is_json_lines(stream)
     kind = "line" if by_line else "record"
-    builder = HypothesesBuilder(options.normalizer, problems, origin=Origin(stream.name, "nbest"), place_name=kind)
+    builder = NBestBuilder(options.normalizer, problems, origin=Origin(stream.name, "nbest"), place_name=kind)
     records = _lines(stream) if by_line else _records(stream)
     first = list(islice(records, 2))
     for place, item in chain(first, records):
@@ -64,11 +64,11 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
         try:
             record = check.record(check.parse(item) if isinstance(item, bytes) else item)
             utt = _name(record) or utt
-            found = _convert(record, utt, place, builder, options)
+            nbest = _read_list(record, utt, place, builder, options)
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=utt, place=f"{kind} {place}"))
         else:
-            yield from builder.add(found)
+            yield from builder.add(nbest)
     yield from builder.flush()
 
 
@@ -85,57 +85,58 @@ def _is_json_lines(stream: Stream) -> bool:
 
 
 def _lines(stream: Stream) -> Iterator[tuple[int, Any]]:
-    return ((number, line) for number, line in stream.lines() if line and not line.isspace())
+    return ((place, line) for place, line in stream.lines() if line and not line.isspace())
 
 
 def _records(stream: Stream) -> Iterator[tuple[int, Any]]:
     try:
-        found = check.parse(stream.document(MAX_DOCUMENT))
+        document = check.parse(stream.document(MAX_DOCUMENT))
     except InputError as error:
         raise error.at(file=stream.name) from None
-    return iter(enumerate(found if isinstance(found, list) else [found], 1))
+    return iter(enumerate(document if isinstance(document, list) else [document], 1))
 
 
 def _name(record: dict[str, Any]) -> str:
-    name = _field(record, NAMES)
-    if name is None:
+    field = _field(record, NAMES)
+    if field is None:
         return ""
-    return str(record[name]) if type(record[name]) is int else check.string(record, name)
+    return str(record[field]) if type(record[field]) is int else check.string(record, field)
 
 
 def _field(holder: dict[str, Any], names: Sequence[str]) -> str | None:
-    """Which of the usual spellings of a field is used here."""
+    """Which of the usual names of a field is used."""
     return next((name for name in names if holder.get(name) is not None), None)
 
 
-def _convert(record: dict[str, Any], utt: str, place: int, builder: HypothesesBuilder, options: ReadOptions) -> NBest:
-    """The readings of one record, and what it says of their words."""
-    where = _field(record, LISTS) or LISTS[0]
-    items = check.objects_of(record, where)
+def _read_list(
+    record: dict[str, Any], utt: str, place: int, builder: NBestBuilder, options: ReadOptions
+) -> NBestList:
+    """The distinct hypotheses of one record, and what it says of their words."""
+    list_name = _field(record, LISTS) or LISTS[0]
+    items = check.objects_of(record, list_name)
     if not items:
-        raise InputError(f"{where} is empty", remedy="An utterance needs a hypothesis, if only an empty one")
-    hypotheses = _Hypotheses(items, where)
-    arcs = len(items) + sum(map(len, hypotheses.tokens))
+        raise InputError(f"{list_name} is empty", remedy="An utterance needs a hypothesis, if only an empty one")
+    listed = _ListedHypotheses(items, list_name)
+    arcs = len(items) + sum(map(len, listed.tokens))
     if arcs > options.max_arcs:
         raise options.too_many_arcs(arcs)
-    scores = hypotheses.numbers(SCORES, range(len(items)))
-    readings = builder.merge(hypotheses.tokens, scores)
-    variants = [reading.variant for reading in readings]
-    columns = hypotheses.columns(variants)
-    return NBest(
+    scores = listed.numbers(SCORES, range(len(items)))
+    picked = _picked(record, listed, scores, options.pick or "total")
+    hypotheses = builder.merge(listed.tokens, scores, picked)
+    chosen = [hypothesis.index for hypothesis in hypotheses]
+    columns = listed.columns(chosen)
+    return NBestList(
         utt=utt,
         place=place,
-        readings=readings,
-        picked=_picked(record, hypotheses, scores, options.pick or "total"),
-        words=[hypotheses.tokens[number] for number in variants],
+        hypotheses=hypotheses,
         columns=columns,
-        token_logprobs=hypotheses.token_logprobs(variants, columns.get("tokens", ())),
-        evidence=_evidence(record, hypotheses, variants),
-        finish=hypotheses.finish(record),
+        token_logprobs=listed.token_logprobs(chosen, columns.get("tokens", ())),
+        evidence=_evidence(record, listed, chosen),
+        finish=listed.finish(record),
     )
 
 
-def _picked(record: dict[str, Any], hypotheses: _Hypotheses, scores: list[float], pick: str) -> int:
+def _picked(record: dict[str, Any], listed: _ListedHypotheses, scores: list[float], pick: str) -> int:
     """The hypothesis that the recognizer itself would print."""
     count = len(scores)
     if pick == "average" and count > 1:
@@ -144,51 +145,51 @@ def _picked(record: dict[str, Any], hypotheses: _Hypotheses, scores: list[float]
             raise InputError(f"best_avg is {best:g}, but there are {count} hypotheses, counted from 0")
         if best is not None:
             return int(best)
-        scores = hypotheses.numbers(("avg_logprob",), range(count))
+        scores = listed.numbers(("avg_logprob",), range(count))
     return max(range(count), key=scores.__getitem__)
 
 
-def _evidence(record: dict[str, Any], hypotheses: _Hypotheses, variants: Sequence[int]) -> dict[str, Sequence[float]]:
-    """What is known of whole hypotheses, and of saying nothing: one number a reading."""
-    found: dict[str, Sequence[float]] = {}
-    if all("eot_logprob" in hypotheses.items[number] for number in variants):
-        found["eot_logprob"] = hypotheses.numbers(("eot_logprob",), variants)
+def _evidence(record: dict[str, Any], listed: _ListedHypotheses, chosen: Sequence[int]) -> dict[str, Sequence[float]]:
+    """What is known of whole hypotheses, and of saying nothing: one number per hypothesis."""
+    evidence: dict[str, Sequence[float]] = {}
+    if all("eot_logprob" in listed.items[index] for index in chosen):
+        evidence["eot_logprob"] = listed.numbers(("eot_logprob",), chosen)
     if record.get("empty_logprob") is not None:
-        found["empty_logprob"] = [_score(record, "empty_logprob")] * len(variants)
-    return found
+        evidence["empty_logprob"] = [_score(record, "empty_logprob")] * len(chosen)
+    return evidence
 
 
 def _score(holder: Mapping[str, Any], name: str, where: str = "") -> float:
     """A number that 32 bits can hold, many times over."""
-    found = check.number(holder, name, where)
-    if abs(found) > LARGEST_SCORE:
-        raise InputError(f"{where}.{name}".lstrip(".") + f" is {found:g}, too large for a log-probability")
-    return found
+    score = check.number(holder, name, where)
+    if abs(score) > LARGEST_SCORE:
+        raise InputError(f"{where}.{name}".lstrip(".") + f" is {score:g}, too large for a log-probability")
+    return score
 
 
-class _Hypotheses:
-    """The hypotheses of one record.
+class _ListedHypotheses:
+    """The hypotheses of one record as JSON.
 
     The fields of their words are read column by column and checked as a whole, which is quick; only if that fails
     are they looked at one by one, to say which is wrong.
     """
 
-    __slots__ = ("all_have_words", "items", "tokens", "where", "words")
+    __slots__ = ("all_have_words", "items", "list_name", "tokens", "words")
 
-    def __init__(self, items: list[dict[str, Any]], where: str) -> None:
-        self.items, self.where = items, where
+    def __init__(self, items: list[dict[str, Any]], list_name: str) -> None:
+        self.items, self.list_name = items, list_name
         self.words: list[list[Any]] = []  # the word objects of every hypothesis
         self.all_have_words = True
-        self.tokens = [self._tokens(number) for number in range(len(items))]
+        self.tokens = [self._tokens(index) for index in range(len(items))]
 
     def numbers(self, names: Sequence[str], chosen: Sequence[int]) -> list[float]:
         """A number of some hypotheses, under any of its usual names."""
         name = _field(self.items[0], names) or names[0]
-        found: list[Any] = [self.items[number].get(name) for number in chosen]
-        if not _are_numbers(found):
-            for number in chosen:
-                _score(self.items[number], name, f"{self.where}[{number}]")
-        return found
+        numbers: list[Any] = [self.items[index].get(name) for index in chosen]
+        if not _are_numbers(numbers):
+            for index in chosen:
+                _score(self.items[index], name, self._path(index))
+        return numbers
 
     def columns(self, chosen: Sequence[int]) -> dict[str, list[float]]:
         """What is known of the words of some hypotheses, end to end; nothing, if one of them has only a text."""
@@ -201,17 +202,17 @@ class _Hypotheses:
 
     def token_logprobs(self, chosen: Sequence[int], counts: Sequence[float]) -> list[float]:
         """The log-probabilities of all tokens of some hypotheses; none if they do not fit the `counts` of words."""
-        found: list[float] = []
-        place = 0
-        for number in chosen:
-            logprobs, end = self.items[number].get("token_logprobs"), place + len(self.words[number])
-            if end > place:
-                if not isinstance(logprobs, list) or sum(counts[place:end]) != len(logprobs):
+        all_logprobs: list[float] = []
+        first = 0
+        for index in chosen:
+            logprobs, last = self.items[index].get("token_logprobs"), first + len(self.words[index])
+            if last > first:
+                if not isinstance(logprobs, list) or sum(counts[first:last]) != len(logprobs):
                     return []
-                found += logprobs
-            place = end
-        whole = set(map(type, counts)) == {int} and min(counts) > 0
-        return found if whole and _are_numbers(found) else []
+                all_logprobs += logprobs
+            first = last
+        are_counts = set(map(type, counts)) == {int} and min(counts) > 0
+        return all_logprobs if are_counts and _are_numbers(all_logprobs) else []
 
     def finish(self, record: dict[str, Any]) -> float:
         """Where the utterance ends, as far as that is known: the duration, or the latest end of a word."""
@@ -219,49 +220,49 @@ class _Hypotheses:
         latest = max(ends) if ends and _are_numbers(ends) else 0.0
         return max(check.number_or_none(record, "duration") or 0.0, latest)
 
-    def _tokens(self, number: int) -> list[str]:
+    def _tokens(self, index: int) -> list[str]:
         """What a hypothesis says, from its words or else from its text."""
-        item = self.items[number]
+        item = self.items[index]
         words = item.get("words")
         if not words:
-            return self._text(number)
+            return self._text_tokens(index)
         try:
-            found = [word["word"] for word in words]
-            if set(map(type, found)) == {str}:
+            tokens = [word["word"] for word in words]
+            if set(map(type, tokens)) == {str}:
                 self.words.append(words)
-                return found
+                return tokens
         except (KeyError, TypeError):
             pass
-        where = f"{self.where}[{number}]"
-        for place, word in enumerate(check.objects_of(item, "words", where)):
-            check.string(word, "word", self._word(number, place))
+        for word_index, word in enumerate(check.objects_of(item, "words", self._path(index))):
+            check.string(word, "word", self._path(index, word_index))
         raise AssertionError  # one of these was wrong
 
-    def _text(self, number: int) -> list[str]:
+    def _text_tokens(self, index: int) -> list[str]:
         """The tokens of a hypothesis without word objects."""
-        item, where = self.items[number], f"{self.where}[{number}]"
+        item = self.items[index]
         name = _field(item, TEXTS)
-        found = (
-            [] if name is None and item.get("words") == [] else check.string(item, name or TEXTS[0], where).split()
-        )
+        says_nothing = name is None and item.get("words") == []
+        tokens = [] if says_nothing else check.string(item, name or TEXTS[0], self._path(index)).split()
         self.words.append([])
-        self.all_have_words = self.all_have_words and not found
-        return found
-
-    def _word(self, number: int, place: int) -> str:
-        return f"{self.where}[{number}].words[{place}]"
+        self.all_have_words = self.all_have_words and not tokens
+        return tokens
 
     def _column(self, name: str, chosen: Sequence[int]) -> list[float]:
         """A number of every word of some hypotheses."""
         try:
-            found = [word[name] for number in chosen for word in self.words[number]]
+            column = [word[name] for index in chosen for word in self.words[index]]
         except KeyError:
-            found = [None]
-        if not _are_numbers(found):
-            for number in chosen:
-                for place, word in enumerate(self.words[number]):
-                    _score(word, name, self._word(number, place))
-        return found
+            column = [None]
+        if not _are_numbers(column):
+            for index in chosen:
+                for word_index, word in enumerate(self.words[index]):
+                    _score(word, name, self._path(index, word_index))
+        return column
+
+    def _path(self, index: int, word_index: int | None = None) -> str:
+        """Where a hypothesis, or one of its words, is in the record."""
+        path = f"{self.list_name}[{index}]"
+        return path if word_index is None else f"{path}.words[{word_index}]"
 
 
 def _are_numbers(values: list[Any]) -> bool:
