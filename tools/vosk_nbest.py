@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.likeliest import Text, likeliest, within_beam
+from tools.nbest_extraction import Text, best_texts, within_beam
 from wordtrust import Lattice, stream
 from wordtrust.base.files import atomic_text
 from wordtrust.lattices.weights import Scales, log_scores
@@ -47,7 +47,7 @@ def record(lattice: Lattice, beam: float, most: int) -> dict[str, Any]:
     kept = within_beam(lattice, beam, score=log_scores(lattice, Scales(transition=1 / MULTIPLIED)))
     return {
         "utt": lattice.utt,
-        "nbest": [_hypothesis(lattice, each) for each in likeliest(lattice, most, among=kept)],
+        "nbest": [_hypothesis(lattice, each) for each in best_texts(lattice, most, among=kept)],
     }
 
 

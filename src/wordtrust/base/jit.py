@@ -7,8 +7,8 @@ by kernels (what is inside is optimised again in each).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TypeVar, cast
 
 import numba
@@ -19,22 +19,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 Turn = Callable[[str], AbstractContextManager[None]]
 
 _ONE_ROUNDING = {"contract"}  # nothing else of fast arithmetic: NaN stays NaN, and sums keep their order
-_turns: list[Turn] = []
-_listeners: list[event.Listener] = []
+_turns: list[Turn] = []  # of this process, in all of its threads: numba's dispatchers are its own as well
 
 
 def compiled(function: F) -> F:
     """Compile `function` on first use; later processes load it from numba's cache."""
-    return _in_turn(function, _kernel(function))
+    return _compiled_in_turn(function, _kernel(function))
 
 
 def arithmetic(function: F) -> F:
     """Like `compiled`, and may multiply and add with one rounding: for loops over rows of numbers."""
-    return _in_turn(function, _kernel(function, fastmath=_ONE_ROUNDING))
+    return _compiled_in_turn(function, _kernel(function, fastmath=_ONE_ROUNDING))
 
 
-def _in_turn(function: F, made: Any) -> F:
-    name, compile_now = f"{function.__module__}.{function.__qualname__}", made.compile
+def _compiled_in_turn(function: F, kernel: Any) -> F:
+    name, compile_now = f"{function.__module__}.{function.__qualname__}", kernel.compile
 
     def compile_in_turn(signature: Any) -> Any:
         with ExitStack() as turns:
@@ -42,8 +41,8 @@ def _in_turn(function: F, made: Any) -> F:
                 turns.enter_context(turn(f"{name} {signature}"))
             return compile_now(signature)
 
-    made.compile = compile_in_turn
-    return cast(F, made)
+    kernel.compile = compile_in_turn
+    return cast(F, kernel)
 
 
 def inner(function: F) -> F:
@@ -63,41 +62,47 @@ def inlined_arithmetic(function: F) -> F:
 
 def _kernel(function: F, **options: object) -> Any:
     njit = cast(Any, numba.njit)  # its types leave out the options about wrappers
-    made = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
-    find = made.get_call_template
+    kernel = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    find_template = kernel.get_call_template
 
     def find_by_type(args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
         """A call with a constant in a kernel is one with a number: numba would compile it for every constant."""
         plain = {name: types.unliteral(kind) for name, kind in kws.items()}
-        return find(tuple(types.unliteral(kind) for kind in args), plain)
+        return find_template(tuple(types.unliteral(kind) for kind in args), plain)
 
-    made.get_call_template = find_by_type
-    return made
+    kernel.get_call_template = find_by_type
+    return kernel
 
 
-def take_turns(turn: Turn) -> None:
-    """Enter `turn(kernel and signature)` around every compilation from now on: it may wait for another process."""
+@contextmanager
+def compiling_in_turn(turn: Turn) -> Iterator[None]:
+    """Enter `turn(kernel and signature)` around every compilation in here: it may wait for another process."""
     _turns.append(turn)
+    try:
+        yield
+    finally:
+        _turns.remove(turn)
+
+
+@contextmanager
+def notified_of_compiling(notify: Callable[[], None]) -> Iterator[None]:
+    """Call `notify` before the first compilation in here, so that a person knows why it takes a while."""
+    listener = _CompileListener(notify)
+    event.register("numba:compile", listener)
+    try:
+        yield
+    finally:
+        event.unregister("numba:compile", listener)
 
 
 class _CompileListener(event.Listener):
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell: Callable[[], None] | None = tell
+    def __init__(self, notify: Callable[[], None]) -> None:
+        self._notify: Callable[[], None] | None = notify
 
     def on_start(self, event: object) -> None:  # noqa: ARG002  # numba's signature
-        tell, self._tell = self._tell, None
-        if tell:
-            tell()
+        notify, self._notify = self._notify, None
+        if notify:
+            notify()
 
     def on_end(self, event: object) -> None:
         """Nothing to do."""
-
-
-def tell_before_compiling(tell: Callable[[], None]) -> None:
-    """Call `tell` once if a kernel has to be compiled, so that a person knows why it takes a while.
-
-    A process is told once: a verb that runs others says it for all of them.
-    """
-    if not _listeners:
-        _listeners.append(_CompileListener(tell))
-        event.register("numba:compile", _listeners[0])

@@ -123,14 +123,17 @@ _STEPS = {  # of every verb that compiles; a helper process begins with the last
     "recognize": ("graph", "paths"),
     "demo": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics"),
 }
+_ANNOUNCED = "wordtrust.compilation"  # in click's meta: the context of the verb that announces it
 _ONLY_WITH = {"labels": "ref", "network labels": "ref", "consensus": "scales"}  # options of info and build
 
 
 def announce_compilation() -> None:
     """Tell a person why the first command after an installation takes a while, and use a second core for it."""
-    from ..base.jit import tell_before_compiling
+    from ..base.jit import notified_of_compiling
 
     context = click.get_current_context()
+    if context.meta.setdefault(_ANNOUNCED, context) is not context:  # `demo` says it for the verbs it runs
+        return
     options, steps = context.params, _STEPS.get(str(context.command.name), ())
     left_out = {step for step, option in _ONLY_WITH.items() if option in options and not options[option]}
 
@@ -140,4 +143,4 @@ def announce_compilation() -> None:
         click.echo("wordtrust: compiling for this machine, once (up to 20 s) ...", err=True)
         start([step for step in steps if step not in left_out])
 
-    tell_before_compiling(tell)
+    context.find_root().with_resource(notified_of_compiling(tell))

@@ -228,13 +228,17 @@ def _show(*words: str | Path) -> None:
 
 def _command(*words: str | Path) -> None:
     _show(*words)
-    cli.main([str(each) for each in words], standalone_mode=False)
+    _run(*words)
+
+
+def _run(*words: str | Path) -> None:
+    cli.main([str(word) for word in words], standalone_mode=False, parent=click.get_current_context(silent=True))
 
 
 def _figures(*words: str | Path) -> dict[str, Any]:
     """What a command prints as JSON: people get a part of it as a table."""
     _show(*words)
     with redirect_stdout(io.StringIO()) as printed:
-        cli.main([*map(str, words), "--json"], standalone_mode=False)
+        _run(*words, "--json")
     found: dict[str, Any] = json.loads(printed.getvalue())
     return found

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.jit import take_turns
+from ..base.jit import compiling_in_turn
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
@@ -61,27 +61,29 @@ def start(steps: Sequence[str]) -> None:
     """Begin to compile in the background what the steps of a command need, named in the order they are taken."""
     if (os.cpu_count() or 1) < 2 or not steps:
         return
-    folder = TemporaryDirectory(prefix="wordtrust-")
-    command = [sys.executable, "-m", __name__, folder.name, *reversed(steps)]
+    until_exit = ExitStack()
+    folder = until_exit.enter_context(TemporaryDirectory(prefix="wordtrust-"))
+    command = [sys.executable, "-m", __name__, folder, *reversed(steps)]
     try:
         helper = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603  # ours
     except OSError:
+        until_exit.close()
         return
-    take_turns(Turns(Path(folder.name), lambda: helper.poll() is not None))
-    atexit.register(_stop, helper, folder)
+    until_exit.callback(_stop, helper)
+    until_exit.enter_context(compiling_in_turn(Turns(Path(folder), lambda: helper.poll() is not None)))
+    atexit.register(until_exit.close)
 
 
-def _stop(helper: subprocess.Popen[bytes], folder: TemporaryDirectory[str]) -> None:
+def _stop(helper: subprocess.Popen[bytes]) -> None:
     helper.terminate()
     helper.wait()
-    folder.cleanup()
 
 
 def main(folder: str, *steps: str) -> None:
     """The helper: take tiny lattices through these steps."""
     parent = os.getppid()
-    take_turns(Turns(Path(folder), lambda: os.getppid() != parent))
-    warm_up(steps)
+    with compiling_in_turn(Turns(Path(folder), lambda: os.getppid() != parent)):
+        warm_up(steps)
 
 
 def warm_up(steps: Sequence[str]) -> None:

@@ -89,13 +89,13 @@ def prune(
     for name, value in (("beam", beam), ("posterior", posterior)):
         if value is not None and not value >= 0:
             raise OptionError(f"the {name} to prune with is a number from 0 on, not {value}")
-    loss, rounding = _losses(lattices, scales)
+    loss, best = path_losses(lattices, log_scores(lattices, scales))
     keep = np.ones(len(loss), bool)
     if beam is not None:
         keep &= loss <= beam
     if posterior is not None:
         keep &= posteriors(lattices, scales).arc >= posterior
-    keep |= loss <= rounding
+    keep |= loss <= 1e-9 * (1 + np.abs(best))  # the best path itself, up to rounding
     path = one_best(lattices)
     keep[path.arcs_in(lattices)] = True
     return select(lattices, keep)
@@ -118,6 +118,14 @@ def push(lattices: Lattices) -> Pushed:
             scores[name] = as_floats(pushed(flat, raw, after))
             totals[name] = after[flat.start]
     return Pushed(replace(lattices, **scores), totals)
+
+
+def path_losses(lattices: Lattices, score: Reals) -> tuple[Reals, Reals]:
+    """[arcs] how much worse than the best path the best one through each is; [arcs] the score of the best path."""
+    flat, ends = Flat.of(lattices), lattices.node_offsets[1:] - 1
+    through, best = best_through(flat.source, flat.target, score, flat.start, ends, len(lattices.time))
+    best_of_utterance = np.repeat(best, np.diff(lattices.arc_offsets))
+    return best_of_utterance - through, best_of_utterance
 
 
 def shares(flat: Flat, score: Reals) -> tuple[Reals, Reals]:
@@ -176,15 +184,6 @@ def _given(lattices: Lattices) -> Posteriors:
     arc = lattices.posterior.astype(np.float64)
     sides = [np.bincount(end, arc, len(lattices.time)) for end in (lattices.batch_source, lattices.batch_target)]
     return Posteriors(arc, np.maximum(*sides), None)
-
-
-def _losses(lattices: Lattices, scales: Scales | None) -> tuple[Reals, Reals]:
-    """How much worse than the best path the best one through each arc is, and how exact that figure is."""
-    flat, score = Flat.of(lattices), log_scores(lattices, scales)
-    ends = lattices.node_offsets[1:] - 1
-    through, best = best_through(flat.source, flat.target, score, flat.start, ends, len(lattices.time))
-    top = np.repeat(best, np.diff(lattices.arc_offsets))
-    return top - through, 1e-9 * (1 + np.abs(top))
 
 
 @compiled

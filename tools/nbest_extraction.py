@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wordtrust.lattices.lattice import Flags, Lattice
+from wordtrust.lattices.posterior import path_losses
 from wordtrust.lattices.weights import Reals
 
 TEXTS = 10
@@ -38,7 +39,7 @@ class _Beginning(NamedTuple):
     arcs: tuple[int, ...]
 
 
-def likeliest(
+def best_texts(
     lattice: Lattice, most: int = TEXTS, *, score: Reals | None = None, among: Flags | None = None
 ) -> list[Text]:
     """The best texts, the likeliest first, by a score for each arc: by default as the recognizer weighs them.
@@ -52,14 +53,8 @@ def likeliest(
 
 def within_beam(lattice: Lattice, beam: float, *, score: Reals | None = None) -> Flags:
     """[arcs] which lie on a path whose score is less than the best one's by at most `beam`: what pruning leaves."""
-    values = (lattice.scores() if score is None else score).tolist()
-    left = _to_end(lattice, values, range(lattice.arcs))
-    best = [0.0] + [-math.inf] * (lattice.nodes - 1)
-    kept = np.zeros(lattice.arcs, np.bool_)
-    for arc, (source, target) in enumerate(zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)):
-        total = best[source] + values[arc]
-        best[target] = max(best[target], total)
-        kept[arc] = total + left[target] >= left[0] - beam
+    losses, _ = path_losses(lattice.batch(), lattice.scores() if score is None else score)
+    kept: Flags = losses <= beam
     return kept
 
 

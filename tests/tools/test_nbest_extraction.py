@@ -7,7 +7,7 @@ import math
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.likeliest import likeliest, within_beam
+from tools.nbest_extraction import best_texts, within_beam
 
 from wordtrust.lattices.lattice import Lattice, Vocabulary
 
@@ -68,7 +68,7 @@ def best_by_text(lattice: Lattice, paths: list[tuple[int, ...]]) -> dict[tuple[i
 @given(lattices(), st.integers(1, 12))
 def test_the_best_texts_are_those_of_all_paths(lattice: Lattice, most: int) -> None:
     expected = best_by_text(lattice, all_paths(lattice))
-    found = likeliest(lattice, most)
+    found = best_texts(lattice, most)
     assert [each.score for each in found] == sorted(expected.values(), reverse=True)[:most]
     assert len({each.words for each in found}) == len(found)
     for each in found:
@@ -87,7 +87,7 @@ def test_a_beam_leaves_the_arcs_of_paths_within_it(lattice: Lattice, beam: float
     kept = within_beam(lattice, beam)
     assert set(np.flatnonzero(kept).tolist()) == expected
     allowed = best_by_text(lattice, [path for path in paths if set(path) <= expected])
-    texts = {each.words: each.score for each in likeliest(lattice, 10_000, among=kept)}
+    texts = {each.words: each.score for each in best_texts(lattice, 10_000, among=kept)}
     assert texts == allowed
 
 
@@ -95,8 +95,8 @@ def test_scores_of_ones_own_decide() -> None:
     word = np.array([1, 2], np.int32)
     lattice = Lattice("u", np.arange(2.0), np.zeros(2, np.int32), np.ones(2, np.int32), word, word,
                       Vocabulary(WORDS[1:]), acoustic=np.array([0, -3], np.float32))  # fmt: skip
-    assert [each.words for each in likeliest(lattice)] == [(1,), (2,)]
-    assert [each.words for each in likeliest(lattice, score=np.array([0.0, 1.0]))] == [(2,), (1,)]
+    assert [each.words for each in best_texts(lattice)] == [(1,), (2,)]
+    assert [each.words for each in best_texts(lattice, score=np.array([0.0, 1.0]))] == [(2,), (1,)]
     assert within_beam(lattice, 2.0).tolist() == [True, False]
     assert within_beam(lattice, 2.0, score=np.array([-1.0, 1.0])).tolist() == [True, True]
 
@@ -105,4 +105,4 @@ def test_equal_scores_come_in_the_order_of_arcs() -> None:
     word = np.array([3, 1, 2], np.int32)
     lattice = Lattice("u", np.arange(2.0), np.zeros(3, np.int32), np.ones(3, np.int32), word, word,
                       Vocabulary(WORDS[1:]), acoustic=np.zeros(3, np.float32))  # fmt: skip
-    assert [each.words[0] for each in likeliest(lattice, 2)] == [3, 1]
+    assert [each.words[0] for each in best_texts(lattice, 2)] == [3, 1]

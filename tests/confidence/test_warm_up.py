@@ -10,12 +10,10 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
-import pytest
 from numba import types
 from numba.core import event
 
-from wordtrust.base import jit
-from wordtrust.base.jit import compiled, inner, tell_before_compiling
+from wordtrust.base.jit import compiled, compiling_in_turn, inner, notified_of_compiling
 from wordtrust.confidence.warm_up import STEPS, Turns
 
 SAMPLE = Path(str(files("wordtrust"))) / "sample"
@@ -55,14 +53,6 @@ print("not foreseen:", sorted(kernels() - foreseen - readers))
 @inner
 def _more(value: int, by: int) -> int:
     return value + by
-
-
-@pytest.fixture
-def turns(monkeypatch: pytest.MonkeyPatch) -> list[jit.Turn]:
-    """The turns taken in a test, and only in it."""
-    taken: list[jit.Turn] = []
-    monkeypatch.setattr(jit, "_turns", taken)
-    return taken
 
 
 def test_constants_are_compiled_once() -> None:
@@ -110,24 +100,22 @@ def test_nobody_waits_for_a_process_that_is_gone(tmp_path: Path) -> None:
         pass
 
 
-def test_kernels_are_compiled_in_turn(tmp_path: Path, turns: list[jit.Turn]) -> None:
+def test_kernels_are_compiled_in_turn(tmp_path: Path) -> None:
     @compiled
     def doubled(values: np.ndarray) -> float:
         return float(2 * values[0])
 
-    turns.append(Turns(tmp_path, lambda: False))
-    assert doubled(np.ones(1)) == 2
-    assert doubled(np.ones(1, np.float32)) == 2
+    with compiling_in_turn(Turns(tmp_path, lambda: False)):
+        assert doubled(np.ones(1)) == 2
+        assert doubled(np.ones(1, np.float32)) == 2
+    assert doubled(np.ones(1, np.int32)) == 2  # in no turn
     assert sorted(path.suffix for path in tmp_path.iterdir()) == ["", "", ".done", ".done"]
 
 
-def test_a_person_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    listeners: list[event.Listener] = []
-    monkeypatch.setattr(jit, "_listeners", listeners)
+def test_a_person_is_told_once() -> None:
     told: list[str] = []
-    tell_before_compiling(lambda: told.append("demo"))
-    tell_before_compiling(lambda: told.append("info"))
+    with notified_of_compiling(lambda: told.append("compiling")):
+        event.start_event("numba:compile")
+        event.start_event("numba:compile")
     event.start_event("numba:compile")
-    event.start_event("numba:compile")
-    event.unregister("numba:compile", listeners[0])
-    assert told == ["demo"]
+    assert told == ["compiling"]
