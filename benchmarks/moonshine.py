@@ -16,9 +16,8 @@ from tests.helpers.engine_moonshine import Engine
 
 from wordtrust.audio import RATE, Samples
 from wordtrust.recognizers.moonshine import adapter as moonshine
-from wordtrust.recognizers.moonshine.adapter import BEAM, Moonshine, most_tokens
-from wordtrust.recognizers.moonshine.decoder import Decoding
-from wordtrust.recognizers.moonshine.search import Found, beam_search
+from wordtrust.recognizers.moonshine.adapter import BEAM, MoonshineRecognizer, max_tokens
+from wordtrust.recognizers.moonshine.search import SearchResult, UtteranceDecoder, beam_search
 
 PIECES, SECONDS = 3, 8.0
 ROUNDS = 2  # the best of these, all ways in turn
@@ -39,25 +38,25 @@ def _seconds(work: Callable[[Samples], object], pieces: list[Samples]) -> float:
     return time.process_time() - begin
 
 
-def _ways(ours: Moonshine, engine: Engine) -> dict[str, Callable[[Samples], object]]:
-    longest = most_tokens(SECONDS)
-    decoded: dict[int, tuple[Found, Decoding]] = {}
+def _ways(ours: MoonshineRecognizer, engine: Engine) -> dict[str, Callable[[Samples], object]]:
+    longest = max_tokens(SECONDS)
+    decoded: dict[int, tuple[SearchResult, UtteranceDecoder]] = {}
 
     def search(piece: Samples) -> None:
-        decoding = ours.graphs.hear(piece)
-        decoded[id(piece)] = beam_search(decoding, beam=BEAM, most_tokens=longest), decoding
+        decoding = ours.model.encode(piece)
+        decoded[id(piece)] = beam_search(decoding, beam=BEAM, max_tokens=longest), decoding
 
     def times(piece: Samples) -> None:
         found, decoding = decoded[id(piece)]
         ours.record(found, decoding.fits, SECONDS)
 
     return {
-        "encoder": ours.graphs.hear,
+        "encoder": ours.model.encode,
         "search": search,
         "times": times,
         "their encoder": engine.hear,
-        "their greedy": lambda piece: beam_search(engine.hear(piece), beam=1, most_tokens=longest),
-        "their search": lambda piece: beam_search(engine.hear(piece), beam=BEAM, most_tokens=longest),
+        "their greedy": lambda piece: beam_search(engine.hear(piece), beam=1, max_tokens=longest),
+        "their search": lambda piece: beam_search(engine.hear(piece), beam=BEAM, max_tokens=longest),
     }
 
 

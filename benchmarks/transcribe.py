@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from wordtrust.audio import RATE
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.audio.segments import segments
 from wordtrust.base.journal import Journal
-from wordtrust.recognizers import RATE, loader
+from wordtrust.recognizers import loader
 from wordtrust.transcription.transcriber import Transcriber, recordings
 from wordtrust.transcripts.writer import TranscriptWriter
 

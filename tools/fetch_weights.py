@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from wordtrust.base.errors import WordtrustError
-from wordtrust.recognizers.whisper.weights import read_weights
+from wordtrust.recognizers.whisper.model_files import read_weights
 
 
 class Part(NamedTuple):

@@ -25,10 +25,11 @@ import soundfile
 
 from tools.sample_sound import RATE, VOICES, Place, check_voices, mixed, place_of, speak
 from tools.sample_text import SENTENCES
+from wordtrust.audio import Samples
 from wordtrust.formats import jsonl
-from wordtrust.recognizers import Identity, Samples
+from wordtrust.recognizers import RecognizerIdentity
 from wordtrust.recognizers.answers import to_lattice
-from wordtrust.recognizers.pool import Pool, Speech
+from wordtrust.recognizers.pool import RecognitionRequest, RecognizerPool
 
 DEFAULT_OUT = Path(__file__).resolve().parent.parent / "src" / "wordtrust" / "sample" / "corpus"
 HEARD = ("festival-slt-12", "festival-slt-20", "flite-rms-fast-03")  # utterances whose audio is kept
@@ -78,11 +79,11 @@ def _split(split: str) -> Iterable[Utterance]:
 
 def recognise(spec: str, said: Sequence[Utterance], out: Path, jobs: int) -> None:
     """What a recognizer heard: a folder of its own with a file for each split."""
-    with Pool(spec, jobs=jobs) as pool:
+    with RecognizerPool(spec, jobs=jobs) as pool:
         identity = pool.identity
         lines: dict[str, list[str]] = {split: [] for split in SPLITS.get(identity.name, tuple(SENTENCES))}
         wanted = [each for each in said if each.split in lines]
-        for each, answer in pool.map(wanted, lambda one: Speech(one.samples)):
+        for each, answer in pool.map(wanted, lambda one: RecognitionRequest(one.samples)):
             if answer.error is not None:
                 raise answer.error
             lines[each.split].append(named(answer.line, each.utt, identity))
@@ -94,7 +95,7 @@ def recognise(spec: str, said: Sequence[Utterance], out: Path, jobs: int) -> Non
     (folder / "recognizer.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
-def named(line: str, utt: str, identity: Identity) -> str:
+def named(line: str, utt: str, identity: RecognizerIdentity) -> str:
     """What was heard, with the name of its utterance."""
     found = to_lattice(line, utt, identity)
     if found.origin.format != "nbest":

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from wordtrust.cli import tables
-from wordtrust.recognizers import Entry
+from wordtrust.recognizers import RecognizerEntry
 
 ENTRIES = [
-    Entry("ears", "a recognizer that is made up for this test", "ears"),
-    Entry("eyes", "reads lips from [a folder]", "eyes", needs_model=True),
-    Entry("none", "cannot be had", "none", ("no_such_module",), 'pip install "x[none]"'),
+    RecognizerEntry("ears", "a recognizer that is made up for this test", "ears"),
+    RecognizerEntry("eyes", "reads lips from [a folder]", "eyes", needs_model=True),
+    RecognizerEntry("none", "cannot be had", "none", ("no_such_module",), 'pip install "x[none]"'),
 ]
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 MODULE = """
 import os
 import numpy as np
-from wordtrust.recognizers import Identity
+from wordtrust.recognizers import RecognizerIdentity
 
 WORDS = "one two three four five six seven eight nine ten".split()
 
 
 class Ears:
     def __init__(self, model):
-        self.identity = Identity("ears" if model is None else f"ears-{model}", "1.0", {"model": model})
+        self.identity = RecognizerIdentity("ears" if model is None else f"ears-{model}", "1.0", {"model": model})
         self.model = model
 
     def recognize(self, samples):

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnxruntime import InferenceSession, SessionOptions
 
-from wordtrust.recognizers.moonshine.search import END, Ints, Next
+from wordtrust.recognizers.moonshine.graphs import END
+from wordtrust.recognizers.moonshine.search import Ints, NextTokens
 
 Floats = NDArray[np.float32]
 
@@ -47,11 +48,11 @@ class EngineDecoding:
         }
         self.length = 0
 
-    def step(self, tokens: Ints, parents: Ints) -> Next:
+    def step(self, tokens: Ints, parents: Ints) -> NextTokens:
         """Each token behind the row of the step before that `parents` names."""
         logprobs = self.logprobs(tokens, parents)
         best = np.argpartition(-logprobs, self.best, axis=1)[:, : self.best]
-        return Next(best, np.take_along_axis(logprobs, best, axis=1), logprobs[:, END])
+        return NextTokens(best, np.take_along_axis(logprobs, best, axis=1), logprobs[:, END])
 
     def logprobs(self, tokens: Ints, parents: Ints) -> Floats:
         """[rows, tokens] log-probabilities of what follows."""

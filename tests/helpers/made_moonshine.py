@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper, save
 
-from wordtrust.recognizers.moonshine.weights import Weights
+from wordtrust.recognizers.moonshine.model_files import Weights
 
 LAYERS = (1, 2)  # of encoder and decoder
 HEADS, HEAD, ANGLES = 2, 8, 3

@@ -17,9 +17,9 @@ from wordtrust.audio.audio_file import AudioFile
 from wordtrust.audio.segments import segments
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.text import DEFAULT
-from wordtrust.recognizers import Identity, Recognizer, loader
+from wordtrust.recognizers import NOTHING, Recognizer, RecognizerIdentity, loader
 from wordtrust.recognizers.answers import to_lattice
-from wordtrust.recognizers.guard import NOTHING, impossible, invented, sane
+from wordtrust.recognizers.hallucinations import drop_hallucinations, hallucination_reason, impossible_reason
 
 
 def hypothesis_of(text: str, average: float = -0.1) -> dict[str, Any]:
@@ -61,20 +61,20 @@ LOOPS = [
 @pytest.mark.parametrize("text", SAID)
 def test_what_people_say_stays(text: str) -> None:
     given_ = record(text)
-    assert sane(given_, 0.35 * len(text.split()), 0.97) == (given_, None)
-    assert impossible(DEFAULT.words(text), 0.35 * len(text.split())) is None
+    assert drop_hallucinations(given_, 0.35 * len(text.split()), 0.97) == (given_, None)
+    assert impossible_reason(DEFAULT.words(text), 0.35 * len(text.split())) is None
 
 
 @pytest.mark.parametrize(("text", "reason"), LOOPS)
 def test_loops_are_dropped(text: str, reason: str) -> None:
-    assert impossible(DEFAULT.words(text), 30.0) == reason
-    assert sane(record(text), 30.0, 0.99) == (NOTHING, reason)
+    assert impossible_reason(DEFAULT.words(text), 30.0) == reason
+    assert drop_hallucinations(record(text), 30.0, 0.99) == (NOTHING, reason)
 
 
 @given(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=12, unique=True), st.integers(1, 30))
 def test_how_often_is_too_often(group: list[str], times: int) -> None:
     limit = {1: 10, 2: 6, 3: 5}.get(len(group), 4)
-    reason = impossible(["x", *group * times, "y"], 1000.0)
+    reason = impossible_reason(["x", *group * times, "y"], 1000.0)
     assert (reason is not None) == (times > limit)
     if reason is not None:
         assert f" {times} times in a row" in reason
@@ -84,48 +84,48 @@ def test_repetition_in_another_order_is_dropped() -> None:
     rng = np.random.default_rng(0)
     lines = ["have to go home", "have to go there", "have to go on"]
     words = " ".join(lines[k] for k in rng.permutation([0, 1, 2] * 6)).split()
-    assert "repeats itself" in (impossible(words, 60.0) or "")
+    assert "repeats itself" in (impossible_reason(words, 60.0) or "")
 
 
 def test_nobody_speaks_that_fast() -> None:
     words = "nine different words that nobody can say in time".split()
-    assert impossible(words, 0.7) == "9 words in 0.7 s: nobody speaks that fast"
-    assert impossible(words, 0.8) is None
-    assert impossible([], 0.0) is None
+    assert impossible_reason(words, 0.7) == "9 words in 0.7 s: nobody speaks that fast"
+    assert impossible_reason(words, 0.8) is None
+    assert impossible_reason([], 0.0) is None
 
 
 def test_a_bad_hypothesis_goes_and_the_others_stay() -> None:
     three = {**record("I see.", "oh " * 20, "I sea."), "best_avg": 2, "empty_logprob": -9.0}
-    kept, reason = sane(three, 9.0, 0.97)
+    kept, reason = drop_hallucinations(three, 9.0, 0.97)
     assert reason is None
     assert kept == {"nbest": [three["nbest"][0], three["nbest"][2]], "best_avg": 0, "empty_logprob": -9.0}
-    kept, reason = sane(record("oh " * 20, "I see."), 9.0, 0.97)
+    kept, reason = drop_hallucinations(record("oh " * 20, "I see."), 9.0, 0.97)
     assert kept == {"nbest": [hypothesis_of("I see.", -0.11)]}
     assert reason is None  # words stay
 
 
 def test_what_loops_on_hardly_speech_is_dropped_as_a_whole() -> None:
-    assert sane(record("oh " * 20, "I see."), 9.0, 0.7)[0] == NOTHING
+    assert drop_hallucinations(record("oh " * 20, "I see."), 9.0, 0.7)[0] == NOTHING
 
 
 @pytest.mark.parametrize("text", ["You", "Thank you.", "Thanks for watching!", "Bye-bye.", "Oh"])
 def test_fillers_need_speech(text: str) -> None:
-    assert sane(record(text), 1.0, 0.97)[1] is None
-    dropped, reason = sane(record(text), 1.0, 0.6)
+    assert drop_hallucinations(record(text), 1.0, 0.97)[1] is None
+    dropped, reason = drop_hallucinations(record(text), 1.0, 0.6)
     assert dropped == NOTHING
     assert "often made up on noise" in str(reason)
-    assert sane(record(text, average=-1.2), 1.0, 0.97)[0] == NOTHING
+    assert drop_hallucinations(record(text, average=-1.2), 1.0, 0.97)[0] == NOTHING
 
 
 def test_records_without_log_probabilities_and_times() -> None:
     plain = {"nbest": [{"score": -1.0, "text": "A plain sentence."}]}
-    assert sane(plain, 2.0, 0.97) == (plain, None)
-    assert sane({"nbest": [{"score": -1.0, "text": "you"}]}, 2.0, 0.5)[0] == NOTHING
+    assert drop_hallucinations(plain, 2.0, 0.97) == (plain, None)
+    assert drop_hallucinations({"nbest": [{"score": -1.0, "text": "you"}]}, 2.0, 0.5)[0] == NOTHING
     absent = {"nbest": [{"score": None, "avg_logprob": None, "words": None, "text": "A plain sentence of words."}]}
-    assert sane(absent, 2.0, 0.97) == (absent, None)
-    assert sane(NOTHING, 1.0, 0.1) == (NOTHING, None)
-    assert sane(plain, 2.0) == (plain, None)
-    assert invented([], 1.0, 0.0) is None
+    assert drop_hallucinations(absent, 2.0, 0.97) == (absent, None)
+    assert drop_hallucinations(NOTHING, 1.0, 0.1) == (NOTHING, None)
+    assert drop_hallucinations(plain, 2.0) == (plain, None)
+    assert hallucination_reason([], 1.0, 0.0) is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_records_without_log_probabilities_and_times() -> None:
     ],
 )  # fmt: skip
 def test_records_of_another_shape_are_left_to_their_reader(bad: Any) -> None:
-    assert sane(bad, 1.0, 0.5) == (bad, None)
+    assert drop_hallucinations(bad, 1.0, 0.5) == (bad, None)
 
 
 def test_a_believed_sentence_outweighs_a_filler_with_a_better_score() -> None:
@@ -145,27 +145,27 @@ def test_a_believed_sentence_outweighs_a_filler_with_a_better_score() -> None:
     two = record("you", "He also ensured that his campaign was separate.", average=-0.6)
     two["nbest"][0]["avg_logprob"] = -3.0
     two["best_avg"] = 1
-    assert sane(two, 5.0, 0.97) == (two, None)
-    assert sane(two, 5.0, 0.85)[0] == NOTHING
+    assert drop_hallucinations(two, 5.0, 0.97) == (two, None)
+    assert drop_hallucinations(two, 5.0, 0.85)[0] == NOTHING
     two["nbest"][1]["avg_logprob"] = -0.9
-    assert sane(two, 5.0, 0.97)[0] == NOTHING
+    assert drop_hallucinations(two, 5.0, 0.97)[0] == NOTHING
 
 
 def test_a_filler_that_fills_no_time_is_dropped() -> None:
-    assert sane(record("So"), 1.5, 0.97)[1] is None
-    assert sane(record("So"), 8.0, 0.97)[0] == NOTHING
-    assert sane(record("You"), 0.3, 0.97)[0] == NOTHING
+    assert drop_hallucinations(record("So"), 1.5, 0.97)[1] is None
+    assert drop_hallucinations(record("So"), 8.0, 0.97)[0] == NOTHING
+    assert drop_hallucinations(record("You"), 0.3, 0.97)[0] == NOTHING
 
 
 def test_lattices_are_judged_by_their_best_path() -> None:
     def lattice(text: str) -> Lattice:
-        (found,) = list(to_lattice(json.dumps(record(text)), "u", Identity("any", "1")))
+        (found,) = list(to_lattice(json.dumps(record(text)), "u", RecognizerIdentity("any", "1")))
         return found
 
     spoken = lattice("a plain sentence")
-    assert sane(spoken, 2.0, 0.97) == (spoken, None)
-    assert sane(lattice("oh " * 20), 9.0, 0.97) == (NOTHING, "the same word 20 times in a row")
-    assert sane(lattice("thank you"), 2.0, 0.6)[0] == NOTHING
+    assert drop_hallucinations(spoken, 2.0, 0.97) == (spoken, None)
+    assert drop_hallucinations(lattice("oh " * 20), 9.0, 0.97) == (NOTHING, "the same word 20 times in a row")
+    assert drop_hallucinations(lattice("thank you"), 2.0, 0.6)[0] == NOTHING
 
 
 @needs_shared
@@ -181,7 +181,7 @@ def test_no_real_clip_loses_anything(name: str) -> None:
         for line in lines:
             one = json.loads(line)
             seconds, said = references[one["utt"]]
-            reason = sane(one, seconds, 0.97)[1]
+            reason = drop_hallucinations(one, seconds, 0.97)[1]
             if reason is not None:
                 dropped.append(one["utt"])
                 assert not set(DEFAULT.words(one["nbest"][0]["text"])) & set(said), reason
@@ -202,7 +202,7 @@ def test_noise_gives_no_words(moonshine: Recognizer, seconds: float) -> None:
         for level in (0.2, 0.02):
             samples = np.clip(noise * level, -1, 1)
             for segment in segments([samples]):
-                kept, _ = sane(moonshine.recognize(segment.samples), segment.seconds, segment.speech)
+                kept, _ = drop_hallucinations(moonshine.recognize(segment.samples), segment.seconds, segment.speech)
                 assert kept == NOTHING, name
 
 
@@ -210,7 +210,7 @@ def test_noise_gives_no_words(moonshine: Recognizer, seconds: float) -> None:
 def test_noise_that_a_detector_let_through_gives_no_words(moonshine: Recognizer, seconds: float) -> None:
     """As if it had been taken for speech, barely."""
     for name, noise in noises(seconds).items():
-        kept, _ = sane(moonshine.recognize(np.clip(noise * 0.1, -1, 1)), seconds, 0.6)
+        kept, _ = drop_hallucinations(moonshine.recognize(np.clip(noise * 0.1, -1, 1)), seconds, 0.6)
         assert not isinstance(kept, Lattice)
         assert not any(DEFAULT.words(each.get("text", "")) for each in kept["nbest"]), name
 
@@ -220,6 +220,6 @@ def test_a_reading_loses_nothing(moonshine: Recognizer) -> None:
         for segment in segments(AudioFile.open(recording_path(name)).blocks()):
             if segment.end < most:
                 heard = moonshine.recognize(segment.samples)
-                kept, reason = sane(heard, segment.seconds, segment.speech)
+                kept, reason = drop_hallucinations(heard, segment.seconds, segment.speech)
                 assert reason is None
                 assert kept["nbest"][0] == heard["nbest"][0]  # type: ignore[index]

@@ -25,15 +25,16 @@ from wordtrust.recognizers import find
 from wordtrust.recognizers.answers import to_lattice, to_line
 from wordtrust.recognizers.base import Recognizer
 from wordtrust.recognizers.moonshine import adapter as moonshine
-from wordtrust.recognizers.moonshine.adapter import Moonshine, weights_folder
-from wordtrust.recognizers.moonshine.search import BEGIN, END
+from wordtrust.recognizers.moonshine.adapter import MoonshineRecognizer, weights_folder
+from wordtrust.recognizers.moonshine.graphs import END
+from wordtrust.recognizers.moonshine.search import BEGIN
 
 BECKETT = "ever tried ever failed no matter try again fail again fail better"
 CITIES = "it was the best of times it was the worst of times it was the age of wisdom"
 
 
 @cache
-def recognizer() -> Moonshine:
+def recognizer() -> MoonshineRecognizer:
     return moonshine.load()
 
 
@@ -111,7 +112,7 @@ def test_a_record_becomes_a_lattice() -> None:
 def test_a_score_does_not_depend_on_its_neighbours() -> None:
     samples = wav("beckett.wav")
     for each in beckett()["nbest"][:10:9]:
-        decoding, total, end = recognizer().graphs.hear(samples), 0.0, 0.0
+        decoding, total, end = recognizer().model.encode(samples), 0.0, 0.0
         for token, following in zip([BEGIN, *each["token_ids"]], [*each["token_ids"], END], strict=True):
             found = decoding.step(np.array([token]), np.array([0]))
             end = float(found.end[0])

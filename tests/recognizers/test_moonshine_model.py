@@ -12,9 +12,9 @@ from tests.helpers import made_moonshine as made
 from tests.helpers import reference_moonshine as reference
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.recognizers.moonshine import adapter as moonshine
-from wordtrust.recognizers.moonshine.decoder import Graphs, load_graphs
-from wordtrust.recognizers.moonshine.search import END, beam_search
-from wordtrust.recognizers.moonshine.weights import read_part
+from wordtrust.recognizers.moonshine.graphs import END
+from wordtrust.recognizers.moonshine.model_files import read_part
+from wordtrust.recognizers.moonshine.search import MoonshineModel, beam_search, load_model
 
 BEST = 12
 SAMPLES = np.random.default_rng(3).normal(0, 0.3, 6_000).astype(np.float32)
@@ -26,11 +26,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def graphs(folder: Path) -> Graphs:
-    return load_graphs(folder, spoken=made.SPOKEN, best=BEST, threads=1)
+def graphs(folder: Path) -> MoonshineModel:
+    return load_model(folder, n_text_tokens=made.SPOKEN, best=BEST, threads=1)
 
 
-def test_a_tree_of_texts_is_scored_as_each_text_alone(graphs: Graphs) -> None:
+def test_a_tree_of_texts_is_scored_as_each_text_alone(graphs: MoonshineModel) -> None:
     """Rows with common beginnings, rows that die out and rows that double, against whole texts one by one."""
     steps = [
         ([1], [0]),
@@ -40,7 +40,7 @@ def test_a_tree_of_texts_is_scored_as_each_text_alone(graphs: Graphs) -> None:
         ([3, 9, 12], [1, 0, 1]),
     ]
     frames = reference.encode(SAMPLES, made.encoder_weights(), made.HEADS)
-    decoding = graphs.hear(SAMPLES)
+    decoding = graphs.encode(SAMPLES)
     texts: list[list[int]] = [[]]
     for tokens, parents in steps:
         texts = [[*texts[parent], token] for token, parent in zip(tokens, parents, strict=True)]
@@ -64,9 +64,9 @@ def _fit(looks: reference.Array) -> list[float]:
     return found
 
 
-def test_the_score_of_a_hypothesis_is_that_of_its_text(graphs: Graphs) -> None:
+def test_the_score_of_a_hypothesis_is_that_of_its_text(graphs: MoonshineModel) -> None:
     frames = reference.encode(SAMPLES, made.encoder_weights(), made.HEADS)
-    found = beam_search(graphs.hear(SAMPLES), beam=6, most_tokens=9)
+    found = beam_search(graphs.encode(SAMPLES), beam=6, max_tokens=9)
     assert len(found.hypotheses) == 6
     for each in found.hypotheses:
         text = [1, *each.tokens.tolist()]

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from wordtrust.recognizers.moonshine.search import BEGIN, END, Ints, Next, beam_search
+from wordtrust.recognizers.moonshine.graphs import END
+from wordtrust.recognizers.moonshine.search import BEGIN, Ints, NextTokens, beam_search
 
 WORDS = 6  # tokens of a made-up decoder; 1 begins, 2 ends
 BEST = WORDS
@@ -36,13 +37,13 @@ class Made:
         scores[BEGIN] = -20.0
         return _normal(scores)
 
-    def step(self, tokens: Ints, parents: Ints) -> Next:
+    def step(self, tokens: Ints, parents: Ints) -> NextTokens:
         self.calls += 1
         pairs = zip(tokens.tolist(), parents.tolist(), strict=True)
         self.texts = [(*self.texts[parent], token) for token, parent in pairs]
         rows = np.stack([self.logprobs(text) for text in self.texts])
         order = np.argsort(-rows, axis=1, kind="stable")[:, : self.best]
-        return Next(order, np.take_along_axis(rows, order, axis=1), rows[:, END])
+        return NextTokens(order, np.take_along_axis(rows, order, axis=1), rows[:, END])
 
     def score(self, tokens: tuple[int, ...]) -> float:
         """Of a whole text, with its end."""
@@ -61,7 +62,7 @@ def test_a_beam_that_holds_everything_finds_the_best_texts(seed: int, longest: i
     known = [token for token in range(WORDS) if token != END]
     every = [text for length in range(1, longest + 1) for text in product(known, repeat=length)]
     expected = sorted((made.score(text) for text in every), reverse=True)
-    found = beam_search(made, beam=len(every), most_tokens=longest)
+    found = beam_search(made, beam=len(every), max_tokens=longest)
     assert [each.score for each in found.hypotheses] == pytest.approx(expected, abs=1e-4)
     assert len({tuple(each.tokens) for each in found.hypotheses}) == len(every)
 
@@ -70,7 +71,7 @@ def test_a_beam_that_holds_everything_finds_the_best_texts(seed: int, longest: i
 @settings(max_examples=60, deadline=None)
 def test_as_a_plain_beam_search(seed: int, beam: int, longest: int, sharpness: float) -> None:
     expected = _plain(Made(seed, sharpness=sharpness), beam, longest)
-    found = beam_search(Made(seed, best=beam + 1, sharpness=sharpness), beam=beam, most_tokens=longest)
+    found = beam_search(Made(seed, best=beam + 1, sharpness=sharpness), beam=beam, max_tokens=longest)
     assert [tuple(each.tokens) for each in found.hypotheses] == [text for _, text in expected]
     assert [each.score for each in found.hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
 
@@ -93,7 +94,7 @@ def _plain(made: Made, beam: int, longest: int) -> list[tuple[float, tuple[int, 
 @settings(max_examples=20, deadline=None)
 def test_parts_of_a_hypothesis_fit_together(seed: int) -> None:
     made = Made(seed)
-    found = beam_search(made, beam=4, most_tokens=6)
+    found = beam_search(made, beam=4, max_tokens=6)
     assert found.empty_logprob == pytest.approx(float(made.logprobs((BEGIN,))[END]))
     for each in found.hypotheses:
         tokens = tuple(each.tokens.tolist())
@@ -109,13 +110,13 @@ def test_rows_name_where_each_token_was_foretold() -> None:
     """Attention is looked up by them: the row of step n had written the first n tokens."""
 
     class Keeping(Made):
-        def step(self, tokens: Ints, parents: Ints) -> Next:
+        def step(self, tokens: Ints, parents: Ints) -> NextTokens:
             found = super().step(tokens, parents)
             history.append(list(self.texts))
             return found
 
     history: list[list[tuple[int, ...]]] = []
-    for each in beam_search(Keeping(5), beam=4, most_tokens=6).hypotheses:
+    for each in beam_search(Keeping(5), beam=4, max_tokens=6).hypotheses:
         text = (BEGIN, *each.tokens.tolist())
         assert [history[step][row] for step, row in enumerate(each.rows)] == [
             text[: step + 1] for step in range(len(text))
@@ -130,5 +131,5 @@ def test_it_stops_when_nothing_better_can_come() -> None:
             return _normal(scores)
 
     made = Ending(0)
-    assert len(beam_search(made, beam=2, most_tokens=100).hypotheses) == 2
+    assert len(beam_search(made, beam=2, max_tokens=100).hypotheses) == 2
     assert made.calls <= 3

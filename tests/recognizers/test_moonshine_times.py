@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from wordtrust.recognizers.moonshine.times import EDGE, FIRST, PAUSE, SECONDS, fit_of_frames, token_spans, word_times
-from wordtrust.recognizers.moonshine.tokens import WordTokens
+from wordtrust.recognizers.moonshine.words import (
+    EDGE,
+    FIRST_FRAME,
+    FRAME_SECONDS,
+    PAUSE,
+    WordTokens,
+    fit_of_frames,
+    token_spans,
+    word_times,
+)
 
 Reals = NDArray[np.float64]
 
@@ -83,7 +91,9 @@ def test_clear_attention_gives_clear_times() -> None:
 def test_a_short_gap_belongs_to_the_word_before() -> None:
     spans = np.array([[1.0, 4.0], [20.0, 30.0]])
     times = word_times(spans, [WordTokens("a", 0, 1), WordTokens("b", 1, 2)], 0.508)
-    assert times[0].tolist() == pytest.approx([SECONDS + FIRST, 20 * SECONDS + FIRST], abs=0.0051)
+    assert times[0].tolist() == pytest.approx(
+        [FRAME_SECONDS + FIRST_FRAME, 20 * FRAME_SECONDS + FIRST_FRAME], abs=0.0051
+    )
     assert times[1, 1] == 0.5  # no word ends after the audio
 
 

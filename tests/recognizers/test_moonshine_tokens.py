@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wordtrust.base.errors import InputError
 from wordtrust.recognizers.moonshine.adapter import weights_folder
-from wordtrust.recognizers.moonshine.tokens import Tokens, read_tokens
+from wordtrust.recognizers.moonshine.words import MoonshineTokenizer, read_tokenizer
 
 SPELLED = [
     b"<unk>",
@@ -30,7 +30,7 @@ UNK, BEGIN, END, HIGH, LOW, SPACE, A, B, E_ACUTE, DOT, SPARE = range(11)
 
 
 def _words(tokens: list[int]) -> list[tuple[str, int, int]]:
-    return [(word.text, word.first, word.last) for word in Tokens(SPELLED).words(tokens)]
+    return [(word.text, word.first, word.last) for word in MoonshineTokenizer(SPELLED).words(tokens)]
 
 
 def test_words_and_their_tokens() -> None:
@@ -41,7 +41,7 @@ def test_words_and_their_tokens() -> None:
 
 def test_bytes_make_letters() -> None:
     assert _words([A, HIGH, LOW, B]) == [("aéb", 0, 4)]
-    assert Tokens(SPELLED).text([HIGH]) == "\N{REPLACEMENT CHARACTER}"
+    assert MoonshineTokenizer(SPELLED).text([HIGH]) == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_lone_spaces_go_with_a_neighbour() -> None:
@@ -51,9 +51,9 @@ def test_lone_spaces_go_with_a_neighbour() -> None:
 
 
 def test_marks_spell_nothing() -> None:
-    tokens = Tokens(SPELLED)
+    tokens = MoonshineTokenizer(SPELLED)
     assert tokens.text([BEGIN, A, UNK, END, SPARE]) == "a"
-    assert tokens.spoken == SPARE
+    assert tokens.n_text_tokens == SPARE
     assert len(tokens) == len(SPELLED)
 
 
@@ -61,16 +61,16 @@ def test_marks_spell_nothing() -> None:
 @settings(max_examples=200, deadline=None)
 def test_words_join_to_the_text_and_use_every_token(tokens: list[int]) -> None:
     words = _words(tokens)
-    assert " ".join(text for text, _, _ in words) == Tokens(SPELLED).text(tokens)
+    assert " ".join(text for text, _, _ in words) == MoonshineTokenizer(SPELLED).text(tokens)
     if words:
         assert [first for _, first, _ in words] == [0, *(last for _, _, last in words[:-1])]
         assert words[-1][2] == len(tokens)
 
 
 def test_the_real_tokenizer() -> None:
-    tokens = read_tokens(weights_folder())
+    tokens = read_tokenizer(weights_folder())
     assert len(tokens) == 32_768
-    assert tokens.spoken == 32_000
+    assert tokens.n_text_tokens == 32_000
     known = [2296, 2996, 22047, 491, 4646, 292, 2122]  # from the developers' data
     assert tokens.text(known) == "She came surrounded by nightingales"
     assert [word.text for word in tokens.words(known)] == ["She", "came", "surrounded", "by", "nightingales"]
@@ -93,15 +93,15 @@ def test_both_kinds_of_file_say_the_same(tmp_path: Path) -> None:
     added = [{"id": number, "content": piece} for number, piece in enumerate(pieces[:3])]
     (described / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}, "added_tokens": added}))
     text = [5, 3, 4, 6]
-    assert read_tokens(plain).text(text) == read_tokens(described).text(text) == f"aé{long}"
-    assert len(read_tokens(plain)) == len(read_tokens(described)) == 7
+    assert read_tokenizer(plain).text(text) == read_tokenizer(described).text(text) == f"aé{long}"
+    assert len(read_tokenizer(plain)) == len(read_tokenizer(described)) == 7
 
 
 @pytest.mark.parametrize("content", [b"\x05abc", b"\x80", b"\xff\xff"])
 def test_a_list_that_is_cut_off(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "tokenizer.bin").write_bytes(content)
     with pytest.raises(InputError, match=r"tokenizer\.bin"):
-        read_tokens(tmp_path)
+        read_tokenizer(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_a_list_that_is_cut_off(tmp_path: Path, content: bytes) -> None:
 def test_a_description_that_says_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "tokenizer.json").write_text(content)
     with pytest.raises(InputError, match=r"tokenizer\.json"):
-        read_tokens(tmp_path)
+        read_tokenizer(tmp_path)

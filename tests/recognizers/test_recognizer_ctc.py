@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from wordtrust.audio import RATE
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.formats import read
-from wordtrust.recognizers.ctc.record import Alphabet, nbest
-from wordtrust.recognizers.ctc.search import align, prefix_beam_search, score
+from wordtrust.recognizers.ctc.search import Alphabet, align, nbest, prefix_beam_search, score
 
 Reals = NDArray[np.float64]
 
@@ -256,7 +255,7 @@ def test_a_record(recognizer: Any, noise: NDArray[np.float32], tmp_path: Path) -
 
 def test_scores_are_those_of_the_loss_of_torch(recognizer: Any, noise: NDArray[np.float32]) -> None:
     torch = pytest.importorskip("torch")
-    frames = recognizer._frames(noise)
+    frames = recognizer.log_probabilities(noise)
     for labels in ([5, 6, 4, 7], [], [5, 5, 8, 8, 4, 4]):
         loss = torch.nn.functional.ctc_loss(
             torch.from_numpy(frames)[:, None], torch.tensor([labels], dtype=torch.long), torch.tensor([len(frames)]),

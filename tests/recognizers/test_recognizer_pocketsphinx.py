@@ -16,9 +16,9 @@ from wordtrust.audio import RATE, Samples
 from wordtrust.base.errors import InputError
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Origin
-from wordtrust.recognizers.pocketsphinx.lattice import Weights, WordGraph, lattice_arrays
+from wordtrust.recognizers.pocketsphinx.expansion import DecoderWeights, WordGraph, expand
 
-WEIGHTS = Weights(language=3.0, penalty=-0.25)
+WEIGHTS = DecoderWeights(language=3.0, penalty=-0.25)
 WORDS = ("a", "b", "c")
 
 
@@ -94,7 +94,7 @@ def lattice_paths(raw: RawLattice) -> Iterator[tuple[tuple[int, ...], float, flo
 
 def expanded(graph: WordGraph, beam: float = math.inf, most_arcs: int = 10**6) -> RawLattice:
     nodes = np.arange(len(graph.words), dtype=np.int32)
-    return lattice_arrays(graph, nodes, language, WEIGHTS, beam=beam, most_arcs=most_arcs, frame_rate=100)
+    return expand(graph, nodes, language, WEIGHTS, beam=beam, most_arcs=most_arcs, frame_rate=100)
 
 
 @pytest.mark.parametrize("seed", range(12))

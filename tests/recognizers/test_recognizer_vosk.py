@@ -13,9 +13,9 @@ import pytest
 from tests.helpers.nbest_records import read
 from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.speech import recording, weights_folder
+from wordtrust.audio import RATE
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.recognizers import RATE
 
 pytest.importorskip("vosk", reason='needs pip install "wordtrust[vosk]"')
 

@@ -18,20 +18,30 @@ from hypothesis import strategies as st
 from tests.helpers import whisper_model as made
 from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.speech import recording, weights_folder
+from wordtrust.audio import RATE
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.recognizers import RATE
 from wordtrust.recognizers.whisper import decoder as whisper_decoder
-from wordtrust.recognizers.whisper.align import MEDIAN, _first_frames, _smooth, token_starts
-from wordtrust.recognizers.whisper.config import read_config
-from wordtrust.recognizers.whisper.decoder import Decoder, Vocabulary
-from wordtrust.recognizers.whisper.names import name_of_folder, name_of_model
-from wordtrust.recognizers.whisper.weights import Sizes, read_weights
-from wordtrust.recognizers.whisper.words import Hypothesis, to_record
+from wordtrust.recognizers.whisper.decoder import SpecialTokens, WhisperDecoder
+from wordtrust.recognizers.whisper.model_files import (
+    WhisperSizes,
+    name_of_folder,
+    name_of_model,
+    read_config,
+    read_weights,
+)
+from wordtrust.recognizers.whisper.words import (
+    MEDIAN,
+    TimedHypothesis,
+    first_frames,
+    median_filter,
+    to_record,
+    token_starts,
+)
 
-VOCABULARY = Vocabulary(prompt=[30, 31], end=29, suppressed=[5, 31], suppressed_first=[7, 29])
+VOCABULARY = SpecialTokens(prompt=[30, 31], end=29, suppressed=[5, 31], suppressed_first=[7, 29])
 HYPOTHESES = [[1, 2, 3], [1, 2, 4, 8, 9], [6], [1, 2]]
-BASE = Sizes(512, 6, 6, 8, 51_865, 80)
+BASE = WhisperSizes(512, 6, 6, 8, 51_865, 80)
 
 
 # The file of weights
@@ -40,7 +50,7 @@ BASE = Sizes(512, 6, 6, 8, 51_865, 80)
 def test_weights_come_back_as_they_were_written(tmp_path: Path) -> None:
     weights = made.made_weights()
     found = read_weights(made.write(tmp_path, weights))
-    assert found.sizes == Sizes(made.WIDTH, 1, made.LAYERS, made.HEADS, made.VOCABULARY, 80)
+    assert found.sizes == WhisperSizes(made.WIDTH, 1, made.LAYERS, made.HEADS, made.VOCABULARY, 80)
     for name, values in weights.items():
         assert np.array_equal(found[name], values), name
 
@@ -106,8 +116,8 @@ def test_log_probabilities_and_attention_are_those_of_torch(
     monkeypatch.setattr(whisper_decoder, "ROWS", rows)
     weights, audio = made.made_weights(), encoded_audio()
     heads = [(0, 2), (1, 0)]
-    decoder = Decoder(read_weights(made.write(tmp_path, weights)), VOCABULARY, heads)
-    for tokens, heard in zip(HYPOTHESES, decoder.hear(audio, HYPOTHESES), strict=True):
+    decoder = WhisperDecoder(read_weights(made.write(tmp_path, weights)), VOCABULARY, heads)
+    for tokens, heard in zip(HYPOTHESES, decoder.force(audio, HYPOTHESES), strict=True):
         logits, scores = made.by_torch(weights, audio, [*VOCABULARY.prompt, *tokens, VOCABULARY.end])
         logits = logits[len(VOCABULARY.prompt) - 1 : -1].clone()
         logits[:, VOCABULARY.suppressed] = -torch.inf
@@ -120,10 +130,10 @@ def test_log_probabilities_and_attention_are_those_of_torch(
 
 
 def test_neighbours_do_not_change_a_hypothesis(tmp_path: Path) -> None:
-    decoder = Decoder(read_weights(made.write(tmp_path, made.made_weights())), VOCABULARY, [(1, 1)])
-    together = decoder.hear(encoded_audio(), HYPOTHESES)
+    decoder = WhisperDecoder(read_weights(made.write(tmp_path, made.made_weights())), VOCABULARY, [(1, 1)])
+    together = decoder.force(encoded_audio(), HYPOTHESES)
     for tokens, heard in zip(HYPOTHESES, together, strict=True):
-        (alone,) = decoder.hear(encoded_audio(), [tokens])
+        (alone,) = decoder.force(encoded_audio(), [tokens])
         assert heard.logprobs == pytest.approx(alone.logprobs, abs=1e-5)
         assert heard.attention == pytest.approx(alone.attention, abs=1e-5)
 
@@ -135,7 +145,7 @@ def test_the_path_is_the_cheapest_of_all() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         costs = rng.normal(size=(3, 6))
-        found = _first_frames(costs)
+        found = first_frames(costs)
         assert path_cost(costs, found.tolist()) == pytest.approx(
             min(path_cost(costs, [0, *rest]) for rest in combinations_with_replacement(range(6), 2))
         )
@@ -177,7 +187,7 @@ def test_short_audio_has_times_too(frames: int) -> None:
 def test_smoothing_is_the_median_of_neighbours() -> None:
     values = np.random.default_rng(4).normal(size=(2, 3, 20)).astype(np.float32)
     padded = np.concatenate([values[..., 3:0:-1], values, values[..., -2:-5:-1]], -1)
-    smoothed = _smooth(values)
+    smoothed = median_filter(values)
     for frame in range(20):
         assert np.array_equal(smoothed[..., frame], np.median(padded[..., frame : frame + MEDIAN], -1))
 
@@ -191,9 +201,9 @@ def test_a_record_has_words_as_whisper_writes_them() -> None:
     def decode(tokens: Any) -> str:
         return "".join(spelled[token] for token in tokens).replace("Ġ", " ")
 
-    def hypothesis(tokens: list[int], logprobs: list[float]) -> Hypothesis:
+    def hypothesis(tokens: list[int], logprobs: list[float]) -> TimedHypothesis:
         times = np.arange(len(tokens) + 1, dtype=np.float64) / 50
-        return Hypothesis(tokens, [spelled[token] for token in tokens], np.array(logprobs), times)
+        return TimedHypothesis(tokens, [spelled[token] for token in tokens], np.array(logprobs), times)
 
     long = hypothesis([5, 1, 2, 3, 4], [-0.5, -0.25, -0.25, -0.125, -0.125, -0.25])
     short = hypothesis([5], [-0.7, -0.6])
@@ -234,16 +244,16 @@ def test_a_model_has_one_name_wherever_it_comes_from(model: str, name: str) -> N
 @pytest.mark.parametrize(
     ("sizes", "folder", "name"),
     [
-        (Sizes(384, 4, 4, 6, 51_864, 80), "model", "whisper-tiny.en"),
+        (WhisperSizes(384, 4, 4, 6, 51_864, 80), "model", "whisper-tiny.en"),
         (BASE, "data", "whisper-base"),
-        (Sizes(768, 12, 4, 12, 51_864, 80), "x", "whisper-distil-small.en"),
-        (Sizes(1280, 32, 32, 20, 51_866, 128), "x", "whisper-large-v3"),
-        (Sizes(1280, 32, 32, 20, 51_865, 80), "faster-whisper-large-v1", "whisper-large-v1"),
-        (Sizes(1280, 32, 4, 20, 51_866, 128), "x", "whisper-large-v3-turbo"),
-        (Sizes(100, 3, 3, 4, 51_865, 80), "whisper-mine", "whisper-mine"),
+        (WhisperSizes(768, 12, 4, 12, 51_864, 80), "x", "whisper-distil-small.en"),
+        (WhisperSizes(1280, 32, 32, 20, 51_866, 128), "x", "whisper-large-v3"),
+        (WhisperSizes(1280, 32, 32, 20, 51_865, 80), "faster-whisper-large-v1", "whisper-large-v1"),
+        (WhisperSizes(1280, 32, 4, 20, 51_866, 128), "x", "whisper-large-v3-turbo"),
+        (WhisperSizes(100, 3, 3, 4, 51_865, 80), "whisper-mine", "whisper-mine"),
     ],
 )
-def test_a_folder_is_known_by_its_sizes(sizes: Sizes, folder: str, name: str) -> None:
+def test_a_folder_is_known_by_its_sizes(sizes: WhisperSizes, folder: str, name: str) -> None:
     assert name_of_folder(folder, sizes) == name
 
 
@@ -349,7 +359,7 @@ def test_our_scores_are_those_of_the_search(tiny: Any) -> None:
     samples = recording()[: 4 * RATE]
     encoded = tiny._encode(samples)
     searched = tiny._search(encoded, len(samples) / RATE)
-    ours = tiny._heard(np.array(encoded)[0], searched.sequences_ids, 200)
+    ours = tiny.timed(np.array(encoded)[0], searched.sequences_ids, 200)
     assert [each.score for each in ours] == pytest.approx(searched.scores, abs=5e-3)
 
 
@@ -395,7 +405,7 @@ def test_another_language() -> None:
     assert german.identity.name == "whisper-base@de"
     assert german.identity.settings["language"] == "de"
     assert german.identity.settings["model"] == Path(folder).resolve().name
-    assert german._tokens.language_code == "de"
+    assert german._tokenizer.language_code == "de"
     with pytest.raises(OptionError, match="'klingon' is not a valid language"):
         load(f"{folder}@klingon")
 

@@ -14,11 +14,11 @@ import pytest
 from tests.helpers.ears import install
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.lattices.lattice import Lattice
-from wordtrust.recognizers import Identity, Record, entries, find, loader
+from wordtrust.recognizers import NBestRecord, RecognizerIdentity, entries, find, loader
 from wordtrust.recognizers.answers import to_lattice, to_lattices, to_line
-from wordtrust.recognizers.pool import Pool, Speech
+from wordtrust.recognizers.pool import RecognitionRequest, RecognizerPool
 
-IDENTITY = Identity("ears", "1.0")
+IDENTITY = RecognizerIdentity("ears", "1.0")
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def ears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "my_ears", raising=False)
 
 
-def speech(seconds: float) -> Speech:
-    return Speech(np.zeros(int(seconds * 16000), np.float32))
+def speech(seconds: float) -> RecognitionRequest:
+    return RecognitionRequest(np.zeros(int(seconds * 16000), np.float32))
 
 
 def test_listing_imports_no_engine() -> None:
@@ -44,9 +44,9 @@ def test_listing_imports_no_engine() -> None:
 def test_those_of_others_come_after_ours(ears: None) -> None:
     found = entries()
     assert [each.name for each in found][:2] == ["moonshine", "whisper"]
-    assert (found[-1].name, found[-1].about, found[-1].is_ready) == ("ears", "by the package my-ears", True)
+    assert (found[-1].name, found[-1].description, found[-1].is_ready) == ("ears", "by the package my-ears", True)
     assert "my_ears" not in sys.modules
-    assert loader("ears=big")().identity == Identity("ears-big", "1.0", {"model": "big"})
+    assert loader("ears=big")().identity == RecognizerIdentity("ears-big", "1.0", {"model": "big"})
 
 
 def test_a_package_without_its_module_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +85,8 @@ def test_unknown_names_and_models_that_have_to_be_named() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_answers_come_in_order(ears: None, jobs: int) -> None:
-    with Pool("ears", jobs=jobs) as pool:
-        assert pool.identity == Identity("ears", "1.0", {"model": None})
+    with RecognizerPool("ears", jobs=jobs) as pool:
+        assert pool.identity == RecognizerIdentity("ears", "1.0", {"model": None})
         found = list(pool.map([3, 1, 0, 2, 5, 4], speech))
     heard = [to_lattice(answer.line, "u", pool.identity) for _, answer in found]
     assert [item for item, _ in found] == [3, 1, 0, 2, 5, 4]
@@ -96,26 +96,26 @@ def test_answers_come_in_order(ears: None, jobs: int) -> None:
 
 
 def test_a_guard_sees_the_seconds(ears: None) -> None:
-    def guard(heard: Record | Lattice, seconds: float, sure: float) -> tuple[Record | Lattice, str | None]:
+    def guard(heard: NBestRecord | Lattice, seconds: float, sure: float) -> tuple[NBestRecord | Lattice, str | None]:
         return {"nbest": [{"score": 0.0, "words": []}]}, f"{seconds:g} s, {sure:g}"
 
-    with Pool("ears", guard=guard) as pool:
-        [(_, answer)] = pool.map([2], lambda seconds: Speech(speech(seconds).samples, 0.25))
+    with RecognizerPool("ears", keep=guard) as pool:
+        [(_, answer)] = pool.map([2], lambda seconds: RecognitionRequest(speech(seconds).samples, 0.25))
     assert (answer.dropped, answer.line) == ("2 s, 0.25", '{"nbest": [{"score": 0.0, "words": []}]}')
 
 
 def test_errors_of_an_engine_are_told(ears: None) -> None:
-    with Pool("ears=deaf") as pool:
+    with RecognizerPool("ears=deaf") as pool:
         [(_, answer)] = pool.map([2], speech)
     assert str(answer.error) == "the recognizer ears=deaf failed: RuntimeError: no ears"
-    with Pool("ears=leaving") as pool:
+    with RecognizerPool("ears=leaving") as pool:
         [(_, answer)] = pool.map([2], speech)
     assert str(answer.error) == "the recognizer ears=leaving failed: SystemExit: 3"
-    with Pool("ears=wrong") as pool:
+    with RecognizerPool("ears=wrong") as pool:
         [(_, answer)] = pool.map([2], speech)
     assert "it gave list, not an N-best record or a Lattice" in str(answer.error)
     with (
-        Pool("ears=absent") as pool,
+        RecognizerPool("ears=absent") as pool,
         pytest.raises(InputError, match="absent: there is no such model"),
     ):
         _ = pool.identity
@@ -123,12 +123,12 @@ def test_errors_of_an_engine_are_told(ears: None) -> None:
 
 def test_a_killed_process_is_an_error(ears: None) -> None:
     told = "a process with the recognizer ears=killed was killed"
-    with Pool("ears=killed", jobs=2) as pool, pytest.raises(InputError, match=told):
+    with RecognizerPool("ears=killed", jobs=2) as pool, pytest.raises(InputError, match=told):
         list(pool.map([1, 2, 3], speech))
 
 
 def test_bad_records_are_refused_by_the_reader(ears: None) -> None:
-    with Pool("ears=mad") as pool:
+    with RecognizerPool("ears=mad") as pool:
         [(_, answer)] = pool.map([2], speech)
     assert "its record cannot be written as JSON: Out of range float values" in str(answer.error)
     with pytest.raises(InputError, match="ears gave what cannot be used: ") as error:

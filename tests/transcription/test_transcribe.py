@@ -19,7 +19,7 @@ from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.journal import Journal
 from wordtrust.cli import cli
-from wordtrust.recognizers import Identity
+from wordtrust.recognizers import RecognizerIdentity
 from wordtrust.recognizers.answers import to_lattice
 from wordtrust.transcription.online_scorer import Judge, Together
 from wordtrust.transcription.transcriber import Heard, Recording, Transcriber, recordings
@@ -157,7 +157,7 @@ def line(word: str) -> str:
 
 
 def test_recognizers_that_are_known_are_joined() -> None:
-    names = [Identity("moonshine-tiny", "1"), Identity("whisper-base", "1", pick="average")]
+    names = [RecognizerIdentity("moonshine-tiny", "1"), RecognizerIdentity("whisper-base", "1", pick="average")]
     both = Together(names)
     assert both.joint is not None
     heard = [to_lattice(line(word), "u", who) for word, who in zip(["morning", "mourning"], names, strict=True)]
@@ -169,7 +169,7 @@ def test_recognizers_that_are_known_are_joined() -> None:
 
 
 def test_others_are_chosen_by_confidence() -> None:
-    names = [Identity("moonshine-tiny", "1"), Identity("ears", "1")]
+    names = [RecognizerIdentity("moonshine-tiny", "1"), RecognizerIdentity("ears", "1")]
     both = Together(names)
     assert both.joint is None
     assert "higher mean confidence" in both.told()[-1]
@@ -181,11 +181,11 @@ def test_others_are_chosen_by_confidence() -> None:
 
 def test_models_and_recognizers_must_fit() -> None:
     with pytest.raises(OptionError, match="moonshine-tiny was trained for moonshine-tiny, not for ears"):
-        Judge(Identity("ears", "1"), "moonshine-tiny")
+        Judge(RecognizerIdentity("ears", "1"), "moonshine-tiny")
     with pytest.raises(OptionError, match="2 recognizers need as many models, not 1"):
-        Together([Identity("a", "1"), Identity("b", "1")], ["generic"])
+        Together([RecognizerIdentity("a", "1"), RecognizerIdentity("b", "1")], ["generic"])
     with pytest.raises(OptionError, match="is there twice"):
-        Together([Identity("a", "1"), Identity("a", "1")])
+        Together([RecognizerIdentity("a", "1"), RecognizerIdentity("a", "1")])
 
 
 def test_a_generic_model_learns_while_it_listens() -> None:
@@ -203,7 +203,7 @@ def test_a_generic_model_learns_while_it_listens() -> None:
 def test_segments_without_words_do_no_harm() -> None:
     """Records of nothing have none of the scores that others have."""
     nothing = '{"nbest": [{"score": 0.0, "words": []}]}'
-    names = [Identity("moonshine-tiny", "1"), Identity("whisper-base", "1", pick="average")]
+    names = [RecognizerIdentity("moonshine-tiny", "1"), RecognizerIdentity("whisper-base", "1", pick="average")]
     both, alone = Together(names), Together(names[:1])
     for number in range(45):
         said = [line("morning"), nothing, line("day")][number % 3]
@@ -217,7 +217,7 @@ def test_segments_without_words_do_no_harm() -> None:
 
 def test_a_recognizer_that_does_not_know_the_same_of_all(tmp_path: Path) -> None:
     """Its utterances cannot be looked at together; those that are alike can."""
-    mixed = Together([Identity("ears", "1")])
+    mixed = Together([RecognizerIdentity("ears", "1")])
     bare = '{"nbest": [{"score": -1.0, "words": [{"word": "one", "start": 0.0, "end": 1.0}]}]}'
     for number in range(45):
         mixed.transcript([to_lattice(line("day") if number % 2 else bare, "u", mixed.judges[0].identity)])
@@ -232,7 +232,7 @@ def test_a_bad_answer_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_distrust_lowers_confidences_of_one_and_of_several() -> None:
-    names = [Identity("moonshine-tiny", "1"), Identity("whisper-base", "1", pick="average")]
+    names = [RecognizerIdentity("moonshine-tiny", "1"), RecognizerIdentity("whisper-base", "1", pick="average")]
     for who in (names[:1], names):
         together = Together(who)
         heard = [to_lattice(line("morning"), "u", each) for each in who]
@@ -253,7 +253,7 @@ def test_files_are_written_though_nobody_reads(tmp_path: Path) -> None:
         "--out",
         "w.json",
     ]
-    path = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), *sys.path])}
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path, env=path) as process:
         assert process.stdout is not None
         process.stdout.close()

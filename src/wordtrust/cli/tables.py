@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..evaluation.metrics import GuaranteedThreshold, OperatingPoint
     from ..formats.format import Format
     from ..networks.tuned_scales import TunedScales
-    from ..recognizers import Entry
+    from ..recognizers import RecognizerEntry
 
 _MOST_ROWS = 25
 _WIDE = 110  # columns of a terminal that has room for everything
@@ -247,9 +247,9 @@ def print_models(models: Iterable[ShippedModel]) -> None:
         out.print("EER, NCE, ECE: over the words of the 1-best. More about one of them: wordtrust models NAME")
 
 
-def print_recognizers(recognizers: Iterable[Entry]) -> None:
+def print_recognizers(recognizers: Iterable[RecognizerEntry]) -> None:
     """What `wordtrust recognizers` shows: a table, or where it is narrow a paragraph for each."""
-    out, found = console(), [(each.name, _state(each), each.about) for each in recognizers]
+    out, found = console(), [(each.name, _state(each), each.description) for each in recognizers]
     if out.width < _WIDE_ENOUGH:
         for name, state, about in found:
             out.print(Text(f"{name}: {state}", "bold"))
@@ -263,7 +263,7 @@ def print_recognizers(recognizers: Iterable[Entry]) -> None:
     out.print(table)
 
 
-def _state(recognizer: Entry) -> str:
+def _state(recognizer: RecognizerEntry) -> str:
     if not recognizer.is_ready:
         return f"missing: {recognizer.install}"
     return "ready, name a model" if recognizer.needs_model else "ready"

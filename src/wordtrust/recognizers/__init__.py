@@ -1,9 +1,17 @@
-"""Speech recognizers, one module an engine, each behind an extra; importing this loads none of them."""
+"""Speech recognizers, one module or folder per engine, each behind an extra; importing this loads none of them."""
 
 from __future__ import annotations
 
-from ..audio import RATE, Samples
-from .base import Identity, Recognizer, Record
-from .registry import Entry, entries, find, loader
+from .base import NOTHING, NBestRecord, Recognizer, RecognizerIdentity
+from .registry import RecognizerEntry, entries, find, loader
 
-__all__ = ["RATE", "Entry", "Identity", "Recognizer", "Record", "Samples", "entries", "find", "loader"]
+__all__ = [
+    "NOTHING",
+    "NBestRecord",
+    "Recognizer",
+    "RecognizerEntry",
+    "RecognizerIdentity",
+    "entries",
+    "find",
+    "loader",
+]

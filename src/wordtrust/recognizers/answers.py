@@ -23,10 +23,10 @@ from ..formats.inputs import Stream
 from ..formats.nbest import records as nbest
 from ..lattices.assemble import Problems
 from ..lattices.lattice import Lattice, Lattices, concatenate
-from .base import Identity, Record
+from .base import NBestRecord, RecognizerIdentity
 
 
-def to_line(heard: Record | Lattice) -> str:
+def to_line(heard: NBestRecord | Lattice) -> str:
     """A record or a lattice as JSON on one line, without its end."""
     if isinstance(heard, Lattice):
         return jsonl.lattice_line(heard).rstrip("\n")
@@ -47,7 +47,9 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no JSON")
 
 
-def to_lattices(lines: Sequence[str], utts: Sequence[str], identity: Identity, file: str = "") -> Iterator[Lattices]:
+def to_lattices(
+    lines: Sequence[str], utts: Sequence[str], identity: RecognizerIdentity, file: str = ""
+) -> Iterator[Lattices]:
     """The lattices of lines, one each, by the names of their utterances; a bad one is an `InputError`."""
     done = 0
     for read, group in groupby(lines, key=_reader):
@@ -62,7 +64,7 @@ def _reader(line: str) -> Reader:
     return jsonl.read if line.startswith('{"wordtrust"') else nbest.read
 
 
-def to_lattice(line: str, utt: str, identity: Identity, file: str = "") -> Lattices:
+def to_lattice(line: str, utt: str, identity: RecognizerIdentity, file: str = "") -> Lattices:
     """The one lattice of a line."""
     try:
         return concatenate(to_lattices([line], [utt], identity, file))

@@ -1,4 +1,4 @@
-"""What a recognizer is: audio in; an N-best list or a lattice with times and scores out.
+"""The interface of a recognizer: audio in, an N-best list or a lattice with times and scores out.
 
 A recognizer of your own is one small module with a function `load`, named in your package's entry points:
 
@@ -20,22 +20,23 @@ from typing import Any, Protocol
 from ..audio import Samples
 from ..lattices.lattice import Lattice
 
-Record = Mapping[
-    str, Any
-]  # an N-best list as formats/nbest.py reads it: {"nbest": [{"score", "text", "words"}, ...]}
+# An N-best list as formats.nbest reads it: {"nbest": [{"score", "text", "words"}, ...]}
+NBestRecord = Mapping[str, Any]
+
+NOTHING: NBestRecord = {"nbest": [{"score": 0.0, "words": []}]}  # no words were said
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Who recognised something, for provenance and for the choice of a model of confidence."""
+class RecognizerIdentity:
+    """Who recognised something, for provenance and for the choice of a confidence model."""
 
-    name: str  # of engine and weights, such as whisper-base: models are trained for this
+    name: str  # of engine and weights, such as whisper-base: confidence models are trained for this
     version: str  # of the engine
     settings: Mapping[str, Any] = field(default_factory=dict)  # what changes its output, as JSON
-    pick: str = "total"  # which N-best hypothesis it would print itself: total or average
+    pick: str = "total"  # the score by which it chooses the hypothesis that it prints: total or average
 
     def to_dict(self) -> dict[str, Any]:
-        """A recognizer.json."""
+        """The contents of a recognizer.json."""
         return {"name": self.name, "pick": self.pick, "version": self.version, "settings": dict(self.settings)}
 
 
@@ -43,11 +44,11 @@ class Recognizer(Protocol):
     """A loaded recognizer. It is used by one thread at a time."""
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> RecognizerIdentity:
         """Who it is."""
 
-    def recognize(self, samples: Samples) -> Record | Lattice:
-        """What may have been said in one piece of speech of at most 30 s; times count from its beginning.
+    def recognize(self, samples: Samples) -> NBestRecord | Lattice:
+        """What may have been said in one segment of at most 30 s; times count from its beginning.
 
-        A piece without words is a record with one empty hypothesis: {"nbest": [{"score": 0.0, "words": []}]}.
+        For a segment without words return NOTHING, a record with one empty hypothesis.
         """

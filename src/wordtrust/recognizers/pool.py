@@ -1,4 +1,4 @@
-"""Recognizers at work beside the rest of the program: one in a thread, or one in each of several processes."""
+"""Recognizers working beside the rest of the program: one in a thread, or one in each of several processes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import cache, partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -18,53 +19,54 @@ from ..audio import RATE, Samples
 from ..base.errors import InputError, WordtrustError
 from ..lattices.lattice import Lattice
 from .answers import to_line
-from .base import Identity, Recognizer, Record
+from .base import NBestRecord, Recognizer, RecognizerIdentity
 from .registry import loader
 
 Item = TypeVar("Item")
-T = TypeVar("T")
-# What was heard, in how many seconds, how surely speech: what is kept of it, and why the rest is not.
-Guard = Callable[[Record | Lattice, float, float], tuple[Record | Lattice, str | None]]
+Result = TypeVar("Result")
+# From what was recognised, its seconds, and its mean speech probability, to what is kept, and why the rest is not.
+Filter = Callable[[NBestRecord | Lattice, float, float], tuple[NBestRecord | Lattice, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Speech:
-    """Samples to recognise, and how sure a detector is that they are speech (1 where none was asked)."""
+class RecognitionRequest:
+    """Samples to recognise, and their mean speech probability (1 where no detector was used)."""
 
     samples: Samples
     speech: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a recognizer heard, as a line of JSON (see `heard`); or an error."""
+class RecognitionAnswer:
+    """What a recognizer made of a request, as a line of JSON (see `answers`), or an error."""
 
     line: str = ""
-    dropped: str | None = None  # why words were taken for invented
+    dropped: str | None = None  # why words were taken for hallucinated
     error: WordtrustError | None = None
 
 
-class Pool:
-    """A recognizer that is asked for several pieces of speech at once and answers in their order.
+class RecognizerPool:
+    """A recognizer that works on several requests at once and answers in their order.
 
-        with Pool("moonshine", jobs=2) as pool:
-            for item, answer in pool.map(items, speech_of): ...
+        with RecognizerPool("moonshine", jobs=2) as pool:
+            for item, answer in pool.map(items, request_of): ...
 
     With one job it is a thread of this process. A process that is killed is an error, not a hang.
     """
 
-    def __init__(self, spec: str, *, jobs: int = 1, guard: Guard | None = None) -> None:
+    def __init__(self, spec: str, *, jobs: int = 1, keep: Filter | None = None) -> None:
         self._spec, self._jobs = spec, jobs
-        worker = _Worker(spec, guard)  # names that are wrong are told here
-        self._pool: Executor
+        worker = _Worker(spec, keep)  # raises an error if there is no such recognizer
+        self._executor: Executor
         if jobs == 1:
-            self._pool = ThreadPoolExecutor(1, "recognizer")
+            self._executor = ThreadPoolExecutor(1, "recognizer")
             self._identify, self._answer = worker.identity, worker.answer
         else:
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(spec, guard))
-            self._identify, self._answer = _identity, _answer
-        self._identity: Identity | None = None
+            self._executor = ProcessPoolExecutor(jobs, context, initializer=_prepare_process)
+            self._identify = partial(_identity_in_process, spec, keep)
+            self._answer = partial(_answer_in_process, spec, keep)
+        self._identity: RecognizerIdentity | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -72,27 +74,29 @@ class Pool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        processes = list((getattr(self._pool, "_processes", None) or {}).values())
-        self._pool.shutdown(wait=kind is None, cancel_futures=True)
+        processes = list((getattr(self._executor, "_processes", None) or {}).values())
+        self._executor.shutdown(wait=kind is None, cancel_futures=True)
         for process in processes if kind is not None else ():
-            process.terminate()  # nobody waits for what it does
+            process.terminate()  # nobody waits for its results
 
     @property
-    def identity(self) -> Identity:
-        """Who recognises; loads it if that has not happened yet."""
+    def identity(self) -> RecognizerIdentity:
+        """Who recognises; loads the recognizer if that has not happened yet."""
         if self._identity is None:
-            found = self._result(self._pool.submit(self._identify))
-            if isinstance(found, WordtrustError):
-                raise found
-            self._identity = found
+            identity = self._result(self._executor.submit(self._identify))
+            if isinstance(identity, WordtrustError):
+                raise identity
+            self._identity = identity
         return self._identity
 
-    def map(self, items: Iterable[Item], speech_of: Callable[[Item], Speech]) -> Iterator[tuple[Item, Answer]]:
-        """Each item with the answer to its speech. The first is not kept waiting; then a few are asked ahead."""
-        waiting: deque[tuple[Item, Future[Answer]]] = deque()
+    def map(
+        self, items: Iterable[Item], request_of: Callable[[Item], RecognitionRequest]
+    ) -> Iterator[tuple[Item, RecognitionAnswer]]:
+        """Each item with the answer to its request. The first is returned at once; then a few are requested ahead."""
+        waiting: deque[tuple[Item, Future[RecognitionAnswer]]] = deque()
         ahead = 0
         for item in items:
-            waiting.append((item, self._pool.submit(self._answer, speech_of(item))))
+            waiting.append((item, self._executor.submit(self._answer, request_of(item))))
             while len(waiting) > ahead or (waiting and waiting[0][1].done()):
                 first, answer = waiting.popleft()
                 yield first, self._result(answer)
@@ -101,7 +105,7 @@ class Pool:
             first, answer = waiting.popleft()
             yield first, self._result(answer)
 
-    def _result(self, future: Future[T]) -> T:
+    def _result(self, future: Future[Result]) -> Result:
         try:
             return future.result()
         except BrokenProcessPool:
@@ -114,8 +118,8 @@ class Pool:
 class _Worker:
     """A recognizer, loaded when it is first needed, whose errors are values."""
 
-    def __init__(self, spec: str, guard: Guard | None) -> None:
-        self._spec, self._guard = spec, guard
+    def __init__(self, spec: str, keep: Filter | None) -> None:
+        self._spec, self._keep = spec, keep
         self._load = loader(spec)
         self._loaded: Recognizer | None = None
 
@@ -124,52 +128,48 @@ class _Worker:
             self._loaded = self._load()
         return self._loaded
 
-    def identity(self) -> Identity | WordtrustError:
+    def identity(self) -> RecognizerIdentity | WordtrustError:
         try:
             return self._recognizer().identity
         except WordtrustError as error:
             return error
         except (Exception, SystemExit) as error:  # an engine may raise anything
-            return self._failed(error)
+            return self._failure(error)
 
-    def answer(self, speech: Speech) -> Answer:
+    def answer(self, request: RecognitionRequest) -> RecognitionAnswer:
         try:
-            heard, dropped = self._recognizer().recognize(speech.samples), None
-            if self._guard is not None:
-                heard, dropped = self._guard(heard, len(speech.samples) / RATE, speech.speech)
-            return Answer(to_line(heard), dropped)
+            recognized, dropped = self._recognizer().recognize(request.samples), None
+            if self._keep is not None:
+                recognized, dropped = self._keep(recognized, len(request.samples) / RATE, request.speech)
+            return RecognitionAnswer(to_line(recognized), dropped)
         except WordtrustError as error:
-            return Answer(error=error)
+            return RecognitionAnswer(error=error)
         except (Exception, SystemExit) as error:  # an engine may raise anything
-            return Answer(error=self._failed(error))
+            return RecognitionAnswer(error=self._failure(error))
 
-    def _failed(self, error: BaseException) -> InputError:
-        told = " ".join(str(error).split())
-        return InputError(f"the recognizer {self._spec} failed: {type(error).__name__}: {told}")
-
-
-_worker: _Worker | None = None  # of this process, if it is one of a pool
+    def _failure(self, error: BaseException) -> InputError:
+        message = " ".join(str(error).split())
+        return InputError(f"the recognizer {self._spec} failed: {type(error).__name__}: {message}")
 
 
-def _start(spec: str, guard: Guard | None) -> None:
-    global _worker  # noqa: PLW0603  # what an initializer is for
+def _prepare_process() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker = _Worker(spec, guard)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-def _identity() -> Identity | WordtrustError:
-    assert _worker is not None
-    return _worker.identity()
+_worker_of_process = cache(_Worker)  # a process of a pool serves one recognizer, loaded once
 
 
-def _answer(speech: Speech) -> Answer:
-    assert _worker is not None
-    return _worker.answer(speech)
+def _identity_in_process(spec: str, keep: Filter | None) -> RecognizerIdentity | WordtrustError:
+    return _worker_of_process(spec, keep).identity()
+
+
+def _answer_in_process(spec: str, keep: Filter | None, request: RecognitionRequest) -> RecognitionAnswer:
+    return _worker_of_process(spec, keep).answer(request)

@@ -1,4 +1,4 @@
-"""Which recognizers there are, found without importing any: ours, and those of others by entry point."""
+"""The recognizers that can be used, found without importing any: ours, and others by their entry points."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ GROUP = "wordtrust.recognizers"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A recognizer that can be named, whether what it needs is installed or not."""
+class RecognizerEntry:
+    """A recognizer that can be named, whether or not what it needs is installed."""
 
     name: str
-    about: str
+    description: str
     module: str
     needs: tuple[str, ...] = ()  # modules
     install: str = ""  # how to get them
     needs_model: bool = False  # --recognizer NAME=MODEL
-    default: str | None = None  # a model that the engine may have to fetch
+    default: str | None = None  # a model that the engine may have to download
 
     @property
     def missing(self) -> list[str]:
@@ -40,28 +40,28 @@ class Entry:
         return not self.missing
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The entry as JSON."""
         return {
             "name": self.name,
             "ready": self.is_ready,
-            "about": self.about,
+            "about": self.description,
             "missing": self.missing,
             "install": self.install,
             "needs_model": self.needs_model,
         }
 
 
-# The best first: `auto` takes the first that is ready and has its model with it.
+# The best first: `auto` takes the first that is installed and needs no further model.
 _AUDIO = 'pip install "wordtrust[audio]"'
 _OURS = (
-    Entry(
+    RecognizerEntry(
         "moonshine",
         "Moonshine tiny, its weights inside the wheel moonshine-voice 0.0.65, or a folder with Moonshine base",
         "wordtrust.recognizers.moonshine.adapter",
         ("onnxruntime", "onnx", "moonshine_voice"),
         _AUDIO,
     ),
-    Entry(
+    RecognizerEntry(
         "whisper",
         "Whisper by CTranslate2: whisper=tiny.en, small, base@de (German), ..., or a folder; without a name, base",
         "wordtrust.recognizers.whisper.adapter",
@@ -69,7 +69,7 @@ _OURS = (
         'pip install "wordtrust[whisper]"',
         default="base",
     ),
-    Entry(
+    RecognizerEntry(
         "vosk",
         "Kaldi models by Vosk: vosk=FOLDER",
         "wordtrust.recognizers.vosk",
@@ -77,7 +77,7 @@ _OURS = (
         'pip install "wordtrust[vosk]"',
         needs_model=True,
     ),
-    Entry(
+    RecognizerEntry(
         "transformers",
         "CTC models (wav2vec 2.0 and kin) by transformers: transformers=FOLDER or a hub name",
         "wordtrust.recognizers.ctc.adapter",
@@ -85,7 +85,7 @@ _OURS = (
         'pip install "wordtrust[transformers]"',
         needs_model=True,
     ),
-    Entry(
+    RecognizerEntry(
         "pocketsphinx",
         "PocketSphinx en-us, everything inside the wheel: weak, but gives full lattices",
         "wordtrust.recognizers.pocketsphinx.adapter",
@@ -95,16 +95,18 @@ _OURS = (
 )
 
 
-def entries() -> list[Entry]:
+def entries() -> list[RecognizerEntry]:
     """All recognizers, ours first, the best of them first."""
-    ours = {each.name for each in _OURS}
+    ours = {entry.name for entry in _OURS}
     others = {point.name: point for point in entry_points(group=GROUP) if point.name not in ours}
-    return [*_OURS, *(_of_others(others[name]) for name in sorted(others))]
+    return [*_OURS, *(_plugin_entry(others[name]) for name in sorted(others))]
 
 
-def _of_others(point: EntryPoint) -> Entry:
+def _plugin_entry(point: EntryPoint) -> RecognizerEntry:
     package = point.dist.name if point.dist else point.module
-    return Entry(point.name, f"by the package {package}", point.module, (point.module,), "its module is missing")
+    return RecognizerEntry(
+        point.name, f"by the package {package}", point.module, (point.module,), "its module is missing"
+    )
 
 
 def _is_installed(module: str) -> bool:
@@ -114,35 +116,36 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def find(name: str) -> Entry:
-    """The recognizer of this name, ready to be loaded; `auto` is the best one that has its model with it."""
-    known = entries()
+def find(name: str) -> RecognizerEntry:
+    """The recognizer of this name, ready to be loaded; `auto` is the best one that comes with its model."""
+    available = entries()
     if name == "auto":
-        ready = [each for each in known if each.is_ready and not each.needs_model and each.default is None]
+        ready = [entry for entry in available if entry.is_ready and not entry.needs_model and entry.default is None]
         if not ready:
             raise OptionError(f"no recognizer is installed. The smallest step: {_AUDIO}")
         return ready[0]
-    for each in known:
-        if each.name == name:
-            if not each.is_ready:
-                raise OptionError(f"{name} needs {' and '.join(each.missing)}, not installed here: {each.install}")
-            return each
-    raise OptionError(f"there is no recognizer {name!r}; there are {', '.join(each.name for each in known)} and auto")
+    for entry in available:
+        if entry.name == name:
+            if not entry.is_ready:
+                raise OptionError(f"{name} needs {' and '.join(entry.missing)}, not installed here: {entry.install}")
+            return entry
+    names = ", ".join(entry.name for entry in available)
+    raise OptionError(f"there is no recognizer {name!r}; there are {names} and auto")
 
 
 def loader(spec: str, *, threads: int = 1) -> Callable[[], Recognizer]:
-    """What loads the recognizer of `NAME` or `NAME=MODEL`; its name is checked at once."""
+    """A function that loads the recognizer of `NAME` or `NAME=MODEL`; the name is checked at once."""
     name, _, model = spec.partition("=")
     entry = find(name.strip())
     if entry.needs_model and not model:
-        raise OptionError(f"{entry.name} needs a model: --recognizer {entry.name}=MODEL ({entry.about})")
+        raise OptionError(f"{entry.name} needs a model: --recognizer {entry.name}=MODEL ({entry.description})")
     return partial(_load, entry.module, model.strip() or entry.default, threads)
 
 
 def _load(module: str, model: str | None, threads: int) -> Recognizer:
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # onnxruntime would keep and send events of its use
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else onnxruntime records and sends events of its use
     load = getattr(import_module(module), "load", None)
     if load is None:
         raise OptionError(f"{module} has no function `load`, so it is no recognizer (docs/audio.md)")
-    found: Recognizer = load(model, threads=threads)
-    return found
+    recognizer: Recognizer = load(model, threads=threads)
+    return recognizer

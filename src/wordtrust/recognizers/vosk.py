@@ -21,39 +21,38 @@ import vosk
 from ..audio import RATE, Samples
 from ..base.errors import InputError, OptionError
 from ..formats.vosk import VoskAlternative, alternatives_of
-from .base import Identity, Record
+from .base import NOTHING, NBestRecord, RecognizerIdentity
 
-ALTERNATIVES = 100  # at most; more cost nothing, and models of confidence make use of them
+ALTERNATIVES = 100  # at most; they cost nothing, and confidence models make use of them
 _REMEDY = "Name a folder with a Vosk model, unpacked: the one in which am/, conf/ and graph/ lie"
-_LAYOUTS = ("am/final.mdl", "final.mdl")  # what tells a model of Vosk, new and old
-_LANGUAGE = re.compile(r"vosk-model-(?:small-)?([a-z]{2})(?:-|$)")  # as models are called: vosk-model-small-de-0.15
-_NOTHING: Record = {"nbest": [{"score": 0.0, "words": []}]}
+_LAYOUTS = ("am/final.mdl", "final.mdl")  # of models of Vosk, new and old
+_LANGUAGE = re.compile(r"vosk-model-(?:small-)?([a-z]{2})(?:-|$)")  # of names such as vosk-model-small-de-0.15
 
 
 class VoskRecognizer:
-    """A loaded model of Vosk."""
+    """A loaded Vosk model."""
 
-    def __init__(self, model: Any, identity: Identity) -> None:
+    def __init__(self, model: Any, identity: RecognizerIdentity) -> None:
         self._model = model
         self.identity = identity
 
-    def recognize(self, samples: Samples) -> Record:
-        """An N-best list."""
-        whole = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2")
+    def recognize(self, samples: Samples) -> NBestRecord:
+        """An N-best record."""
+        pcm = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2")
         _seed_dither()
         recognizer = vosk.KaldiRecognizer(self._model, float(RATE))
         recognizer.SetMaxAlternatives(ALTERNATIVES)
         recognizer.SetWords(True)
-        if len(whole):
-            recognizer.AcceptWaveform(whole.tobytes())
+        if len(pcm):
+            recognizer.AcceptWaveform(pcm.tobytes())
         return to_record(json.loads(recognizer.FinalResult()))
 
 
-def to_record(result: dict[str, Any]) -> Record:
-    """What Vosk prints with alternatives, as an N-best list."""
+def to_record(result: dict[str, Any]) -> NBestRecord:
+    """Vosk's result with alternatives as an N-best record."""
     alternatives = alternatives_of(result)
     if not any(alternative.words for alternative in alternatives):
-        return _NOTHING
+        return NOTHING
     return {"nbest": [_hypothesis(alternative) for alternative in alternatives]}
 
 
@@ -67,44 +66,50 @@ def _hypothesis(alternative: VoskAlternative) -> dict[str, Any]:
 
 
 def load(model: str | None = None, *, threads: int = 1) -> VoskRecognizer:  # noqa: ARG001  # Vosk works on one
-    """A model of Vosk from its folder."""
+    """A Vosk model from its folder."""
     if not model:
         raise OptionError(f"vosk needs a model: vosk=FOLDER. {_REMEDY}")
     folder = Path(model).expanduser()
     if not folder.is_dir():
         raise InputError("there is no such folder", file=model, remedy=_REMEDY)
-    if not any((folder / each).is_file() for each in _LAYOUTS):
+    if not any((folder / path).is_file() for path in _LAYOUTS):
         raise InputError("no Vosk model is in this folder: it has no am/final.mdl", file=model, remedy=_REMEDY)
     name = folder.resolve().name
     settings = {"model": name, "alternatives": ALTERNATIVES}
-    return VoskRecognizer(_load_model(folder), Identity(name_of_folder(name), version("vosk"), settings))
+    return VoskRecognizer(_load_model(folder), RecognizerIdentity(name_of_folder(name), version("vosk"), settings))
 
 
 def name_of_folder(folder: str) -> str:
-    """`vosk`, and the language after it where the folder's name tells another than English.
+    """`vosk`, followed by the language where the folder's name says another than English.
 
-    The model of confidence for `vosk` is one for English.
+    The confidence model for `vosk` is one for English.
     """
-    found = _LANGUAGE.match(folder.lower())
-    return f"vosk-{found[1]}" if found and found[1] != "en" else "vosk"
+    match = _LANGUAGE.match(folder.lower())
+    return f"vosk-{match[1]}" if match and match[1] != "en" else "vosk"
 
 
 def _load_model(folder: Path) -> Any:
     vosk.SetLogLevel(-1)
     try:
-        found = vosk.Model(str(folder))
-        vosk.KaldiRecognizer(found, float(RATE))  # what is missing from graph/ shows only now
-    except Exception:  # the library has no kinds of errors, and says on stderr what it did not like
+        model = vosk.Model(str(folder))
+        vosk.KaldiRecognizer(model, float(RATE))  # files missing from graph/ show only now
+    except Exception:  # the library has no kinds of errors, and prints its reasons to stderr
         raise InputError(
             "Vosk cannot load this model: files are missing or damaged",
             file=str(folder),
             remedy="Unpack the model again",
         ) from None
-    return found
+    return model
 
 
 def _seed_dither() -> None:
-    """Kaldi adds noise of the C library's random numbers to the audio: the same audio shall give the same words."""
+    """Seed the C library's random numbers, so that the same audio always gives the same words.
+
+    Kaldi dithers: it adds noise to the audio, drawn from `rand()`, a state of the whole process. Vosk has no option
+    for it, and Kaldi's own, `--dither=0` in the model's configuration, would change the features that models and
+    confidence models were trained on. So the seed is set before every segment; anything else in the process that
+    draws from C's `rand()` sees that. With several jobs each recognizer has a process of its own.
+    """
     library = _c_library()
     if library is not None:
         library.srand(1)

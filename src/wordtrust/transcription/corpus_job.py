@@ -20,9 +20,9 @@ from ..base.journal import Journal
 from ..base.version import __version__
 from ..lattices.assemble import Problems
 from ..lattices.lattice import Lattices
-from ..recognizers import Identity
+from ..recognizers import RecognizerIdentity
 from ..recognizers.answers import to_lattice, to_lattices
-from ..recognizers.pool import Pool, Speech
+from ..recognizers.pool import RecognitionRequest, RecognizerPool
 from .manifest import Item
 
 LONGEST = 30.0  # seconds that a recognizer is given at once
@@ -37,7 +37,7 @@ Watch = Callable[[float], None]  # told the seconds of audio after every utteran
 class Done:
     """What a run did."""
 
-    identity: Identity
+    identity: RecognizerIdentity
     utterances: int
     resumed: int  # of these, done before
     seconds: float  # of audio, without what was done before
@@ -54,7 +54,7 @@ def recognize(
 ) -> Done:
     """Recognise a corpus into a store, or into a folder with a store for each split."""
     splits = _splits(items, by_split)
-    with Pool(spec, jobs=jobs) as pool:
+    with RecognizerPool(spec, jobs=jobs) as pool:
         work = {"wordtrust": __version__, "recognizer": pool.identity.to_dict()}
         with Journal(journal_of(out), work) as journal:
             items_of = {_name(item): item for item in items}
@@ -86,10 +86,10 @@ def _name(item: Item) -> str:
     return json.dumps(item.key)
 
 
-def _hear(pool: Pool, items: Sequence[Item], journal: Journal, problems: Problems, watch: Watch) -> float:
+def _hear(pool: RecognizerPool, items: Sequence[Item], journal: Journal, problems: Problems, watch: Watch) -> float:
     """Recognise what is not in the journal; gives the seconds of it."""
     total = 0.0
-    for (item, samples), answer in pool.map(_read(items, problems), lambda pair: Speech(pair[1])):
+    for (item, samples), answer in pool.map(_read(items, problems), lambda pair: RecognitionRequest(pair[1])):
         if answer.error is not None and not isinstance(answer.error, InputError):
             raise answer.error
         try:
@@ -129,7 +129,9 @@ def samples_of(item: Item) -> Samples:
     return found
 
 
-def _write(out: Path, items: Sequence[Item], journal: Journal, identity: Identity, problems: Problems) -> None:
+def _write(
+    out: Path, items: Sequence[Item], journal: Journal, identity: RecognizerIdentity, problems: Problems
+) -> None:
     from ..formats.store.write import StoreWriter
 
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +145,7 @@ def _write(out: Path, items: Sequence[Item], journal: Journal, identity: Identit
 
 
 def _lattices(
-    items: Sequence[Item], journal: Journal, identity: Identity, problems: Problems, file: str
+    items: Sequence[Item], journal: Journal, identity: RecognizerIdentity, problems: Problems, file: str
 ) -> Iterator[Lattices]:
     """The lattices of some utterances: all at once, or one by one to find the bad one."""
     lines, utts = [journal[_name(item)] for item in items], [item.utt for item in items]
@@ -157,7 +159,7 @@ def _lattices(
                 problems.report(error)
 
 
-def _write_about(folder: Path, identity: Identity) -> None:
+def _write_about(folder: Path, identity: RecognizerIdentity) -> None:
     with atomic_text(folder / RECOGNIZER) as file:
         file.write(json.dumps(identity.to_dict(), indent=1) + "\n")
 

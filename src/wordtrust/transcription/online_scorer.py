@@ -15,7 +15,7 @@ from ..confidence.shipped import COMBINATION, MODEL, folder_of, names
 from ..confidence.word_scorer import ALTERNATIVES, MOST_AHEAD, load
 from ..lattices.lattice import Floats, Lattices, Vocabulary, concatenate
 from ..lattices.paths import Paths
-from ..recognizers import Identity
+from ..recognizers import RecognizerIdentity
 from ..transcripts.transcript import Transcript, transcripts
 
 GENERIC, JOINT = "generic", "joint"
@@ -24,7 +24,7 @@ GENERIC, JOINT = "generic", "joint"
 class Judge:
     """The model that judges the words of one recognizer."""
 
-    def __init__(self, identity: Identity, model: str | None = None) -> None:
+    def __init__(self, identity: RecognizerIdentity, model: str | None = None) -> None:
         self.identity = identity
         self.model = model or (identity.name if identity.name in names(MODEL) else GENERIC)
         self._own = load(self.model, threads=1)
@@ -93,7 +93,11 @@ class Together:
     """Some recognizers, one or several, and the words that can be trusted of what they heard."""
 
     def __init__(
-        self, identities: Sequence[Identity], models: Sequence[str] = (), *, alternatives: int = ALTERNATIVES
+        self,
+        identities: Sequence[RecognizerIdentity],
+        models: Sequence[str] = (),
+        *,
+        alternatives: int = ALTERNATIVES,
     ) -> None:
         if models and len(models) != len(identities):
             raise OptionError(f"{len(identities)} recognizers need as many models, not {len(models)}: --model A,B")

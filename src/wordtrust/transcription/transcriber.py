@@ -3,8 +3,8 @@
     for transcript in wt.transcribe("talk.wav"):
         print(transcript)
 
-Speech is found by a voice activity detector and cut into segments, every segment goes to one recognizer or several,
-and a model judges the words. Files of any length take little memory: segments come one by one.
+Speech is found by a voice activity detector and cut into segments, every segment goes to one recognizer
+or several, and a model judges the words. Files of any length take little memory: segments come one by one.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ..base.version import __version__
 from ..confidence.warm_up import warm_up
 from ..confidence.word_scorer import ALTERNATIVES
 from ..lattices.lattice import Lattices
-from ..recognizers import Identity
+from ..recognizers import RecognizerIdentity
 from ..recognizers.answers import to_lattice
-from ..recognizers.guard import sane
-from ..recognizers.pool import Answer, Pool, Speech
+from ..recognizers.hallucinations import drop_hallucinations
+from ..recognizers.pool import RecognitionAnswer, RecognitionRequest, RecognizerPool
 from ..transcripts.transcript import Transcript
 from .online_scorer import Together
 
@@ -62,7 +62,7 @@ class Heard:
     start: float  # seconds from the beginning of the recording
     end: float
     lines: tuple[str, ...]
-    dropped: str | None = None  # why words were taken for invented
+    dropped: str | None = None  # why words were taken for hallucination_reason
 
     def to_dict(self) -> dict[str, Any]:
         """For a journal."""
@@ -87,7 +87,7 @@ class Transcriber:
         alternatives: int = ALTERNATIVES,
     ) -> None:
         self._stack = ExitStack()
-        self._pools = [Pool(each, jobs=jobs, guard=sane) for each in recognizers]
+        self._pools = [RecognizerPool(each, jobs=jobs, keep=drop_hallucinations) for each in recognizers]
         self._models, self._alternatives = models, alternatives
 
     def __enter__(self) -> Self:
@@ -98,7 +98,7 @@ class Transcriber:
             warming = Thread(target=warm_up, args=(STEPS,))
             warming.start()
             stack.callback(warming.join)
-            self.identities: tuple[Identity, ...] = tuple(pool.identity for pool in self._pools)
+            self.identities: tuple[RecognizerIdentity, ...] = tuple(pool.identity for pool in self._pools)
             self.together = Together(self.identities, self._models, alternatives=self._alternatives)
             self._stack = stack.pop_all()
         return self
@@ -137,9 +137,9 @@ class Transcriber:
                 journal.add(_name(recording, segment), heard.to_dict())
             yield heard
 
-    def _ask(self, coming: Iterable[Segment]) -> Iterator[tuple[Segment, tuple[Answer, ...]]]:
+    def _ask(self, coming: Iterable[Segment]) -> Iterator[tuple[Segment, tuple[RecognitionAnswer, ...]]]:
         """Each recognizer works on its own while the next one works on what came before."""
-        asked: Iterable[tuple[Segment, tuple[Answer, ...]]] = ((segment, ()) for segment in coming)
+        asked: Iterable[tuple[Segment, tuple[RecognitionAnswer, ...]]] = ((segment, ()) for segment in coming)
         for pool in self._pools:
             asked = _with_answers(pool, asked)
         return iter(asked)
@@ -159,9 +159,11 @@ class Transcriber:
 
 
 def _with_answers(
-    pool: Pool, asked: Iterable[tuple[Segment, tuple[Answer, ...]]]
-) -> Iterator[tuple[Segment, tuple[Answer, ...]]]:
-    for (segment, answers), answer in pool.map(asked, lambda item: Speech(item[0].samples, item[0].speech)):
+    pool: RecognizerPool, asked: Iterable[tuple[Segment, tuple[RecognitionAnswer, ...]]]
+) -> Iterator[tuple[Segment, tuple[RecognitionAnswer, ...]]]:
+    for (segment, answers), answer in pool.map(
+        asked, lambda item: RecognitionRequest(item[0].samples, item[0].speech)
+    ):
         yield segment, (*answers, answer)
 
 
@@ -169,7 +171,7 @@ def _name(recording: Recording, segment: Segment) -> str:
     return f"{recording.name} {recording.channel or 0} {segment.index} {segment.start:.3f} {len(segment.samples)}"
 
 
-def _heard(recording: Recording, segment: Segment, answers: Sequence[Answer]) -> Heard:
+def _heard(recording: Recording, segment: Segment, answers: Sequence[RecognitionAnswer]) -> Heard:
     for answer in answers:
         if isinstance(answer.error, InputError):
             raise answer.error.at(file=recording.audio.path, place=f"{segment.start:.1f} s")

@@ -1,1 +1,1 @@
-"""CTC models by transformers: an exact prefix beam search over their logits."""
+"""CTC models of transformers, by a prefix beam search with exact scores."""

@@ -1,10 +1,10 @@
-"""CTC models of transformers (wav2vec 2.0, HuBERT, data2vec and kin): ten-best lists and more by prefix beam search.
+"""CTC models of transformers (wav2vec 2.0, HuBERT, data2vec and others): N-best lists by prefix beam search.
 
-`load("NAME")` takes a folder or the name of a model on the hub, which transformers fetches. Only weights in
+`load("NAME")` takes a folder or the name of a model on the hub, which transformers downloads. Only weights in
 safetensors are read: the older .bin files are pickles, which can run code, and no code that comes with a model runs.
 
-Hypotheses have exact scores: the sum over all ways to say them, as a chain of one probability for each label given
-those before it. Times are those of the likeliest way.
+Hypotheses have exact scores: the sum over all their paths, as a chain of one probability for each label given those
+before it. Times are those of the most probable path.
 """
 
 from __future__ import annotations
@@ -18,19 +18,16 @@ import transformers
 
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
-from ..base import Identity, Record
-from .record import Alphabet, nbest
-from .search import Reals
+from ..base import NOTHING, NBestRecord, RecognizerIdentity
+from .search import Alphabet, Reals, nbest
 
 BEAM = 64
-CUT = -10.0  # labels less likely than this do not start in a frame
+CUT = -10.0  # labels less probable than this do not start in a frame
 HYPOTHESES = 20
 SHORTEST = 0.1  # seconds; the models need a frame or two
 
-_NOTHING: Record = {"nbest": [{"score": 0.0, "words": []}]}
 
-
-def load(model: str | None = None, *, threads: int = 1) -> Ctc:
+def load(model: str | None = None, *, threads: int = 1) -> CtcRecognizer:
     """A CTC model by its folder or its name on the hub."""
     if not model:
         raise OptionError("transformers needs a model: --recognizer transformers=FOLDER, or a name on the hub")
@@ -42,14 +39,14 @@ def load(model: str | None = None, *, threads: int = 1) -> Ctc:
         tokenizer = transformers.AutoTokenizer.from_pretrained(model, trust_remote_code=False)
         network = transformers.AutoModelForCTC.from_pretrained(model, trust_remote_code=False, use_safetensors=True)
     except Exception as error:  # what transformers and the hub raise about bad models has no common root
-        found = " ".join(str(error).split())[:300] or type(error).__name__
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
         remedy = "A model for CTC with its preprocessor, vocabulary and weights (model.safetensors) is needed"
-        raise InputError(f"transformers cannot load this model: {found}", file=model, remedy=remedy) from None
-    return Ctc(model, network.eval(), extractor, tokenizer)
+        raise InputError(f"transformers cannot load this model: {reason}", file=model, remedy=remedy) from None
+    return CtcRecognizer(model, network.eval(), extractor, tokenizer)
 
 
 def _check_weights(folder: Path) -> None:
-    """Say what is wrong with a folder that has only pickled weights."""
+    """Refuse a folder that has only pickled weights."""
     if folder.is_dir() and not any(folder.glob("*.safetensors")) and any(folder.glob("*.bin")):
         raise InputError(
             "its weights are in .bin files, which are pickles and can run code; they are not read",
@@ -58,7 +55,7 @@ def _check_weights(folder: Path) -> None:
         )
 
 
-class Ctc:
+class CtcRecognizer:
     """A loaded model."""
 
     def __init__(self, model: str, network: Any, extractor: Any, tokenizer: Any) -> None:
@@ -69,29 +66,29 @@ class Ctc:
             )
         self._network, self._extractor = network, extractor
         self._alphabet = _alphabet(model, network, tokenizer)
-        self.identity = Identity(
+        self.identity = RecognizerIdentity(
             f"ctc-{Path(model).resolve().name if Path(model).is_dir() else model.rpartition('/')[2]}",
             transformers.__version__,
             {"model": model, "beam": BEAM, "cut": CUT, "hypotheses": HYPOTHESES},
         )
 
-    def recognize(self, samples: Samples) -> Record:
-        """The likeliest hypotheses, with words, scores and times."""
+    def recognize(self, samples: Samples) -> NBestRecord:
+        """The most probable hypotheses, with words, scores and times."""
         if len(samples) < SHORTEST * RATE:
-            return _NOTHING
-        frames = self._frames(samples)
+            return NOTHING
+        frames = self.log_probabilities(samples)
         if not len(frames):
-            return _NOTHING
+            return NOTHING
         seconds = len(samples) / RATE
-        ratio = getattr(self._network.config, "inputs_to_logits_ratio", None)  # samples a frame
+        ratio = getattr(self._network.config, "inputs_to_logits_ratio", None)  # samples per frame
         step = ratio / RATE if ratio else seconds / len(frames)
         return nbest(frames, self._alphabet, beam=BEAM, cut=CUT, hypotheses=HYPOTHESES, seconds=seconds, step=step)
 
-    def _frames(self, samples: Samples) -> Reals:
+    def log_probabilities(self, samples: Samples) -> Reals:
         """[frames, labels] log-probabilities."""
-        given = self._extractor(np.nan_to_num(samples), sampling_rate=RATE, return_tensors="pt")
+        inputs = self._extractor(np.nan_to_num(samples), sampling_rate=RATE, return_tensors="pt")
         with torch.inference_mode():
-            logits = self._network(**given).logits[0].double()
+            logits = self._network(**inputs).logits[0].double()
             frames: Reals = torch.log_softmax(logits, -1).numpy()
         if not np.isfinite(frames).all():
             raise InputError(
@@ -102,7 +99,7 @@ class Ctc:
 
 
 def _alphabet(model: str, network: Any, tokenizer: Any) -> Alphabet:
-    """The model's labels: the blank is what it pads with, and other special ones are never said."""
+    """The model's labels: the blank is what it pads with, and other special ones are never part of a text."""
     size, blank = network.config.vocab_size, network.config.pad_token_id
     delimiter = getattr(tokenizer, "word_delimiter_token_id", None)
     tokens = [token or "" for token in tokenizer.convert_ids_to_tokens(range(min(size, len(tokenizer))))]

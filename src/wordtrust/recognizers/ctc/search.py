@@ -1,107 +1,199 @@
-"""CTC: the likeliest label sequences by prefix beam search, their exact probabilities, and when each label is said.
+"""CTC prefix beam search: the most probable label sequences, their exact probabilities, and N-best records.
 
-A CTC model gives every frame a probability for each label and for "no label", the blank. A sequence is said by every
-row of frames that gives it once equal neighbours are merged and blanks dropped; its probability is the sum over them.
-All probabilities are natural logarithms.
+A CTC model gives every frame a probability for each label and for "no label", the blank. A frame-by-frame path stands
+for the sequence that is left when equal neighbours are merged and blanks dropped; the probability of a sequence is
+the sum over its paths. All probabilities are natural logarithms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base.jit import compiled, inlined
+from ..base import NBestRecord
 
 Reals = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
-_NEVER = -np.inf
-_WINDOW = 100.0  # what is less likely than e ** -100 of the likeliest place in a sequence is left out of sums
+_IMPOSSIBLE = -np.inf
+_WINDOW = 100.0  # states less probable than e ** -100 of the most probable one are left out of sums
+_WORD_START = "\u2581"  # how SentencePiece marks the first piece of a word
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """What the labels of a model mean."""
+
+    tokens: Sequence[str]  # of every label
+    blank: int
+    spoken: Labels  # the labels that may be part of a text: letters, pieces, the delimiter; no special ones
+    delimiter: int | None = None  # the label between words
+
+    def words(self, labels: Labels) -> list[tuple[str, int, int]]:
+        """The words of a sequence: each with its first label and the one after its last.
+
+        A delimiter belongs to the word before it, which it ends; leading ones to the first word.
+        """
+        words: list[tuple[str, int, int]] = []
+        has_ended = True
+        for index, label in enumerate(labels.tolist()):
+            token = self.tokens[label]
+            if label == self.delimiter:
+                has_ended = True
+                if words:
+                    words[-1] = (*words[-1][:2], index + 1)
+                continue
+            if has_ended or token.startswith(_WORD_START):
+                words.append(("", index if words else 0, index))
+            word, first, _ = words[-1]
+            words[-1] = (word + token.removeprefix(_WORD_START), first, index + 1)
+            has_ended = False
+        return [word for word in words if word[0]]
+
+
+@dataclass(slots=True)
+class _LabelHypothesis:
+    labels: Labels
+    score: SequenceScore
+    words: list[tuple[str, int, int]]
+    total: float  # of all sequences with these words
+
+
+def nbest(
+    frames: Reals, alphabet: Alphabet, *, beam: int, cut: float, hypotheses: int, seconds: float, step: float
+) -> NBestRecord:
+    """The N-best record of `seconds` of audio, of which each row of `frames` (log-probabilities) covers `step`."""
+    sequences = prefix_beam_search(frames, alphabet.blank, alphabet.spoken, beam=beam, cut=cut)
+    best = _merge(frames, alphabet, sequences)[:hypotheses]
+    records = [_hypothesis_record(frames, alphabet, hypothesis, seconds, step) for hypothesis in best]
+    return {"nbest": records, "duration": seconds, "empty_logprob": float(frames[:, alphabet.blank].sum())}
+
+
+def _merge(frames: Reals, alphabet: Alphabet, sequences: Sequence[Labels]) -> list[_LabelHypothesis]:
+    """Hypotheses that differ in words, the most probable first; sequences with the same words add up."""
+    merged: dict[tuple[str, ...], _LabelHypothesis] = {}
+    for labels in sequences:
+        of_labels = score(frames, alphabet.blank, labels)
+        hypothesis = _LabelHypothesis(labels, of_labels, alphabet.words(labels), of_labels.total)
+        key = tuple(word for word, _, _ in hypothesis.words)
+        other = merged.get(key)
+        if other is not None:
+            total = float(np.logaddexp(hypothesis.total, other.total))
+            hypothesis = max(hypothesis, other, key=lambda one: one.score.total)
+            hypothesis.total = total
+        merged[key] = hypothesis
+    return sorted(merged.values(), key=lambda hypothesis: -hypothesis.total)
+
+
+def _hypothesis_record(
+    frames: Reals, alphabet: Alphabet, hypothesis: _LabelHypothesis, seconds: float, step: float
+) -> dict[str, Any]:
+    first, end = align(frames, alphabet.blank, hypothesis.labels)
+    is_letter = [label != alphabet.delimiter for label in hypothesis.labels.tolist()]
+    words = []
+    for word, begin, stop in hypothesis.words:
+        letters = [index for index in range(begin, stop) if is_letter[index]]
+        words.append(
+            {
+                "word": word,
+                "start": round(min(float(first[letters[0]]) * step, seconds), 4),
+                "end": round(min(float(end[letters[-1]]) * step, seconds), 4),
+                "logprob": float(hypothesis.score.labels[begin:stop].sum()),
+                "tokens": stop - begin,
+            }
+        )
+    return {
+        "score": hypothesis.total,
+        "avg_logprob": hypothesis.total / (len(hypothesis.labels) + 1),
+        "text": " ".join(word for word, _, _ in hypothesis.words),
+        "words": words,
+        "token_logprobs": hypothesis.score.labels.tolist(),
+        "eot_logprob": hypothesis.score.end,
+    }
 
 
 def prefix_beam_search(frames: Reals, blank: int, labels: Labels, *, beam: int, cut: float) -> list[Labels]:
-    """The likeliest sequences of `labels`, at most `beam` of them, the best first.
+    """The most probable sequences of `labels`, at most `beam` of them, the best first.
 
-    `frames` is [frames, all labels]. Labels less likely than `cut` do not start in a frame. What a beam drops is
-    lost for the sums that order the sequences: `score` has the exact ones.
+    `frames` is [frames, all labels]. Labels less probable than `cut` do not start in a frame. What the beam drops is
+    missing from the sums that order the sequences: `score` has the exact ones.
     """
     prefixes = _Prefixes()
-    column = np.full(frames.shape[1], -1)  # of a label among those that may start in the frame
-    node, blanks, spoken = np.zeros(1, np.int64), np.zeros(1), np.full(1, _NEVER)  # log P, ending in a blank or not
+    column = np.full(frames.shape[1], -1)  # of each label among those that may start in the frame
+    # The prefixes in the beam, and their log-probabilities of ending in a blank and in a label.
+    node, blanks, spoken = np.zeros(1, np.int64), np.zeros(1), np.full(1, _IMPOSSIBLE)
     for frame in frames:
         near = labels[frame[labels] >= cut]
         column[near] = np.arange(len(near))
         last = prefixes.label[node]
         either = np.logaddexp(blanks, spoken)
-        stay = np.where(last >= 0, spoken + frame[last], _NEVER)
+        stay = np.where(last >= 0, spoken + frame[last], _IMPOSSIBLE)
         onward = np.where(last[:, None] == near, blanks[:, None], either[:, None]) + frame[near]
         # A prefix that is in the beam may also come from one in the beam that is a label shorter.
-        place, found = _places(node, prefixes.parent[node])
-        grown = np.flatnonzero(found & (last >= 0) & (column[last] >= 0))
-        ways = (place[grown], column[last[grown]])
-        stay[grown] = np.logaddexp(stay[grown], onward[ways])
-        onward[ways] = _NEVER
+        parent, is_present = _indices_of(node, prefixes.parent[node])
+        grown = np.flatnonzero(is_present & (last >= 0) & (column[last] >= 0))
+        cells = (parent[grown], column[last[grown]])
+        stay[grown] = np.logaddexp(stay[grown], onward[cells])
+        onward[cells] = _IMPOSSIBLE
         column[near] = -1
         blanks = either + frame[blank]
         chosen = _best(np.concatenate([np.logaddexp(blanks, stay), onward.ravel()]), beam)
         old, new = chosen[chosen < len(node)], chosen[chosen >= len(node)] - len(node)
         started = prefixes.longer(node[new // max(1, len(near))], near[new % max(1, len(near))])
-        blanks = np.concatenate([blanks[old], np.full(len(new), _NEVER)])
+        blanks = np.concatenate([blanks[old], np.full(len(new), _IMPOSSIBLE)])
         spoken = np.concatenate([stay[old], onward.ravel()[new]])
         node = np.concatenate([node[old], started])
     order = np.argsort(-np.logaddexp(blanks, spoken), kind="stable")
-    return [prefixes.labels(number) for number in node[order].tolist()]
+    return [prefixes.labels(prefix) for prefix in node[order].tolist()]
 
 
-def _places(node: Labels, wanted: Labels) -> tuple[Labels, NDArray[np.bool_]]:
-    """Where each wanted node stands among `node`, and whether it is there at all."""
+def _indices_of(node: Labels, wanted: Labels) -> tuple[Labels, NDArray[np.bool_]]:
+    """The index of each wanted node in `node`, and whether it is there at all."""
     order = np.argsort(node)
-    place = order[np.minimum(np.searchsorted(node, wanted, sorter=order), len(node) - 1)]
-    return place, node[place] == wanted
+    index = order[np.minimum(np.searchsorted(node, wanted, sorter=order), len(node) - 1)]
+    return index, node[index] == wanted
 
 
 def _best(scores: Reals, count: int) -> Labels:
-    """The places of the largest scores, impossible ones left out."""
-    few = len(scores) <= count
-    chosen = np.arange(len(scores)) if few else np.argpartition(-scores, count - 1)[:count]
-    return chosen[scores[chosen] > _NEVER]
+    """The indices of the largest scores, without impossible ones."""
+    chosen = np.arange(len(scores)) if len(scores) <= count else np.argpartition(-scores, count - 1)[:count]
+    return chosen[scores[chosen] > _IMPOSSIBLE]
 
 
 class _Prefixes:
-    """All prefixes that ever were in the beam: each is its parent and one more label. Number 0 is the empty one."""
+    """All prefixes that ever were in the beam: each is its parent and one more label. Prefix 0 is the empty one."""
 
     def __init__(self) -> None:
         self.parent, self.label = np.full(1024, -1), np.full(1024, -1)
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._ids: dict[tuple[int, int], int] = {}
 
     def longer(self, parents: Labels, labels: Labels) -> Labels:
-        """The numbers of prefixes with one more label; the same prefix always has the same number."""
-        numbers = self._numbers
-        found = [
-            numbers.setdefault(pair, len(numbers) + 1) for pair in zip(parents.tolist(), labels.tolist(), strict=True)
-        ]
-        made = np.array(found, np.int64)
-        while len(numbers) >= len(self.parent):
-            self.parent, self.label = (np.concatenate([each, np.full(len(each), -1)]) for each in self._columns())
-        self.parent[made], self.label[made] = parents, labels
-        return made
+        """The ids of prefixes with one more label; the same prefix always has the same id."""
+        pairs = zip(parents.tolist(), labels.tolist(), strict=True)
+        ids = np.array([self._ids.setdefault(pair, len(self._ids) + 1) for pair in pairs], np.int64)
+        while len(self._ids) >= len(self.parent):
+            self.parent, self.label = (
+                np.concatenate([column, np.full(len(column), -1)]) for column in (self.parent, self.label)
+            )
+        self.parent[ids], self.label[ids] = parents, labels
+        return ids
 
-    def labels(self, number: int) -> Labels:
+    def labels(self, prefix: int) -> Labels:
         """The labels of a prefix."""
-        found = []
-        while number:
-            found.append(self.label[number])
-            number = self.parent[number]
-        return np.array(found[::-1], np.int64)
-
-    def _columns(self) -> tuple[Labels, Labels]:
-        return self.parent, self.label
+        labels = []
+        while prefix:
+            labels.append(self.label[prefix])
+            prefix = self.parent[prefix]
+        return np.array(labels[::-1], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class SequenceScore:
     """The log-probability of a sequence as a chain: of each label after those before it, and of the end."""
 
     labels: Reals
@@ -113,15 +205,15 @@ class Score:
         return float(self.labels.sum() + self.end)
 
 
-def score(frames: Reals, blank: int, labels: Labels) -> Score:
-    """How likely a sequence is. Rows of `frames` must be probabilities that sum to 1."""
+def score(frames: Reals, blank: int, labels: Labels) -> SequenceScore:
+    """The exact probability of a sequence. Rows of `frames` must be probabilities that sum to 1."""
     starts, total = _prefix_sums(frames, blank, labels, _WINDOW)
-    if total == _NEVER:  # all that counts was outside the window
+    if total == _IMPOSSIBLE:  # every path was outside the window
         starts, total = _prefix_sums(frames, blank, labels, np.inf)
-    if total == _NEVER:
+    if total == _IMPOSSIBLE:
         raise ValueError(f"{len(labels)} labels do not fit into {len(frames)} frames")
     chain = np.diff(starts, prepend=0.0)
-    return Score(np.minimum(chain, 0.0), min(total - float(starts[-1] if len(starts) else 0.0), 0.0))
+    return SequenceScore(np.minimum(chain, 0.0), min(total - float(starts[-1] if len(starts) else 0.0), 0.0))
 
 
 @inlined
@@ -134,15 +226,16 @@ def _add(one: float, other: float) -> float:
 
 @compiled
 def _prefix_sums(frames: Reals, blank: int, labels: Labels, window: float) -> tuple[Reals, float]:
-    """The log-probability that what is said starts with the first 1, 2, ... labels; that it is all of them.
+    """The log-probabilities that the sequence starts with the first 1, 2, ... labels, and that it is all of them.
 
-    The first sums the ways to say label n for the first time in some frame: whatever follows has probability 1.
+    The former sum over the frames in which label n may start: whatever follows has probability 1.
     """
     count = len(labels)
     starts = np.full(count, -np.inf)
-    spoken, blanks = np.full(count + 1, -np.inf), np.full(count + 1, -np.inf)  # after n labels: in one, in a blank
+    # Log-probabilities of having seen n labels, and of being in the last one or in a blank.
+    spoken, blanks = np.full(count + 1, -np.inf), np.full(count + 1, -np.inf)
     blanks[0] = 0.0
-    low, high = 0, 0  # all else is impossible
+    low, high = 0, 0  # all other n are impossible
     for frame in frames:
         high, top = min(count, high + 1), -np.inf
         for n in range(high, low - 1, -1):  # from the end: each reads what the frame before left in n and n - 1
@@ -167,7 +260,7 @@ def _prefix_sums(frames: Reals, blank: int, labels: Labels, window: float) -> tu
 
 
 def align(frames: Reals, blank: int, labels: Labels) -> tuple[Labels, Labels]:
-    """The first frame of each label and the one after its last, on the likeliest row of frames that says them all."""
+    """The first frame of each label and the one after its last, on the most probable path of the sequence."""
     first, end = np.zeros(len(labels), np.int64), np.zeros(len(labels), np.int64)
     if len(labels) and not _align(frames, blank, labels, first, end):
         raise ValueError(f"{len(labels)} labels do not fit into {len(frames)} frames")
@@ -176,10 +269,10 @@ def align(frames: Reals, blank: int, labels: Labels) -> tuple[Labels, Labels]:
 
 @compiled
 def _align(frames: Reals, blank: int, labels: Labels, first: Labels, end: Labels) -> bool:
-    """Viterbi over blank, label, blank, label, ..., blank; False if there is no way."""
+    """Viterbi over blank, label, blank, label, ..., blank; False if there is no path."""
     states = 2 * len(labels) + 1
     best = np.full(states, -np.inf)
-    back = np.zeros((len(frames), states), np.int8)  # how many states each came from before
+    back = np.zeros((len(frames), states), np.int8)  # how many states back each came from
     for t in range(len(frames)):
         for state in range(states - 1, -1, -1):
             label = labels[state // 2] if state % 2 else blank

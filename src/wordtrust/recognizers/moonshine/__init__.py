@@ -1,1 +1,1 @@
-"""Moonshine: its weights out of the published files, a beam search of our own, and times for every word."""
+"""Moonshine: its published weights in float, a beam search of our own, and times for every word."""

@@ -1,44 +1,152 @@
-"""Beam search: the most probable texts by total log-probability, over anything that gives the next tokens."""
+"""Moonshine's beam search: the most probable texts of an utterance by total log-probability.
+
+`MoonshineModel` runs the two graphs in onnxruntime; `beam_search` works with anything that returns next tokens.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
-BEGIN = 1  # the token that stands before every text
-END = 2  # and the one behind it
+from ...audio import Samples
+from ...base.errors import InputError
+from .graphs import END, OnnxGraph, decoder_graph, encoder_graph
+from .model_files import REMEDY, Floats, MoonshineSizes, read_model
+from .words import fit_of_frames
+
+BEGIN = 1  # the token that begins every text
+
+# (layer, head) of Moonshine tiny's cross-attention that follow the speech best. For other models no such list exists:
+# all heads of the upper half of the layers are nearly as good (on tiny 40 ms from Kaldi's word ends instead of 30).
+ALIGNMENT_HEADS = ((3, 0), (3, 5), (3, 6), (3, 7), (4, 1), (4, 3), (4, 7), (5, 1), (5, 3), (5, 4), (5, 6), (5, 7))
+_TINY_SIZES = (288, 8, 6)  # hidden, heads, layers
+
+_MASKED = np.float32(-1e9)  # added to the attention scores of positions that a hypothesis must not see
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float32]
 Reals = NDArray[np.float64]
 
 
-class Next(NamedTuple):
-    """What may follow each of several beginnings of a text."""
+class NextTokens(NamedTuple):
+    """What may follow each of several unfinished texts."""
 
     tokens: Ints  # [rows, best] the most probable next tokens
     logprobs: Floats  # [rows, best]
     end: Floats  # [rows] log-probability that the text ends here
 
 
-class Steps(Protocol):
+class StepDecoder(Protocol):
     """A decoder in the middle of an utterance."""
 
-    def step(self, tokens: Ints, parents: Ints) -> Next:
-        """Put each token behind the row of the step before that `parents` names, and see what may follow."""
+    def step(self, tokens: Ints, parents: Ints) -> NextTokens:
+        """Append each token to the row of the previous step that `parents` names, and see what may follow."""
+
+
+class MoonshineModel:
+    """A loaded model: `encode` an utterance, then `step` through it."""
+
+    def __init__(self, encoder: OnnxGraph, decoder: OnnxGraph, sizes: MoonshineSizes, threads: int) -> None:
+        self.sizes = sizes
+        self._arrays = encoder.arrays, decoder.arrays  # onnxruntime may use them in place: keep them alive
+        self._encoder, self._decoder = _session(encoder, threads), _session(decoder, threads)
+        self._encoder_outputs = [output.name for output in self._encoder.get_outputs()]
+        empty = OrtValue.ortvalue_from_numpy(np.zeros((sizes.heads, 0, sizes.head), np.float32))
+        names = [value.name for value in self._decoder.get_inputs() if value.name.startswith("past_")]
+        self._empty_cache = dict.fromkeys(names, empty)
+
+    def encode(self, samples: Samples) -> UtteranceDecoder:
+        """Run the encoder over an utterance; returns a decoder at the beginning of the text."""
+        signal = OrtValue.ortvalue_from_numpy(np.ascontiguousarray(samples[None], np.float32))
+        encoded = self._encoder.run_with_ort_values(self._encoder_outputs, {"samples": signal})
+        encoder_outputs = dict(zip(self._encoder_outputs, encoded, strict=True))
+        return UtteranceDecoder(self._decoder, encoder_outputs, self._empty_cache)
+
+
+class UtteranceDecoder:
+    """One utterance being decoded: the key-value cache of all hypotheses, and what they attended to."""
+
+    def __init__(
+        self, session: InferenceSession, encoded: Mapping[str, OrtValue], cache: Mapping[str, OrtValue]
+    ) -> None:
+        self._session = session
+        self._encoded = encoded
+        self._cache = cache
+        self._outputs = [output.name for output in session.get_outputs()]
+        self._positions: Ints = np.zeros((1, 0), np.int64)  # [rows, length] of the cache that each row sees
+        self.fits: list[Floats] = []  # of every step: how well each frame fits what comes next, [rows, frames]
+
+    def step(self, tokens: Ints, parents: Ints) -> NextTokens:
+        """Append each token to the row of the previous step that `parents` names, and see what may follow."""
+        kept, mask = self._extend_cache(parents)
+        position = np.array([len(self.fits)], np.int64)
+        arrays = {"tokens": tokens, "position": position, "kept": kept, "mask": mask}
+        inputs = {name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+        values = self._session.run_with_ort_values(self._outputs, {**inputs, **self._encoded, **self._cache})
+        outputs = dict(zip(self._outputs, values, strict=True))
+        self._cache = {
+            f"past_{name}": outputs[name] for name in self._outputs if name.startswith(("keys.", "values."))
+        }
+        self.fits.append(fit_of_frames(outputs["attention"].numpy()))
+        if not np.isfinite(outputs["logprobs"].numpy()).all():
+            raise InputError("the model computes no finite scores: weights or samples are damaged", remedy=REMEDY)
+        return NextTokens(outputs["best"].numpy(), outputs["logprobs"].numpy(), outputs["end"].numpy())
+
+    def _extend_cache(self, parents: Ints) -> tuple[Ints, Floats]:
+        """Which positions of the cache are still needed, and which of them and of the new ones each row sees."""
+        rows = len(parents)
+        kept, positions = np.unique(self._positions[parents], return_inverse=True)
+        self._positions = np.column_stack([positions.reshape(rows, -1), len(kept) + np.arange(rows)])
+        mask = np.full((rows, len(kept) + rows), _MASKED)
+        np.put_along_axis(mask, self._positions, np.float32(0), axis=1)
+        return kept, mask
+
+
+def load_model(folder: Path, *, n_text_tokens: int, best: int, threads: int) -> MoonshineModel:
+    """The model of a folder. Only the first `n_text_tokens` are ever written; a step returns the `best` next ones."""
+    encoder, decoder, sizes = read_model(folder)
+    if not best <= n_text_tokens <= sizes.tokens:
+        message = f"the tokenizer has {n_text_tokens} tokens to write with, and the decoder knows {sizes.tokens}"
+        raise InputError(message, file=str(folder), remedy=REMEDY)
+    weights = {**decoder.weights, "logits": decoder.weights["logits"][:, :n_text_tokens]}
+    graphs = (
+        encoder_graph(encoder.weights, weights, sizes),
+        decoder_graph(weights, sizes, _alignment_heads(sizes), best),
+    )
+    return MoonshineModel(*graphs, sizes, threads)
+
+
+def _alignment_heads(sizes: MoonshineSizes) -> Sequence[tuple[int, int]]:
+    """The (layer, head) pairs that word times are taken from."""
+    if (sizes.hidden, sizes.heads, sizes.decoder_layers) == _TINY_SIZES:
+        return ALIGNMENT_HEADS
+    layers = range(sizes.decoder_layers // 2, sizes.decoder_layers)
+    return [(layer, head) for layer in layers for head in range(sizes.heads)]
+
+
+def _session(graph: OnnxGraph, threads: int) -> InferenceSession:
+    options: Any = SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 3  # errors only: its warnings are about itself
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others need the cores as well
+    values = [OrtValue.ortvalue_from_numpy(array) for array in graph.arrays.values()]
+    options.add_external_initializers(list(graph.arrays), values)
+    return InferenceSession(graph.model, options, providers=["CPUExecutionProvider"])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Hypothesis:
-    """A whole text."""
+class TokenHypothesis:
+    """A finished text."""
 
     tokens: Ints  # without begin and end
     logprobs: Reals  # [tokens]
     end: float  # log-probability of ending there
-    rows: Ints  # [tokens + 1] the row of each step that foretold the token, or the end
+    rows: Ints  # [tokens + 1] the row of each step that predicted the token, or the end
 
     @property
     def score(self) -> float:
@@ -47,24 +155,24 @@ class Hypothesis:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Found:
-    """Hypotheses, the most probable first, and how probable it is that nothing was said."""
+class SearchResult:
+    """Hypotheses, the most probable first, and the log-probability of the empty text."""
 
-    hypotheses: list[Hypothesis]
+    hypotheses: list[TokenHypothesis]
     empty_logprob: float
 
 
 @dataclass(eq=False, slots=True)
 class _Beam:
-    """Texts that have not ended, one a row."""
+    """Unfinished texts, one per row."""
 
     tokens: Ints  # [rows, length]
     logprobs: Reals
     rows: Ints
     score: Reals  # [rows]
 
-    def extended(self, parents: Ints, tokens: Ints, logprobs: Reals) -> _Beam:
-        """Some of these with one token more each."""
+    def extend(self, parents: Ints, tokens: Ints, logprobs: Reals) -> _Beam:
+        """Some of these texts with one more token each."""
         return _Beam(
             np.column_stack([self.tokens[parents], tokens]),
             np.column_stack([self.logprobs[parents], logprobs]),
@@ -72,35 +180,35 @@ class _Beam:
             self.score[parents] + logprobs,
         )
 
-    def ended(self, row: int, end: float) -> Hypothesis:
+    def finish(self, row: int, end: float) -> TokenHypothesis:
         """The text of a row as it is now."""
-        return Hypothesis(self.tokens[row], self.logprobs[row], end, np.append(self.rows[row], row))
+        return TokenHypothesis(self.tokens[row], self.logprobs[row], end, np.append(self.rows[row], row))
 
 
-def beam_search(steps: Steps, *, beam: int, most_tokens: int) -> Found:
+def beam_search(decoder: StepDecoder, *, beam: int, max_tokens: int) -> SearchResult:
     """The `beam` most probable texts that a beam of this width finds, each with at least one token.
 
     Every text in the beam may end at every step, and takes no place in it from those that go on. A text that can no
-    longer be among the best leaves the beam; the search is over when none is left, or with `most_tokens` tokens.
+    longer be among the best leaves the beam; the search is over when none is left, or after `max_tokens` tokens.
     """
     live = _Beam(np.zeros((1, 0), np.int64), np.zeros((1, 0)), np.zeros((1, 0), np.int64), np.zeros(1))
-    following = steps.step(np.array([BEGIN]), np.array([0]))
+    following = decoder.step(np.array([BEGIN]), np.array([0]))
     empty = float(following.end[0])
-    ended: list[Hypothesis] = []
-    for _ in range(most_tokens):
-        live = _longer(live, following, beam, ended[-1].score if len(ended) == beam else -np.inf)
+    ended: list[TokenHypothesis] = []
+    for _ in range(max_tokens):
+        live = _grow(live, following, beam, ended[-1].score if len(ended) == beam else -np.inf)
         if not len(live.score):
             break
-        following = steps.step(live.tokens[:, -1], live.rows[:, -1])
-        ended += [live.ended(row, float(end)) for row, end in enumerate(following.end)]
-        ended = sorted(ended, key=lambda each: -each.score)[:beam]
-    return Found(ended, empty)
+        following = decoder.step(live.tokens[:, -1], live.rows[:, -1])
+        ended += [live.finish(row, float(end)) for row, end in enumerate(following.end)]
+        ended = sorted(ended, key=lambda hypothesis: -hypothesis.score)[:beam]
+    return SearchResult(ended, empty)
 
 
-def _longer(live: _Beam, following: Next, beam: int, worst: float) -> _Beam:
-    """The best texts with one token more, other than the end. One as bad as `worst` could only get worse."""
+def _grow(live: _Beam, following: NextTokens, beam: int, worst: float) -> _Beam:
+    """The best texts with one more token, other than the end. One as bad as `worst` could only get worse."""
     total = np.where(following.tokens == END, -np.inf, live.score[:, None] + following.logprobs)
     order = np.argsort(-total, axis=None, kind="stable")[:beam]
-    parents, places = np.divmod(order[total.ravel()[order] > worst], total.shape[1])
-    logprobs = following.logprobs[parents, places].astype(np.float64)
-    return live.extended(parents, following.tokens[parents, places], logprobs)
+    parents, columns = np.divmod(order[total.ravel()[order] > worst], total.shape[1])
+    logprobs = following.logprobs[parents, columns].astype(np.float64)
+    return live.extend(parents, following.tokens[parents, columns], logprobs)

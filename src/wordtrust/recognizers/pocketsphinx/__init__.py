@@ -1,1 +1,1 @@
-"""PocketSphinx: its lattices, with the language scores that it leaves out."""
+"""PocketSphinx, with true lattices that have the scores of its trigram language model."""

@@ -1,13 +1,13 @@
-"""PocketSphinx 5: true lattices with nothing to download, its model, language model and dictionary in the wheel.
+"""PocketSphinx 5: true lattices with nothing to download; acoustic model, language model and dictionary in the wheel.
 
 `load("FOLDER")` takes another model: a folder with the acoustic model (its `mdef` there or one folder below), one
-language model (.lm, .lm.gz, .lm.bin, .dmp, .lm.dmp) and one dictionary (.dict, .dic), as the models of CMU Sphinx
-come once their parts are put together.
+language model (.lm, .lm.gz, .lm.bin, .dmp, .lm.dmp) and one dictionary (.dict, .dic), the parts of a CMU Sphinx
+model.
 
-Scores are the decoder's: the lattice's scales weigh acoustic and language scores as PocketSphinx does when it looks
-for the best path, so that the best path is what it prints (nearly always: PocketSphinx itself forgets a part of the
-words before a filler). All are divided by `ascale`, 20, as PocketSphinx divides acoustic scores for posteriors; on
-real speech hardly another value makes better probabilities.
+Scores are the decoder's: the lattice's scales weight acoustic and language scores as PocketSphinx does when it looks
+for the best path, so that the best path is what it prints (nearly always: PocketSphinx itself loses part of the word
+history before a filler). All are divided by `ascale`, 20, as PocketSphinx divides acoustic scores for posteriors; on
+real speech hardly any other value gives better probabilities.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import lru_cache
 from importlib.metadata import version
@@ -36,36 +35,35 @@ from ...lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ...lattices.lattice import Lattice, Origin
 from ...lattices.posterior import prune
 from ...lattices.weights import Scales
-from ..base import Identity, Record
-from .lattice import END, START, Weights, WordGraph, lattice_arrays
+from ..base import NOTHING, NBestRecord, RecognizerIdentity
+from .expansion import END, START, DecoderWeights, LanguageModel, WordGraph, expand
 
-BEAM = 80.0  # by the decoder's scores; 110 has 2.6 times the arcs for 1.3% fewer errors on the best path there is
+BEAM = 80.0  # in the decoder's scores; 110 has 2.6 times the arcs for 1.3% fewer oracle errors
 MOST_ARCS = 50_000
 SHORTEST = 0.1  # seconds; PocketSphinx needs some frames
 
 _SHIFT = 10  # the decoder drops these bits of the scores that it adds to acoustic ones
 _QUIET = {"loglevel": "FATAL"}
-_NOTHING: Record = {"nbest": [{"score": 0.0, "words": []}]}
 _PARTS = {
     "a language model": (".lm", ".lm.gz", ".lm.bin", ".dmp"),
     "a dictionary": (".dict", ".dic"),
 }
 
 
-def load(model: str | None = None, *, threads: int = 1) -> PocketSphinx:  # noqa: ARG001  # it uses one
+def load(model: str | None = None, *, threads: int = 1) -> PocketSphinxRecognizer:  # noqa: ARG001  # it uses one
     """PocketSphinx with the US English model of its wheel, or with the model in a folder."""
     if model is None:
-        return PocketSphinx(pocketsphinx.Decoder(**_QUIET), "pocketsphinx")
+        return PocketSphinxRecognizer(pocketsphinx.Decoder(**_QUIET), "pocketsphinx")
     try:
         name, files = _model_files(Path(model))
     except OSError as error:
         raise InputError(f"the folder cannot be read: {error.strerror}", file=model) from None
-    _try(files, model)
-    return PocketSphinx(pocketsphinx.Decoder(**files, **_QUIET), name)
+    _check_loads(files, model)
+    return PocketSphinxRecognizer(pocketsphinx.Decoder(**files, **_QUIET), name)
 
 
-def _try(files: dict[str, str], folder: str) -> None:
-    """Load a model in a process of its own first: PocketSphinx ends the process when it cannot read one."""
+def _check_loads(files: dict[str, str], folder: str) -> None:
+    """Load a model in another process first: PocketSphinx ends the process when it cannot read one."""
     options = json.dumps(files | _QUIET)
     code = "import json, sys, pocketsphinx; pocketsphinx.Decoder(**json.loads(sys.argv[1])).get_lm().prob(['a'])"
     done = subprocess.run([sys.executable, "-c", code, options], capture_output=True, check=False)  # noqa: S603
@@ -82,41 +80,41 @@ def _model_files(folder: Path) -> tuple[str, dict[str, str]]:
             "Name a folder with an acoustic model, a language model and a dictionary, or none: pocketsphinx alone"
         )
         raise InputError("there is no such folder", file=str(folder), remedy=remedy)
-    acoustic = [each for each in (folder, *sorted(folder.iterdir())) if (each / "mdef").is_file()]
+    acoustic = [path for path in (folder, *sorted(folder.iterdir())) if (path / "mdef").is_file()]
     if not acoustic:
         raise InputError("no acoustic model is here", file=str(folder), remedy="It is a folder with a file mdef")
-    places = [folder, acoustic[0]] if acoustic[0] != folder else [folder]
-    language, dictionary = (_one_file(what, endings, places) for what, endings in _PARTS.items())
+    folders = [folder, acoustic[0]] if acoustic[0] != folder else [folder]
+    language, dictionary = (_one_file(part, endings, folders) for part, endings in _PARTS.items())
     name = f"pocketsphinx-{folder.resolve().name}"
     return name, {"hmm": str(acoustic[0]), "lm": str(language), "dict": str(dictionary)}
 
 
-def _one_file(what: str, endings: tuple[str, ...], places: list[Path]) -> Path:
-    found = [
-        each
-        for place in places
-        for each in sorted(place.iterdir())
-        if each.is_file() and each.name.lower().endswith(endings) and "phone.lm" not in each.name.lower()
+def _one_file(part: str, endings: tuple[str, ...], folders: list[Path]) -> Path:
+    paths = [
+        path
+        for folder in folders
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name.lower().endswith(endings) and "phone.lm" not in path.name.lower()
     ]
-    if len(found) != 1:
-        listed = ", ".join(each.name for each in found) or "none is here"
+    if len(paths) != 1:
+        listed = ", ".join(path.name for path in paths) or "none is here"
         remedy = f"It ends in {' or '.join(endings)}; put exactly one there"
-        raise InputError(f"{what} is needed, and one only: {listed}", file=str(places[0]), remedy=remedy)
-    return found[0]
+        raise InputError(f"{part} is needed, and one only: {listed}", file=str(folders[0]), remedy=remedy)
+    return paths[0]
 
 
-class PocketSphinx:
+class PocketSphinxRecognizer:
     """A loaded decoder."""
 
     def __init__(self, decoder: Any, name: str) -> None:
         self._decoder = decoder
         self._config = decoder.config
         weight, ascale = self._config["bestpathlw"], self._config["ascale"]
-        self._weights = Weights(weight, math.log(self._config["wip"]) * weight / self._config["lw"])
+        self._weights = DecoderWeights(weight, math.log(self._config["wip"]) * weight / self._config["lw"])
         self.scales = Scales(1 / ascale, weight / ascale, self._weights.penalty / ascale)
         self._fillers = _fillers(decoder)
-        self._language = _language(decoder)
-        self.identity = Identity(
+        self._language_model = _language_model(decoder)
+        self.identity = RecognizerIdentity(
             name,
             version("pocketsphinx"),
             {
@@ -129,23 +127,23 @@ class PocketSphinx:
             },
         )
 
-    def recognize(self, samples: Samples) -> Lattice | Record:
-        """The lattice of one piece of speech, its nodes split by two words of history."""
-        if len(samples) < SHORTEST * RATE or not np.ptp(samples) > 0:  # in digital silence it finds words
-            return _NOTHING
+    def recognize(self, samples: Samples) -> Lattice | NBestRecord:
+        """The lattice of one segment, its nodes split by two words of history."""
+        if len(samples) < SHORTEST * RATE or not np.ptp(samples) > 0:  # it finds words in digital silence
+            return NOTHING
         draft = self._decode(samples)
         if draft is None:
-            return _NOTHING
+            return NOTHING
         graph = self._graph(draft)
         tokens = Tokens()
-        numbers = [
+        token_ids = [
             tokens.pair("", word) if node in graph.fillers or word in (START, END) else tokens.id(word)
             for node, word in enumerate(graph.words)
         ]
-        raw = lattice_arrays(
+        raw = expand(
             graph,
-            np.array(numbers, np.int32),
-            self._language,
+            np.array(token_ids, np.int32),
+            self._language_model,
             self._weights,
             beam=BEAM,
             most_arcs=MOST_ARCS,
@@ -154,9 +152,9 @@ class PocketSphinx:
         return self._lattice(raw, tokens)
 
     def _decode(self, samples: Samples) -> Draft | None:
-        """PocketSphinx's own lattice, or nothing where it found no way through the audio."""
+        """PocketSphinx's own lattice, None where it found no path through the audio."""
         decoder, pcm = self._decoder, np.clip(np.nan_to_num(samples), -1, 1)
-        decoder.reinit_feat()  # else the noise of what it heard before changes what it hears now
+        decoder.reinit_feat()  # else the noise estimate of the previous segment would carry over
         decoder.start_utt()
         try:
             decoder.process_raw((pcm * 32767).astype("<i2").tobytes(), full_utt=True)
@@ -172,7 +170,7 @@ class PocketSphinx:
                 return parse(Stream(file, "PocketSphinx's lattice", path), ReadOptions())
 
     def _graph(self, draft: Draft) -> WordGraph:
-        """The draft as a graph: what entering a filler costs is taken off the word before and put on the filler."""
+        """The draft as a graph: the score for entering a filler is moved from the word before to the filler."""
         start, end = draft.counts["Initial"], draft.counts["Final"]
         words = list(draft.words)
         fillers = {node: self._fillers[word] for node, word in enumerate(words) if word in self._fillers}
@@ -193,7 +191,7 @@ class PocketSphinx:
 
 
 def _fillers(decoder: Any) -> dict[str, float]:
-    """The words that stand for silence and noise, with what the decoder adds for each: not weighed like language."""
+    """The words for silence and noise, with the scores that the decoder adds for them, unweighted."""
     config = decoder.config
     listed = Path(config["fdict"] or Path(config["hmm"]) / "noisedict")
     lines = listed.read_text("utf-8", "replace").splitlines() if listed.is_file() else []
@@ -208,8 +206,8 @@ def _log(decoder: Any, probability: float) -> float:
     return float(logmath.log_to_ln((int(logmath.log(probability)) >> _SHIFT) << _SHIFT))
 
 
-def _language(decoder: Any) -> Callable[[tuple[str, ...]], float]:
-    """The decoder's own language model: a word's natural log-probability after others, the latest first."""
+def _language_model(decoder: Any) -> LanguageModel:
+    """The decoder's own language model: natural log-probabilities of words given their history."""
     model, base = decoder.get_lm(), float(decoder.logmath.log_to_ln(1))
 
     @lru_cache(maxsize=200_000)

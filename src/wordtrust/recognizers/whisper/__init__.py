@@ -1,1 +1,1 @@
-"""Whisper by CTranslate2: its beam search, and our own pass over the decoder for exact scores and times."""
+"""Whisper by CTranslate2's beam search, with a pass of our own over the decoder for exact scores and times."""

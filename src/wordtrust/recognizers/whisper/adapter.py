@@ -1,7 +1,7 @@
-"""Whisper by CTranslate2: a beam search of ten hypotheses with scores, each with word times and log-probabilities.
+"""Whisper by CTranslate2: a beam search of ten hypotheses with scores, word times and log-probabilities.
 
-The audio is padded with silence to the 30 s that Whisper listens to and encoded once; CTranslate2 searches; one pass
-of our own over the decoder tells of all hypotheses how probable each token was and when it was said.
+The audio is padded with silence to the 30 s that Whisper listens to and encoded once; CTranslate2 searches; a pass of
+our own over the decoder computes how probable each token of every hypothesis was, and when it was said.
 """
 
 from __future__ import annotations
@@ -20,52 +20,50 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
-from ..base import Identity, Record
-from .align import token_starts
-from .config import read_config
-from .decoder import Decoder, Vocabulary
-from .names import name_of_folder, name_of_model
-from .weights import read_weights
-from .words import Hypothesis, to_record
+from ..base import NOTHING, NBestRecord, RecognizerIdentity
+from .decoder import SpecialTokens, WhisperDecoder
+from .model_files import name_of_folder, name_of_model, read_config, read_weights
+from .words import TimedHypothesis, to_record, token_starts
 
 BEAM = 10
 WINDOW = 30  # seconds that Whisper listens to at once
-_FRAME = 320  # samples a frame of the encoder
-_FEWEST, _A_SECOND = 20, 15  # tokens: no speech has more, and a loop need not go on to the 224 that fit
+_FRAME = 320  # samples per frame of the encoder
+_FEWEST, _A_SECOND = 20, 15  # tokens: no speech has more, and repetition need not go on to the 224 that fit
 _REMEDY = "Name a folder as CTranslate2 writes them, or a model as faster-whisper knows it"
 
 
 class WhisperRecognizer:
     """A loaded Whisper model."""
 
-    def __init__(self, folder: Path, identity: Identity, *, threads: int, language: str) -> None:
+    def __init__(self, folder: Path, identity: RecognizerIdentity, *, threads: int, language: str) -> None:
         weights = read_weights(folder)
         config = read_config(folder, weights.sizes)
         self._model = _load_model(folder, threads)
-        self._tokens = _tokenizer(self._model, language)
-        vocabulary = Vocabulary(
-            prompt=[*self._tokens.sot_sequence, self._tokens.no_timestamps],
-            end=self._tokens.eot,
+        self._tokenizer = _tokenizer(self._model, language)
+        special = SpecialTokens(
+            prompt=[*self._tokenizer.sot_sequence, self._tokenizer.no_timestamps],
+            end=self._tokenizer.eot,
             suppressed=config.suppressed,
             suppressed_first=config.suppressed_first,
         )
-        self._decoder = Decoder(weights, vocabulary, config.heads)
+        self._decoder = WhisperDecoder(weights, special, config.heads)
         self._blas = ThreadpoolController()
         self._threads = threads
         self.identity = identity
 
-    def recognize(self, samples: Samples) -> Record:
-        """An N-best list of at most ten hypotheses."""
+    def recognize(self, samples: Samples) -> NBestRecord:
+        """An N-best record of at most ten hypotheses."""
         seconds = len(samples) / RATE
         if seconds > WINDOW:
             raise InputError(f"a piece of {seconds:.1f} s: Whisper listens to {WINDOW} s at once")
         if len(samples) < _FRAME:
-            return {"nbest": [{"score": 0.0, "words": []}]}
+            return NOTHING
         encoded = self._encode(samples)
-        found = self._search(encoded, seconds)
+        searched = self._search(encoded, seconds)
         with self._blas.limit(limits=self._threads, user_api="blas"):
-            said = self._heard(np.array(encoded)[0], found.sequences_ids, len(samples) // _FRAME)
-        return {**to_record(said, self._tokens.decode), "no_speech_prob": round(found.no_speech_prob, 4)}
+            hypotheses = self.timed(np.array(encoded)[0], searched.sequences_ids, len(samples) // _FRAME)
+        record = to_record(hypotheses, self._tokenizer.decode)
+        return {**record, "no_speech_prob": round(searched.no_speech_prob, 4)}
 
     def _encode(self, samples: Samples) -> ctranslate2.StorageView:
         padded = np.pad(samples, (0, WINDOW * RATE - len(samples)))
@@ -74,9 +72,9 @@ class WhisperRecognizer:
         return self._model.model.encode(view, to_cpu=True)
 
     def _search(self, encoded: ctranslate2.StorageView, seconds: float) -> Any:
-        prompt = list(self._decoder.vocabulary.prompt)
+        prompt = list(self._decoder.special.prompt)
         most = min(224, _FEWEST + round(_A_SECOND * seconds))
-        (found,) = self._model.model.generate(
+        (searched,) = self._model.model.generate(
             encoded,
             [prompt],
             beam_size=BEAM,
@@ -88,45 +86,48 @@ class WhisperRecognizer:
             return_scores=True,
             return_no_speech_prob=True,
         )
-        return found
+        return searched
 
-    def _heard(self, encoded: Any, hypotheses: list[list[int]], frames: int) -> list[Hypothesis]:
-        spell = self._tokens.tokenizer.id_to_token
-        prompt = len(self._decoder.vocabulary.prompt)
+    def timed(self, encoded: Any, hypotheses: list[list[int]], frames: int) -> list[TimedHypothesis]:
+        """Hypotheses with the log-probability and the time of every token."""
+        spell = self._tokenizer.tokenizer.id_to_token
+        prompt = len(self._decoder.special.prompt)
         return [
-            Hypothesis(
+            TimedHypothesis(
                 tokens,
                 [spell(token) or "" for token in tokens],
-                heard.logprobs,
-                token_starts(heard.attention, frames, prompt),
+                forced.logprobs,
+                token_starts(forced.attention, frames, prompt),
             )
-            for tokens, heard in zip(hypotheses, self._decoder.hear(encoded, hypotheses), strict=True)
+            for tokens, forced in zip(hypotheses, self._decoder.force(encoded, hypotheses), strict=True)
         ]
 
 
 def load(model: str | None = None, *, threads: int = 1) -> WhisperRecognizer:
-    """Whisper from a folder, or by a name that faster-whisper knows (it fetches what is not on this machine yet).
+    """Whisper from a folder, or by a name that faster-whisper knows (which downloads what is not on this machine).
 
-    A language other than English comes after an @: `base@de`. Models of confidence are for English, and by its name
-    (`whisper-base@de`) the recognizer is none of those that they know.
+    A language other than English follows an @: `base@de`. Confidence models are for English, and under its name
+    (`whisper-base@de`) the recognizer is none of those that they were trained for.
     """
     if not model:
         raise OptionError(f"whisper needs a model, such as whisper=base.en. {_REMEDY}")
-    model, language = _parts(model)
+    model, language = _split_language(model)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        used = folder.resolve().name
-        name = name_of_folder(used, read_weights(folder).sizes)
+        source = folder.resolve().name
+        name = name_of_folder(source, read_weights(folder).sizes)
     else:
-        used, name, folder = model, name_of_model(model), _fetch(model)
-    settings: Mapping[str, Any] = {"model": used, "beam": BEAM, "compute": "float32", "language": language}
+        source, name, folder = model, name_of_model(model), _fetch(model)
+    settings: Mapping[str, Any] = {"model": source, "beam": BEAM, "compute": "float32", "language": language}
     engine = f"faster-whisper {version('faster-whisper')}, ctranslate2 {ctranslate2.__version__}"
-    identity = Identity(name if language == "en" else f"{name}@{language}", engine, settings, pick="average")
+    identity = RecognizerIdentity(
+        name if language == "en" else f"{name}@{language}", engine, settings, pick="average"
+    )
     return WhisperRecognizer(folder, identity, threads=threads, language=language)
 
 
-def _parts(model: str) -> tuple[str, str]:
-    """The model and the language; a folder may have an @ in its name."""
+def _split_language(model: str) -> tuple[str, str]:
+    """The model and the language of MODEL@LANGUAGE; a folder may have an @ in its own name."""
     before, at, language = model.rpartition("@")
     if not at or "/" in language or "\\" in language or Path(model).expanduser().is_dir():
         return model, "en"
@@ -137,24 +138,24 @@ def _parts(model: str) -> tuple[str, str]:
 
 def _fetch(model: str) -> Path:
     """The folder of a model by name."""
-    known = available_models()
+    names = available_models()
     if _is_path(model):
         raise InputError("there is no such folder", file=model, remedy=_REMEDY)
-    if model not in known and "/" not in model:
-        raise OptionError(f"whisper has no model {model!r}, and there is no such folder; it has {', '.join(known)}")
+    if model not in names and "/" not in model:
+        raise OptionError(f"whisper has no model {model!r}, and there is no such folder; it has {', '.join(names)}")
     try:
         return Path(download_model(model))
-    except Exception as error:  # the hub's client, its transport and the file system each have their own
-        what = str(error).strip().partition("\n")[0]
+    except Exception as error:  # the hub's client, its transport and the file system raise their own kinds
+        reason = str(error).strip().partition("\n")[0]
         raise InputError(
-            f"not a folder here, and it could not be fetched: {what or type(error).__name__}",
+            f"not a folder here, and it could not be fetched: {reason or type(error).__name__}",
             file=model,
             remedy=f"Check the name and the network. {_REMEDY}",
         ) from None
 
 
 def _is_path(model: str) -> bool:
-    """Whether this can only be meant for a folder: names of the hub are OWNER/MODEL."""
+    """Whether this can only be a folder: names on the hub are OWNER/MODEL."""
     return model.startswith((".", "~", "/")) or "\\" in model or model.endswith("/") or model.count("/") > 1
 
 
@@ -164,20 +165,20 @@ def _load_model(folder: Path, threads: int) -> WhisperModel:
     try:
         return WhisperModel(str(folder), device="cpu", compute_type="float32", cpu_threads=threads)
     except Exception as error:  # engine and tokenizer raise what they like
-        what = str(error).strip().partition("\n")[0]
-        raise InputError(f"the model cannot be loaded: {what}", file=str(folder), remedy=_REMEDY) from None
+        reason = str(error).strip().partition("\n")[0]
+        raise InputError(f"the model cannot be loaded: {reason}", file=str(folder), remedy=_REMEDY) from None
 
 
 def _tokenizer(model: WhisperModel, language: str) -> Tokenizer:
     if language != "en" and not model.model.is_multilingual:
         raise OptionError(f"whisper: this model knows English only, not {language!r}. Name one without .en")
     try:
-        made = Tokenizer(model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=language)
+        tokenizer = Tokenizer(model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=language)
     except ValueError as error:
         raise OptionError(f"whisper: {error}") from None
-    special = [*made.sot_sequence, made.no_timestamps, made.eot]
-    if not all(isinstance(each, int) for each in special):
+    special = [*tokenizer.sot_sequence, tokenizer.no_timestamps, tokenizer.eot]
+    if not all(isinstance(token, int) for token in special):
         raise InputError(
             "tokenizer.json is not that of a Whisper model", remedy="Copy it from the model's own folder"
         )
-    return made
+    return tokenizer

@@ -1,9 +1,9 @@
-"""One pass over the decoder of Whisper for all hypotheses at once: how probable each token was, and what it heard.
+"""One pass over Whisper's decoder for all hypotheses at once: the probability of every token, and the attention.
 
-CTranslate2's beam search gives the total score of a hypothesis only. Its `align` gives token probabilities, but under
-another distribution than the search used (nothing suppressed, no end of text), and does the work of every hypothesis
-on its own copy of the audio. Here the audio's keys and values are made once, beginnings that hypotheses share are
-looked at once, and the scores add up to the search's.
+CTranslate2's beam search returns only the total score of a hypothesis. Its `align` returns token probabilities, but
+under another distribution than the search used (nothing suppressed, no end of text), and repeats the work on the
+audio for every hypothesis. Here the keys and values of the audio are computed once, prefixes that hypotheses share
+are computed once, and the scores add up to those of the search.
 """
 
 from __future__ import annotations
@@ -14,88 +14,90 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .weights import Weights
+from .model_files import WhisperWeights
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
 ROWS = 64  # of logits at a time: a long hypothesis must not need a gigabyte
 _EPSILON = 1e-5  # of layer norms
 
 
-class Vocabulary(NamedTuple):
+class SpecialTokens(NamedTuple):
     """The tokens that decoding treats in a special way."""
 
     prompt: Sequence[int]  # what every hypothesis begins with
     end: int  # of text
-    suppressed: Sequence[int]  # never said
-    suppressed_first: Sequence[int]  # never said first
+    suppressed: Sequence[int]  # never written
+    suppressed_first: Sequence[int]  # never written first
 
 
-class Heard(NamedTuple):
-    """What the decoder says of one hypothesis."""
+class ForcedHypothesis(NamedTuple):
+    """The decoder's view of one given hypothesis."""
 
     logprobs: NDArray[np.float64]  # [tokens + 1] the last one is of the end of text
-    attention: Floats  # [heads, prompt + tokens + end, frames] scores, before a softmax, of the heads asked for
+    attention: Floats  # [heads, prompt + tokens + end, frames] scores of the alignment heads, before a softmax
 
 
-class _Beginnings(NamedTuple):
-    """All beginnings of some hypotheses, each once: they share most of them, and so most of the work."""
+class _PrefixTree(NamedTuple):
+    """All prefixes of some hypotheses, each once: they share most of them, and so most of the work."""
 
-    token: NDArray[np.int64]  # [beginnings] its last one
-    place: NDArray[np.int64]  # [beginnings] of that token
-    rows: NDArray[np.int64]  # [hypotheses, places] the beginning that ends there; 0 after the hypothesis's end
-    first: NDArray[np.int64]  # [beginnings] where in `rows`, taken flat, each is found
+    token: Ints  # [prefixes] the last token of each
+    position: Ints  # [prefixes] of that token
+    rows: Ints  # [hypotheses, positions] the prefix that ends there; 0 after the hypothesis's end
+    first: Ints  # [prefixes] an index into `rows`, flattened, where each prefix is found
 
 
-class Decoder:
+class WhisperDecoder:
     """The decoder of a Whisper model."""
 
-    def __init__(self, weights: Weights, vocabulary: Vocabulary, heads: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, weights: WhisperWeights, special: SpecialTokens, heads: Sequence[tuple[int, int]]) -> None:
         self.weights = weights
-        self.vocabulary = vocabulary
+        self.special = special
         self.heads = heads  # (layer, head) whose attention is wanted
 
-    def hear(self, encoded: Floats, hypotheses: Sequence[Sequence[int]]) -> list[Heard]:
-        """Force every hypothesis (token numbers) on the encoded audio [frames, width]."""
-        prompt, end = self.vocabulary.prompt, self.vocabulary.end
-        shared = _beginnings([[*prompt, *tokens, end] for tokens in hypotheses])
-        states, attention = self._run(encoded, shared)
-        found = []
-        logprobs = self._logprobs(states, shared, hypotheses)
-        for tokens, rows, each in zip(hypotheses, shared.rows, logprobs, strict=True):
-            found.append(Heard(each, attention[:, rows[: len(prompt) + len(tokens) + 1]]))
-        return found
+    def force(self, encoded: Floats, hypotheses: Sequence[Sequence[int]]) -> list[ForcedHypothesis]:
+        """Score given hypotheses (token ids) on the encoded audio [frames, width]."""
+        prompt, end = self.special.prompt, self.special.end
+        tree = _prefix_tree([[*prompt, *tokens, end] for tokens in hypotheses])
+        states, attention = self._run(encoded, tree)
+        logprobs = self._logprobs(states, tree, hypotheses)
+        return [
+            ForcedHypothesis(of_tokens, attention[:, rows[: len(prompt) + len(tokens) + 1]])
+            for tokens, rows, of_tokens in zip(hypotheses, tree.rows, logprobs, strict=True)
+        ]
 
-    def _run(self, encoded: Floats, shared: _Beginnings) -> tuple[Floats, Floats]:
-        """The last states [beginnings, width], and the attention [heads asked for, beginnings, frames]."""
+    def _run(self, encoded: Floats, tree: _PrefixTree) -> tuple[Floats, Floats]:
+        """The last states [prefixes, width], and the attention [alignment heads, prefixes, frames]."""
         weights = self.weights
-        states = weights["decoder/embeddings/weight"][shared.token]
-        states += weights["decoder/position_encodings/encodings"][shared.place]
+        states = weights["decoder/embeddings/weight"][tree.token]
+        states += weights["decoder/position_encodings/encodings"][tree.position]
         attention: dict[tuple[int, int], Floats] = {}
         for layer in range(weights.sizes.decoder_layers):
             name = f"decoder/layer_{layer}"
-            states += self._listen_to_itself(states, shared, f"{name}/self_attention")
-            heard, scores = self._listen(encoded, states, f"{name}/attention")
-            attention |= {each: scores[each[1]] for each in self.heads if each[0] == layer}
-            states += heard
-            hidden = self._linear(self._normed(states, f"{name}/ffn/layer_norm"), f"{name}/ffn/linear_0")
+            states += self._self_attention(states, tree, f"{name}/self_attention")
+            attended, scores = self._cross_attention(encoded, states, f"{name}/attention")
+            attention |= {head: scores[head[1]] for head in self.heads if head[0] == layer}
+            states += attended
+            hidden = self._linear(self._norm(states, f"{name}/ffn/layer_norm"), f"{name}/ffn/linear_0")
             states += self._linear(_gelu(hidden), f"{name}/ffn/linear_1")
-        return self._normed(states, "decoder/layer_norm"), np.stack([attention[each] for each in self.heads])
+        return self._norm(states, "decoder/layer_norm"), np.stack([attention[head] for head in self.heads])
 
-    def _listen_to_itself(self, states: Floats, shared: _Beginnings, name: str) -> Floats:
-        """What each beginning takes from the shorter ones of its hypothesis."""
-        hypotheses, length = shared.rows.shape
-        made = self._linear(self._normed(states, f"{name}/layer_norm"), f"{name}/linear_0")[shared.rows]
-        query, key, value = made.reshape(hypotheses, length, 3, self.weights.sizes.heads, -1).transpose(2, 0, 3, 1, 4)
+    def _self_attention(self, states: Floats, tree: _PrefixTree, name: str) -> Floats:
+        """Attention of each prefix over the shorter ones of its hypothesis."""
+        hypotheses, length = tree.rows.shape
+        projected = self._linear(self._norm(states, f"{name}/layer_norm"), f"{name}/linear_0")[tree.rows]
+        parts = projected.reshape(hypotheses, length, 3, self.weights.sizes.heads, -1).transpose(2, 0, 3, 1, 4)
+        query, key, value = parts
         scores = query @ key.swapaxes(-1, -2) * _scale(query)
-        scores += np.triu(np.full((length, length), -np.inf, np.float32), 1)  # nobody sees what comes later
+        scores += np.triu(np.full((length, length), -np.inf, np.float32), 1)  # no position sees a later one
         mixed = (_softmax(scores) @ value).swapaxes(1, 2).reshape(hypotheses * length, -1)
-        return self._linear(mixed[shared.first], f"{name}/linear_1")
+        return self._linear(mixed[tree.first], f"{name}/linear_1")
 
-    def _listen(self, encoded: Floats, states: Floats, name: str) -> tuple[Floats, Floats]:
-        """What each beginning takes from the audio, and the scores [heads, beginnings, frames] it does so by."""
+    def _cross_attention(self, encoded: Floats, states: Floats, name: str) -> tuple[Floats, Floats]:
+        """Attention of each prefix over the audio, and its scores [heads, prefixes, frames]."""
         heads = self.weights.sizes.heads
-        query = self._linear(self._normed(states, f"{name}/layer_norm"), f"{name}/linear_0")
+        query = self._linear(self._norm(states, f"{name}/layer_norm"), f"{name}/linear_0")
         query = query.reshape(len(states), heads, -1).swapaxes(0, 1)
         both = self._linear(encoded, f"{name}/linear_1").reshape(len(encoded), 2, heads, -1)
         key, value = both.transpose(1, 2, 0, 3)
@@ -104,56 +106,54 @@ class Decoder:
         return self._linear(mixed, f"{name}/linear_2"), scores
 
     def _logprobs(
-        self, states: Floats, shared: _Beginnings, hypotheses: Sequence[Sequence[int]]
+        self, states: Floats, tree: _PrefixTree, hypotheses: Sequence[Sequence[int]]
     ) -> list[NDArray[np.float64]]:
-        """Of each token of each hypothesis, and of its end, after what comes before."""
-        last = len(self.vocabulary.prompt) - 1
-        said = [[*tokens, self.vocabulary.end] for tokens in hypotheses]
-        rows = np.concatenate([row[last : last + len(each)] for row, each in zip(shared.rows, said, strict=True)])
-        found = self._of_tokens(states, rows, np.concatenate(said), first_row=last)
-        return np.split(found, np.cumsum([len(each) for each in said])[:-1])
+        """Log-probabilities of each token of each hypothesis, and of its end, given what comes before."""
+        last = len(self.special.prompt) - 1
+        texts = [[*tokens, self.special.end] for tokens in hypotheses]
+        rows = np.concatenate([row[last : last + len(text)] for row, text in zip(tree.rows, texts, strict=True)])
+        logprobs = self._token_logprobs(states, rows, np.concatenate(texts), first_row=last)
+        return np.split(logprobs, np.cumsum([len(text) for text in texts])[:-1])
 
-    def _of_tokens(
-        self, states: Floats, rows: NDArray[np.int64], tokens: NDArray[np.int64], first_row: int
-    ) -> NDArray[np.float64]:
-        """The log-probability of each token after the beginning that is a row of `states`."""
-        found = np.empty(len(rows))
+    def _token_logprobs(self, states: Floats, rows: Ints, tokens: Ints, first_row: int) -> NDArray[np.float64]:
+        """The log-probability of each token after the prefix that is a row of `states`."""
+        logprobs = np.empty(len(rows))
         embeddings = self.weights["decoder/embeddings/weight"]
         for begin in range(0, len(states), ROWS):
             logits = states[begin : begin + ROWS] @ embeddings.T
-            logits[:, list(self.vocabulary.suppressed)] = -np.inf
+            logits[:, list(self.special.suppressed)] = -np.inf
             if begin <= first_row < begin + ROWS:
-                logits[first_row - begin, list(self.vocabulary.suppressed_first)] = -np.inf
+                logits[first_row - begin, list(self.special.suppressed_first)] = -np.inf
             top = logits.max(1)
             totals = top + np.log(np.exp(logits - top[:, None]).sum(1))
-            here = (rows >= begin) & (rows < begin + ROWS)
-            found[here] = logits[rows[here] - begin, tokens[here]] - totals[rows[here] - begin]
-        return found
+            is_here = (rows >= begin) & (rows < begin + ROWS)
+            logprobs[is_here] = logits[rows[is_here] - begin, tokens[is_here]] - totals[rows[is_here] - begin]
+        return logprobs
 
-    def _normed(self, states: Floats, name: str) -> Floats:
+    def _norm(self, states: Floats, name: str) -> Floats:
         centred = states - states.mean(-1, keepdims=True)
-        spread = np.sqrt(np.square(centred).mean(-1, keepdims=True) + np.float32(_EPSILON))
-        made: Floats = centred / spread * self.weights[f"{name}/gamma"] + self.weights[f"{name}/beta"]
-        return made
+        deviation = np.sqrt(np.square(centred).mean(-1, keepdims=True) + np.float32(_EPSILON))
+        normed: Floats = centred / deviation * self.weights[f"{name}/gamma"] + self.weights[f"{name}/beta"]
+        return normed
 
     def _linear(self, states: Floats, name: str) -> Floats:
         weight = self.weights[f"{name}/weight"]
-        made = states.reshape(-1, states.shape[-1]) @ weight.T + self.weights[f"{name}/bias"]
-        return made.reshape(*states.shape[:-1], -1)
+        product = states.reshape(-1, states.shape[-1]) @ weight.T + self.weights[f"{name}/bias"]
+        return product.reshape(*states.shape[:-1], -1)
 
 
-def _beginnings(hypotheses: Sequence[Sequence[int]]) -> _Beginnings:
+def _prefix_tree(hypotheses: Sequence[Sequence[int]]) -> _PrefixTree:
     rows = np.zeros((len(hypotheses), max(map(len, hypotheses))), np.int64)
-    known: dict[tuple[int, int], int] = {}  # by the beginning before, and the token that makes it longer
+    prefixes: dict[tuple[int, int], int] = {}  # by the prefix that is one shorter, and the last token
     first: list[int] = []
-    for number, tokens in enumerate(hypotheses):
-        before = -1
-        for place, token in enumerate(tokens):
-            rows[number, place] = before = known.setdefault((before, token), len(known))
-            if before == len(first):
-                first.append(number * rows.shape[1] + place)
-    where = np.array(first, np.int64)
-    return _Beginnings(np.array([token for _, token in known], np.int64), where % rows.shape[1], rows, where)
+    for row, tokens in enumerate(hypotheses):
+        prefix = -1
+        for position, token in enumerate(tokens):
+            rows[row, position] = prefix = prefixes.setdefault((prefix, token), len(prefixes))
+            if prefix == len(first):
+                first.append(row * rows.shape[1] + position)
+    flat = np.array(first, np.int64)
+    return _PrefixTree(np.array([token for _, token in prefixes], np.int64), flat % rows.shape[1], rows, flat)
 
 
 def _scale(query: Floats) -> np.float32:
@@ -161,18 +161,18 @@ def _scale(query: Floats) -> np.float32:
 
 
 def _softmax(scores: Floats) -> Floats:
-    made: Floats = np.exp(scores - scores.max(-1, keepdims=True))
-    made /= made.sum(-1, keepdims=True)
-    return made
+    weights: Floats = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    return weights
 
 
 def _gelu(values: Floats) -> Floats:
-    """x times the normal distribution's integral up to x, by Abramowitz and Stegun 7.1.26 (right to 2e-7)."""
+    """x times the standard normal distribution function at x, by Abramowitz and Stegun 7.1.26 (exact to 2e-7)."""
     size = np.abs(values) * np.float32(0.5**0.5)
     part = 1 / (1 + np.float32(0.3275911) * size)
     series = np.full_like(part, 1.061405429)
-    for each in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        series = series * part + np.float32(each)
+    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        series = series * part + np.float32(coefficient)
     tail = series * part * np.exp(-size * size) / 2  # of the distribution beyond |x|
-    made: Floats = values * np.where(values < 0, tail, 1 - tail)
-    return made
+    activated: Floats = values * np.where(values < 0, tail, 1 - tail)
+    return activated
