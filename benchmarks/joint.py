@@ -18,7 +18,7 @@ from wordtrust.combination.joint.weights import PotentialModel, inputs, marginal
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, Vocabulary, concatenate
 from wordtrust.lattices.paths import one_best
-from wordtrust.lattices.posterior import Flat
+from wordtrust.lattices.posterior import FlatGraph
 
 RECOGNIZERS, UTTERANCES, WORDS = 9, 930, 13
 FOLDS = FitOptions().folds
@@ -61,7 +61,7 @@ def _stages(systems: JointHypotheses, model: PotentialModel, subset: tuple[int, 
     moments.append(time.perf_counter())
     lattices = union.lattices
     potential = model.potentials(inputs(union, found), lattices.word == 0, subset)
-    best_words(union, marginals(Flat.of(lattices), potential), THRESHOLD)
+    best_words(union, marginals(FlatGraph.of(lattices), potential), THRESHOLD)
     moments.append(time.perf_counter())
     return np.diff(moments).tolist()
 

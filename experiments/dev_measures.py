@@ -16,8 +16,8 @@ from wordtrust.confidence.choice import Choice
 from wordtrust.evaluation.evaluate import ArcConfidence, Evaluation, evaluate_batch
 from wordtrust.evaluation.metrics import SpeakerErrors
 from wordtrust.lattices.lattice import Floats, Lattices
-from wordtrust.networks.build_store import REFERENCE, SPEAKER
-from wordtrust.networks.labels import Spoken, score_paths
+from wordtrust.networks.build_store import SPEAKER, noted_references
+from wordtrust.networks.labels import score_paths
 
 POPULATIONS = ("arcs", "arcs_paper", "one_best")
 
@@ -32,7 +32,7 @@ def measure(confidence: Callable[[Lattices], Floats], batches: Iterable[Lattices
     for networks in batches:
         scores = confidence(networks)
         found += evaluate_batch(networks, lambda _, scores=scores: {"confidence": ArcConfidence(scores)})  # type: ignore[misc]
-        spoken = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
+        spoken = noted_references(networks)
         for way in errors:
             aligned = score_paths(networks, way.paths(networks, scores), spoken).alignments
             errors[way] += SpeakerErrors.of(aligned, networks.notes[SPEAKER])

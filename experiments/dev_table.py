@@ -16,7 +16,7 @@ from wordtrust.evaluation.evaluate import evaluate
 from wordtrust.evaluation.tune import tune
 from wordtrust.formats.references import References, read_references
 from wordtrust.networks.build_store import BuildOptions, build_networks
-from wordtrust.networks.labels import Spoken, oracle_paths, score_paths
+from wordtrust.networks.labels import ReferenceWords, oracle_paths, score_paths
 from wordtrust.networks.tuned_scales import TunedScales
 
 TOLERANCES = (0.0, 0.05, 0.1, 0.15)
@@ -31,7 +31,7 @@ def oracle_rate(batches: list[Lattices], references: References) -> float:
     """The error rate of the best paths there are."""
     errors = words = 0
     for batch in batches:
-        spoken = Spoken.of([references[utt].words for utt in batch.utts], batch)
+        spoken = ReferenceWords.of([references[utt].words for utt in batch.utts], batch)
         errors += score_paths(batch, oracle_paths(batch, spoken), spoken).errors
         words += len(spoken.words)
     return errors / words

@@ -11,7 +11,6 @@ from tests.helpers.joint_data import chain, corpus, shared
 from wordtrust import OptionError
 from wordtrust.combination.joint import FitOptions, JointHypotheses
 from wordtrust.combination.joint.fit import fit_confidences
-from wordtrust.combination.joint.model import spoken_in
 from wordtrust.combination.joint.objective import (
     UnionExample,
     accuracies,
@@ -21,8 +20,8 @@ from wordtrust.combination.joint.objective import (
 )
 from wordtrust.combination.joint.union import Union
 from wordtrust.combination.joint.weights import ConfidenceModel, Layers, PotentialModel, columns_of, marginals
-from wordtrust.lattices.posterior import Flat, arc_masses, shares
-from wordtrust.networks.build_store import REFERENCE
+from wordtrust.lattices.posterior import FlatGraph, arc_masses, shares
+from wordtrust.networks.build_store import REFERENCE, noted_references
 
 
 def heard(reference: str, *recognizers: list[tuple[str, float, float]]) -> Union:
@@ -42,13 +41,15 @@ def test_accuracies_by_hand() -> None:
     right = [("i", 0.0, 0.4), ("will", 0.4, 0.8), ("sit", 0.8, 1.2)]
     wrong = [("i", 0.0, 0.4), ("well", 0.4, 0.8), ("sit", 0.8, 1.2), ("down", 1.2, 1.5)]
     union = heard("i will sit", right, wrong)
-    found = dict(zip(union.lattices[0].words, accuracies(union, spoken_in(union.lattices)).tolist(), strict=True))
+    found = dict(
+        zip(union.lattices[0].words, accuracies(union, noted_references(union.lattices)).tolist(), strict=True)
+    )
     assert found["i"] == found["will"] == found["sit"] == pytest.approx(1.0)
     assert found["well"] == pytest.approx(0.0)  # a substitution is no worse than a deletion
     assert found["down"] == pytest.approx(-1.0)  # an insertion
 
 
-def every_path(flat: Flat, node: int, end: int) -> list[list[int]]:
+def every_path(flat: FlatGraph, node: int, end: int) -> list[list[int]]:
     if node == end:
         return [[]]
     arcs = range(int(flat.first[node]), int(flat.first[node + 1]))
@@ -58,7 +59,7 @@ def every_path(flat: Flat, node: int, end: int) -> list[list[int]]:
 def test_expected_accuracy_is_that_of_all_paths() -> None:
     union = heard("i will sit", [("i", 0.0, 0.4), ("will", 0.4, 0.8)], [("i", 0.0, 0.4), ("well", 0.4, 0.9)],
                   [("hi", 0.0, 0.3), ("sit", 0.9, 1.2)])  # fmt: skip
-    flat, accuracy = Flat.of(union.lattices), accuracies(union, spoken_in(union.lattices))
+    flat, accuracy = FlatGraph.of(union.lattices), accuracies(union, noted_references(union.lattices))
     potential = np.random.default_rng(0).normal(size=len(accuracy))
 
     def expected(potential: np.ndarray) -> float:

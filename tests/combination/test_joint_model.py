@@ -25,15 +25,15 @@ from wordtrust.combination.joint import (
 )
 from wordtrust.lattices.lattice import Lattices, concatenate
 from wordtrust.lattices.paths import one_best
-from wordtrust.networks.build_store import REFERENCE
-from wordtrust.networks.labels import Spoken, score_paths
+from wordtrust.networks.build_store import REFERENCE, noted_references
+from wordtrust.networks.labels import score_paths
 from wordtrust.transcripts.transcript import transcripts
 
 QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, confidence_epochs=12)
 
 
 def errors(lattices: Lattices, paths: object) -> int:
-    spoken = Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
+    spoken = noted_references(lattices)
     return score_paths(lattices, paths, spoken).errors  # type: ignore[arg-type]
 
 
@@ -64,7 +64,7 @@ def test_confidences_mean_what_they_say(fitted: tuple[JointModel, JointHypothese
     model, _, names = fitted
     fresh, _ = corpus(4, 100, (0.3, 0.15, 0.25), seed=2)
     found = model.decode(JointHypotheses.of(fresh), names)
-    spoken = Spoken.of([note.split() for note in found.lattices.notes[REFERENCE]], found.lattices)
+    spoken = noted_references(found.lattices)
     right = score_paths(found.lattices, found.paths, spoken).alignments.correct
     text = transcripts(found.lattices, found.confidence, found.paths)
     sure = np.array([word.confidence for each in text for word in each.words])

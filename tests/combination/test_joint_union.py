@@ -19,7 +19,7 @@ from wordtrust.combination.joint.union import JointHypotheses, Union
 from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattice, Lattices, Vocabulary
 from wordtrust.lattices.paths import best_confidence, best_paths, one_best
-from wordtrust.networks.labels import Spoken, oracle_paths, score_paths
+from wordtrust.networks.labels import ReferenceWords, oracle_paths, score_paths
 
 WORDS = ("i", "will", "sit", "there", "<sil>")
 
@@ -209,14 +209,14 @@ def test_real_recognizers_together_know_more() -> None:
     assert oracle_errors(union.lattices, said) < min(alone)
     for number, each in enumerate(made):
         own = best_paths(union.lattices, np.where(union.own[:, number], 1.0, -1e6))
-        before = score_paths(each, one_best(each), Spoken.of(said, each))
-        assert score_paths(union.lattices, own, Spoken.of(said, union.lattices)).errors == before.errors
+        before = score_paths(each, one_best(each), ReferenceWords.of(said, each))
+        assert score_paths(union.lattices, own, ReferenceWords.of(said, union.lattices)).errors == before.errors
     words = union.own[union.lattices.word > 0]
     assert words.all(axis=1).sum() > 0.85 * words[:, 0].sum()  # most words of both outputs meet in one arc
 
 
 def oracle_errors(network: Lattices, said: list[tuple[str, ...]]) -> int:
-    spoken = Spoken.of(said, network)
+    spoken = ReferenceWords.of(said, network)
     return score_paths(network, oracle_paths(network, spoken), spoken).errors
 
 

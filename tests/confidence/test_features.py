@@ -22,7 +22,7 @@ from wordtrust.confidence.features import (
     given,
     matrix,
 )
-from wordtrust.lattices.lattice import Facts, Floats, Lattices, Vocabulary, concatenate
+from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, Vocabulary, concatenate
 
 COMPUTED = (
     "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate"
@@ -57,7 +57,7 @@ def network(
         posterior=some(0, 1),
         picked=rng.random(len(arcs)) < 0.5,
         extra={name: some(-3, 5) for name in EVIDENCE},
-        facts=Facts.none(1),
+        facts=ReadingFacts.none(1),
     )
 
 

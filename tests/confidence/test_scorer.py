@@ -24,7 +24,7 @@ from wordtrust.confidence.lattice_rnn import Scorer
 from wordtrust.confidence.lattice_rnn_kernels import tanh
 from wordtrust.confidence.node_levels import node_levels
 from wordtrust.confidence.word_table import BatchWords, WordTable
-from wordtrust.lattices.lattice import Facts, Floats, Lattices, Vocabulary, concatenate
+from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, Vocabulary, concatenate
 from wordtrust.training.dataset import Dataset
 
 WORDS = tuple("ab abc abcd b bcd d".split())
@@ -83,7 +83,7 @@ def network(arcs: list[tuple[int, int]], words: list[str], rng: np.random.Genera
         surface=numbers,
         vocabulary=vocabulary,
         posterior=rng.choice(np.linspace(0.0, 1.0, 9), len(arcs)).astype(np.float32),  # some of them equal
-        facts=Facts.none(1),
+        facts=ReadingFacts.none(1),
     )
 
 

@@ -25,7 +25,7 @@ from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store import sniff
 from wordtrust.formats.store.write import StoreWriter
-from wordtrust.lattices.lattice import Facts, Lattice, Origin
+from wordtrust.lattices.lattice import Lattice, Origin, ReadingFacts
 from wordtrust.lattices.weights import Scales
 
 # What is written comes back
@@ -46,7 +46,7 @@ def corpora(draw: st.DrawFn) -> list[Lattice]:
             lattice = replace(lattice, notes={"speaker": f"speaker {number}", "text": ""})
         scales = draw(st.sampled_from([Scales(), Scales(0.1, 0.9, -0.5, 0.25)]))
         origin = draw(st.sampled_from([Origin("a", "kaldi", "given", 0.03), Origin("b.json", "nbest", "aligned")]))
-        facts = Facts(np.array([number * 2**40]), *(np.array([number + k], np.int32) for k in range(3)))
+        facts = ReadingFacts(np.array([number * 2**40]), *(np.array([number + k], np.int32) for k in range(3)))
         found.append(replace(lattice, scales=scales, origin=origin, facts=facts))
     return found
 
@@ -62,7 +62,7 @@ def test_what_is_written_comes_back(found: list[Lattice], group_arcs: int, shard
     for before, after in zip(found, again, strict=True):
         assert after.equals(before)
         assert after.origin == before.origin
-        assert all(np.array_equal(getattr(after.facts, n), getattr(before.facts, n)) for n in Facts.__slots__)
+        assert all(np.array_equal(getattr(after.facts, n), getattr(before.facts, n)) for n in ReadingFacts.__slots__)
     assert about["utterances"] == len(found)
     assert about["nodes"] == sum(lattice.nodes for lattice in found)
     assert about["arcs"] == sum(lattice.arcs for lattice in found)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.helpers.strategies import assembled, lattices
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.paths import one_best
-from wordtrust.networks.word_confidence import capped, word_confidence
+from wordtrust.networks.word_confidence import capped_confidence, word_confidence
 
 WORDS = ("i", "will", "<sil>")
 
@@ -57,7 +57,7 @@ def test_capped_confidences_sum_to_at_most_one_at_every_instant(lattice: Lattice
     assert lattice.posterior is not None
     given_ = np.minimum(lattice.posterior.astype(float) * times, 1.0)
     words = lattice.word > 0
-    found = capped(lattice.batch(), given_)
+    found = capped_confidence(lattice.batch(), given_)
 
     def total(values: NDArray[np.float64], cut: int) -> float:
         return float(values[(lattice.source <= cut) & (lattice.target > cut) & words].sum())

@@ -15,7 +15,7 @@ from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.networks import labels as module
 from wordtrust.networks.align import align
-from wordtrust.networks.labels import Spoken, label, oracle_paths, score_paths
+from wordtrust.networks.labels import ReferenceWords, label_arcs, oracle_paths, score_paths
 
 WORDS = ("i", "will", "sit", "there", "<sil>", "<unk>")
 references = st.lists(st.sampled_from(["i", "will", "sit", "there", "elsewhere"]), max_size=5)
@@ -32,13 +32,13 @@ def said_on(lattice: Lattice, path: tuple[int, ...]) -> list[str]:
 
 def labels_of(lattice: Lattice, reference: list[str], rule: str) -> list[int]:
     batch = lattice.batch()
-    return [int(value) for value in label(batch, Spoken.of([reference], batch), rule)]
+    return [int(value) for value in label_arcs(batch, ReferenceWords.of([reference], batch), rule)]
 
 
 @given(lattices(words=WORDS), references)
 def test_oracle_has_the_fewest_errors_of_all_paths(lattice: Lattice, reference: list[str]) -> None:
     batch = lattice.batch()
-    path = tuple(oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist())
+    path = tuple(oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist())
     every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
     assert path in every
     fewest = min(errors(reference, said_on(lattice, other)) for other in every)
@@ -56,7 +56,7 @@ def test_ties_go_to_the_larger_posterior(lattice: Lattice, reference: list[str])
         words = [arc for arc in path if lattice.word[arc]]
         return -errors(reference, said_on(lattice, path)), _best_match(lattice, words, reference, posterior)
 
-    found = tuple(oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist())
+    found = tuple(oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist())
     every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
     assert worth(found)[1] == pytest.approx(max(worth(path) for path in every)[1], abs=1e-6)
 
@@ -80,7 +80,7 @@ def _best_match(lattice: Lattice, words: list[int], reference: list[str], poster
 @given(lattices(words=WORDS), references)
 def test_oracle_labels_are_the_right_words_of_that_path(lattice: Lattice, reference: list[str]) -> None:
     batch = lattice.batch()
-    path = oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist()
+    path = oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist()
     spoken = [arc for arc in path if lattice.word[arc]]
     right = align(reference, [lattice.words[arc] for arc in spoken]).correct
     expected = [0 if word else -1 for word in lattice.word]
@@ -124,10 +124,10 @@ def test_the_unknown_word_is_never_right() -> None:
 @given(st.lists(st.tuples(lattices(words=WORDS, score_sets=(("posterior",),)), references), min_size=1, max_size=4))
 def test_batches_are_labelled_like_their_parts(parts: list[tuple[Lattice, list[str]]]) -> None:
     batch = batch_of(*(lattice for lattice, _ in parts))
-    spoken = Spoken.of([reference for _, reference in parts], batch)
+    spoken = ReferenceWords.of([reference for _, reference in parts], batch)
     for rule in ("oracle", "one-best"):
         alone = [value for lattice, reference in parts for value in labels_of(lattice, reference, rule)]
-        assert label(batch, spoken, rule).tolist() == alone
+        assert label_arcs(batch, spoken, rule).tolist() == alone
 
 
 def test_a_long_utterance_is_searched_in_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_a_long_utterance_is_searched_in_a_band(monkeypatch: pytest.MonkeyPatch)
         "u", time=np.arange(401) / 2, ends=ends, tokens=tokens, acoustic=random.normal(size=800)
     ).batch()
     heard = [word for word in words if random.random() > 0.1]
-    spoken = Spoken.of([heard], lattice)
+    spoken = ReferenceWords.of([heard], lattice)
     whole = score_paths(lattice, oracle_paths(lattice, spoken), spoken).errors
     monkeypatch.setattr(module, "MAX_CELLS", 1000)
     assert score_paths(lattice, oracle_paths(lattice, spoken), spoken).errors == whole
@@ -152,13 +152,13 @@ def test_narrow_bands_still_give_paths(lattice: Lattice, reference: list[str], c
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MAX_CELLS", cells)
         patch.setattr(module, "BAND", band)
-        path = tuple(oracle_paths(batch, Spoken.of([reference], batch)).arcs.tolist())
+        path = tuple(oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist())
     assert path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
 
 
 def test_bad_calls_are_named() -> None:
     batch = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"]).batch()
     with pytest.raises(OptionError, match="one of oracle, one-best, not 'best'"):
-        label(batch, Spoken.of([["a"]], batch), "best")
+        label_arcs(batch, ReferenceWords.of([["a"]], batch), "best")
     with pytest.raises(ValueError, match="2 references for 1 utterances"):
-        Spoken.of([["a"], ["b"]], batch)
+        ReferenceWords.of([["a"], ["b"]], batch)

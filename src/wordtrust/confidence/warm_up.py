@@ -26,7 +26,7 @@ from ..base.jit import compiling_in_turn
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
-    from ..networks.labels import Spoken
+    from ..networks.labels import ReferenceWords
 
 _POLL = 0.01  # seconds
 
@@ -95,14 +95,14 @@ def warm_up(steps: Sequence[str]) -> None:
 @cache
 def _lattices() -> Lattices:
     """One utterance, with one word in two spellings."""
-    from ..lattices.lattice import Facts, Lattices, Vocabulary
+    from ..lattices.lattice import Lattices, ReadingFacts, Vocabulary
 
     ends, scores = np.array([0, 0, 0, 1, 1, 1, 1, 2], np.int32), np.array([-1, -2, -2, -1], np.float32)
     return Lattices(
         utts=("u",), node_offsets=np.array([0, 3]), arc_offsets=np.array([0, 4]), time=np.array([0.0, 0.5, 1.0]),
         source=ends[:4], target=ends[4:], word=np.array([1, 2, 1, 1], np.int32),
         surface=np.array([1, 2, 2, 1], np.int32), vocabulary=Vocabulary(["a", "b"]), acoustic=scores,
-        transition=scores.copy(), facts=Facts.none(1),
+        transition=scores.copy(), facts=ReadingFacts.none(1),
     )  # fmt: skip
 
 
@@ -114,10 +114,10 @@ def _networks() -> Lattices:
     return build(_lattices()).lattices
 
 
-def _spoken() -> Spoken:
-    from ..networks.labels import Spoken
+def _spoken() -> ReferenceWords:
+    from ..networks.labels import ReferenceWords
 
-    return Spoken.of([("a", "b")], _lattices())
+    return ReferenceWords.of([("a", "b")], _lattices())
 
 
 def _graph() -> None:
@@ -145,9 +145,9 @@ def _labels() -> None:
 
 
 def _network_labels() -> None:
-    from ..networks.labels import label
+    from ..networks.labels import label_arcs
 
-    label(_networks(), _spoken(), "one-best")
+    label_arcs(_networks(), _spoken(), "one-best")
 
 
 def _consensus() -> None:

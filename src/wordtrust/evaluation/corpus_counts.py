@@ -94,9 +94,9 @@ def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | Non
 
 
 def _errors(lattices: Lattices, references: Mapping[str, Reference]) -> dict[str, Any]:
-    from ..networks.labels import Spoken, oracle_paths, score_paths
+    from ..networks.labels import ReferenceWords, oracle_paths, score_paths
 
-    spoken = Spoken.of([references[utt].words for utt in lattices.utts], lattices)
+    spoken = ReferenceWords.of([references[utt].words for utt in lattices.utts], lattices)
     paths = {"one_best": one_best(lattices), "oracle": oracle_paths(lattices, spoken)}
     return {name: ErrorCounts.of(score_paths(lattices, path, spoken).alignments) for name, path in paths.items()}
 

@@ -17,8 +17,16 @@ from ..base.errors import InputError
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
 from ..networks.align import align_all
-from ..networks.build_store import ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, TUNED_MBR, TUNED_ONE_BEST
-from ..networks.labels import Spoken, oracle_paths, score_paths
+from ..networks.build_store import (
+    ONE_BEST_LABEL,
+    ORACLE_LABEL,
+    REFERENCE,
+    SPEAKER,
+    TUNED_MBR,
+    TUNED_ONE_BEST,
+    noted_references,
+)
+from ..networks.labels import ReferenceWords, oracle_paths, score_paths
 from ..networks.word_confidence import word_confidence
 from .metrics import Scores, SpeakerErrors
 
@@ -107,7 +115,7 @@ def evaluate_batch(
     _require_references(networks)
     judged = judge(networks)
     references = [note.split() for note in networks.notes[REFERENCE]]
-    spoken, speakers = Spoken.of(references, networks), list(networks.notes[SPEAKER])
+    spoken, speakers = ReferenceWords.of(references, networks), list(networks.notes[SPEAKER])
     chosen = {
         "one_best": one_best(networks),
         "best_confidence": choose(networks, list(judged.values())[-1].confidence),
@@ -131,7 +139,7 @@ def evaluate_batch(
 def path_errors(networks: Lattices, paths: Paths) -> int:
     """How many word errors the words of these paths have."""
     _require_references(networks)
-    spoken = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
+    spoken = noted_references(networks)
     return SpeakerErrors.of(
         score_paths(networks, paths, spoken).alignments, list(networks.notes[SPEAKER])
     ).total.errors

@@ -29,7 +29,7 @@ from ..lattices.assemble import Problems
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths, one_best
 from ..networks.build_store import REFERENCE
-from ..networks.labels import Spoken, score_paths
+from ..networks.labels import ReferenceWords, score_paths
 from ..networks.word_confidence import word_confidence
 from .evaluate import Evaluation
 from .metrics import Scores, SpeakerErrors
@@ -99,7 +99,7 @@ def _evaluate_batch(lattices: Lattices, references: Mapping[str, Reference]) -> 
     speakers = [each.speaker_or_utt for each in known]
     paths, confidence = one_best_words(lattices)
     try:
-        found = score_paths(lattices, paths, Spoken.of([each.words for each in known], lattices)).alignments
+        found = score_paths(lattices, paths, ReferenceWords.of([each.words for each in known], lattices)).alignments
     except InputError as error:
         raise error.at(file=lattices.origin.file) from None
     is_word = lattices.word[paths.arcs_in(lattices)] > 0

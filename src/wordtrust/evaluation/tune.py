@@ -26,7 +26,7 @@ from ..lattices.paths import best_paths, one_best
 from ..lattices.weights import LENGTH, Scales, log_scores, only_posteriors
 from ..networks.consensus import consensus
 from ..networks.hwcn import TOLERANCE, build
-from ..networks.labels import Labels, Spoken, label, score_paths
+from ..networks.labels import Labels, ReferenceWords, label_arcs, score_paths
 from ..networks.tuned_scales import TunedScales
 from .metrics import Scores
 
@@ -42,7 +42,7 @@ class _Part:
     """A batch with what was said in it."""
 
     lattices: Lattices
-    spoken: Spoken
+    spoken: ReferenceWords
 
 
 def tune(
@@ -53,7 +53,9 @@ def tune(
     tell: Callable[[str], None] = lambda _: None,
 ) -> TunedScales:
     """Choose scales on lattices with references; `tell` hears about the progress."""
-    parts = [_Part(batch, Spoken.of([references[utt].words for utt in batch.utts], batch)) for batch in batches]
+    parts = [
+        _Part(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch)) for batch in batches
+    ]
     words = sum(len(part.spoken.words) for part in parts)
     if not words:
         raise OptionError("there is nothing to tune on: no reference words")
@@ -64,7 +66,7 @@ def tune(
     tell("1-best: ratio and word penalty")
     best, best_errors = _fewest_errors(parts, given, list(_grid(parts, given)))
     tell("posteriors: overall scale")
-    labels = [label(build(part.lattices, tolerance=tolerance).lattices, part.spoken) for part in parts]
+    labels = [label_arcs(build(part.lattices, tolerance=tolerance).lattices, part.spoken) for part in parts]
     tried = list(dict.fromkeys(_overall(_shapes(parts, given, best))))
     quality = {scales: _nce(parts, labels, scales, tolerance) for scales in tried}
     posterior = max(quality, key=lambda scales: quality[scales])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..base.arrays import csr_offsets, csr_rows, row_offsets
 from ..base.errors import InputError
 from . import graph
-from .lattice import ARC_SCORES, Facts, Flags, Floats, Ints, Lattices, Offsets, Origin, Times, Vocabulary
+from .lattice import ARC_SCORES, Flags, Floats, Ints, Lattices, Offsets, Origin, ReadingFacts, Times, Vocabulary
 from .text import DEFAULT, Normalizer
 from .weights import Scales
 
@@ -219,7 +219,7 @@ def _describe(raw: RawLattices, number: int, status: int, about: int) -> tuple[s
     return found, _REMEDIES[status]
 
 
-def _ordered(raw: RawLattices, status: Ints, about: Offsets) -> tuple[RawLattices, Facts]:
+def _ordered(raw: RawLattices, status: Ints, about: Offsets) -> tuple[RawLattices, ReadingFacts]:
     """The good lattices, trimmed and in canonical order; fills in `status` and `about` of the others."""
     count, arcs = len(raw.utts), len(raw.source)
     nodes_kept, arcs_kept = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -251,7 +251,7 @@ def _ordered(raw: RawLattices, status: Ints, about: Offsets) -> tuple[RawLattice
     trimmed_nodes = (np.diff(raw.node_offsets) - nodes_kept)[rows].astype(np.int32)
     trimmed_arcs = (np.diff(raw.arc_offsets) - arcs_kept)[rows].astype(np.int32)
     spread = np.zeros(len(rows), np.int32) if raw.spread_words is None else raw.spread_words[rows]
-    return good, Facts(good.place, trimmed_nodes, trimmed_arcs, spread)
+    return good, ReadingFacts(good.place, trimmed_nodes, trimmed_arcs, spread)
 
 
 def _cut_tokens(raw: RawLattices, tokens: Tokens) -> tuple[RawLattices, Ints, Ints]:

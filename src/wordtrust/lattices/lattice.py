@@ -51,7 +51,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ReadingFacts:
     """What reading did to each utterance, as one array each."""
 
     place: Offsets  # line (text) or byte (binary) where the utterance starts in its file
@@ -60,13 +60,15 @@ class Facts:
     spread_words: Ints  # words of no length that took time from their neighbours
 
     @classmethod
-    def none(cls, utterances: int) -> Facts:
+    def none(cls, utterances: int) -> ReadingFacts:
         """Nothing was done."""
         zeros = np.zeros(utterances, np.int32)
         return cls(np.zeros(utterances, np.int64), zeros, zeros, zeros)
 
-    def __getitem__(self, rows: slice | NDArray[Any]) -> Facts:
-        return Facts(self.place[rows], self.trimmed_nodes[rows], self.trimmed_arcs[rows], self.spread_words[rows])
+    def __getitem__(self, rows: slice | NDArray[Any]) -> ReadingFacts:
+        return ReadingFacts(
+            self.place[rows], self.trimmed_nodes[rows], self.trimmed_arcs[rows], self.spread_words[rows]
+        )
 
 
 class Vocabulary:
@@ -145,7 +147,7 @@ class Lattice:
     notes: Mapping[str, str] = field(default_factory=dict)  # what else is known of the utterance: reference, speaker
     scales: Scales = Scales()
     origin: Origin = Origin()
-    facts: Facts = field(default_factory=lambda: Facts.none(1))
+    facts: ReadingFacts = field(default_factory=lambda: ReadingFacts.none(1))
 
     @property
     def nodes(self) -> int:
@@ -303,7 +305,7 @@ class Lattices(Sequence[Lattice]):
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # one string an utterance, by name
     scales: Scales = Scales()
     origin: Origin = Origin()
-    facts: Facts = field(default_factory=lambda: Facts.none(0))
+    facts: ReadingFacts = field(default_factory=lambda: ReadingFacts.none(0))
     files: tuple[str, ...] = ()  # [utterances] where they come from more than one file, else `origin` says it
 
     def __post_init__(self) -> None:
@@ -440,7 +442,7 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         time=np.concatenate([part.time for part in parts]),
         extra={name: arcs[name] for name in parts[0].extra},
         notes={name: tuple(note for part in parts for note in part.notes[name]) for name in parts[0].notes},
-        facts=Facts(*(np.concatenate([getattr(f, n) for f in facts]) for n in Facts.__slots__)),
+        facts=ReadingFacts(*(np.concatenate([getattr(f, n) for f in facts]) for n in ReadingFacts.__slots__)),
         **arcs_of,
     )
 

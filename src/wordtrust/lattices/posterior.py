@@ -43,7 +43,7 @@ class Pushed:
     totals: Mapping[str, Reals]  # by score, [utterances]: log of its sum over all paths
 
 
-class Flat(NamedTuple):
+class FlatGraph(NamedTuple):
     """A batch as one graph, its nodes numbered through: what kernels run over."""
 
     first: Numbers  # [nodes + 1] node n is left by the arcs first[n] to first[n + 1]
@@ -52,7 +52,7 @@ class Flat(NamedTuple):
     start: Offsets  # [utterances] first node of each
 
     @classmethod
-    def of(cls, lattices: Lattices) -> Flat:
+    def of(cls, lattices: Lattices) -> FlatGraph:
         """The flat graph of a batch."""
         first = np.zeros(len(lattices.time) + 1, np.uint32)
         source, target = np.empty(len(lattices.source), np.uint32), np.empty(len(lattices.source), np.uint32)
@@ -61,14 +61,14 @@ class Flat(NamedTuple):
         return cls(first, source, target, lattices.node_offsets[:-1])
 
 
-def posteriors(lattices: Lattices, scales: Scales | None = None, *, flat: Flat | None = None) -> Posteriors:
+def posteriors(lattices: Lattices, scales: Scales | None = None, *, flat: FlatGraph | None = None) -> Posteriors:
     """Arc posteriors with the given scales, or those of the lattices.
 
     Posteriors that a recognizer gave without a language score beside them (1-best with confidences) are kept.
     """
     if only_posteriors(lattices):
         return _given(lattices)
-    flat = flat or Flat.of(lattices)
+    flat = flat or FlatGraph.of(lattices)
     share, after = shares(flat, log_scores(lattices, scales))
     return Posteriors(share, arc_masses(flat, share), after[flat.start])
 
@@ -108,40 +108,40 @@ def push(lattices: Lattices) -> Pushed:
     each score alone is pushed in the log semiring: the probabilities of the arcs leaving a node sum to 1, and every
     path of an utterance loses the same amount, which `totals` keeps. Pushing twice changes nothing.
     """
-    flat = Flat.of(lattices)
+    flat = FlatGraph.of(lattices)
     scores: dict[str, Any] = {}
     totals = {}
     for name in LOG_SCORES:
         if getattr(lattices, name) is not None:
             raw = getattr(lattices, name).astype(np.float64)
             _, after = shares(flat, raw)
-            scores[name] = as_floats(pushed(flat, raw, after))
+            scores[name] = to_float32(pushed(flat, raw, after))
             totals[name] = after[flat.start]
     return Pushed(replace(lattices, **scores), totals)
 
 
 def path_losses(lattices: Lattices, score: Reals) -> tuple[Reals, Reals]:
     """[arcs] how much worse than the best path the best one through each is; [arcs] the score of the best path."""
-    flat, ends = Flat.of(lattices), lattices.node_offsets[1:] - 1
+    flat, ends = FlatGraph.of(lattices), lattices.node_offsets[1:] - 1
     through, best = best_through(flat.source, flat.target, score, flat.start, ends, len(lattices.time))
     best_of_utterance = np.repeat(best, np.diff(lattices.arc_offsets))
     return best_of_utterance - through, best_of_utterance
 
 
-def shares(flat: Flat, score: Reals) -> tuple[Reals, Reals]:
+def shares(flat: FlatGraph, score: Reals) -> tuple[Reals, Reals]:
     """Each arc's part of the weight of all ways on from its source; the log weight of all ways on from each node."""
     share, after = np.empty(len(score)), np.zeros(len(flat.first) - 1)
     _shares(flat.first, flat.target, score, share, after)
     return share, after
 
 
-def pushed(flat: Flat, score: Reals, after: Reals) -> Reals:
+def pushed(flat: FlatGraph, score: Reals, after: Reals) -> Reals:
     """A score moved by the weight of all ways on (what `shares` gives): the log of each arc's share."""
     moved: Reals = score + after[flat.target] - after[flat.source]
     return moved
 
 
-def arc_masses(flat: Flat, share: Reals) -> Reals:
+def arc_masses(flat: FlatGraph, share: Reals) -> Reals:
     """Turn each arc's share of its source node into its share of all paths, in place; gives that of the nodes."""
     node = np.zeros(len(flat.first) - 1)
     node[flat.start] = 1.0
@@ -173,7 +173,7 @@ def select(lattices: Lattices, keep: Flags) -> Lattices:
     return replace(lattices, node_offsets=node_offsets, arc_offsets=arc_offsets, extra=extra, **kept)
 
 
-def as_floats(values: Reals) -> Floats:
+def to_float32(values: Reals) -> Floats:
     """As scores are stored: half the size, and still finite."""
     return np.clip(values, -_FLOAT32_MAX, _FLOAT32_MAX).astype(np.float32)
 

@@ -27,7 +27,7 @@ from ..lattices.weights import log_scores
 from ..networks.tuned_scales import TunedScales
 from .consensus import consensus
 from .hwcn import TOLERANCE, build
-from .labels import Spoken, label
+from .labels import ReferenceWords, label_arcs
 
 # On arcs: 1 right, 0 wrong, -1 silence. By both rules, and by the one that was asked for.
 LABEL, ORACLE_LABEL, ONE_BEST_LABEL = "label", "label_oracle", "label_one_best"
@@ -79,11 +79,16 @@ def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
         known = [options.references[utt] for utt in lattices.utts]
         notes[REFERENCE] = tuple(" ".join(each.words) for each in known)
         notes[SPEAKER] = tuple(each.speaker_or_utt for each in known)
-        spoken = Spoken.of([each.words for each in known], networks)
-        extra[ORACLE_LABEL] = label(networks, spoken, "oracle").astype(np.float32)
-        extra[ONE_BEST_LABEL] = label(networks, spoken, "one-best").astype(np.float32)
+        spoken = ReferenceWords.of([each.words for each in known], networks)
+        extra[ORACLE_LABEL] = label_arcs(networks, spoken, "oracle").astype(np.float32)
+        extra[ONE_BEST_LABEL] = label_arcs(networks, spoken, "one-best").astype(np.float32)
         extra[LABEL] = extra[ORACLE_LABEL if options.labels == "oracle" else ONE_BEST_LABEL]
     return replace(networks, notes=notes, extra=extra)
+
+
+def noted_references(networks: Lattices) -> ReferenceWords:
+    """The references that networks were built with."""
+    return ReferenceWords.of([note.split() for note in networks.notes[REFERENCE]], networks)
 
 
 def _said(lattices: Lattices, paths: Paths) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ EPSILON = "-"  # how a slot shows that nothing was said
 _SHOWN = 8  # entries of a slot, when printed
 
 
-class Entry(NamedTuple):
+class SlotEntry(NamedTuple):
     """A word of a slot, or "" for the epsilon."""
 
     word: str
@@ -53,7 +53,7 @@ class Slot:
 
     start: float
     end: float
-    entries: tuple[Entry, ...]
+    entries: tuple[SlotEntry, ...]
 
     def __str__(self) -> str:
         listed = " | ".join(f"{entry.surface or EPSILON} {entry.posterior:.2f}" for entry in self.entries[:_SHOWN])
@@ -71,7 +71,7 @@ class ConfusionNetwork:
     rounds: int  # how often the sequence was changed for a better one
 
     @property
-    def words(self) -> tuple[Entry, ...]:
+    def words(self) -> tuple[SlotEntry, ...]:
         """The word sequence with the least expected errors, each word with its posterior and mean times."""
         return tuple(slot.entries[0] for slot in self.slots if slot.entries[0].word)
 
@@ -152,11 +152,11 @@ class ConfusionNetworks(Sequence[ConfusionNetwork]):
             int(self.rounds[number]),
         )
 
-    def _entries(self, slot: int) -> tuple[Entry, ...]:
+    def _entries(self, slot: int) -> tuple[SlotEntry, ...]:
         rows = slice(self.entry_offsets[slot], self.entry_offsets[slot + 1])
         words, surfaces = (self.vocabulary.lookup(each[rows].tolist()) for each in (self.word, self.surface))
         figures = (each[rows].tolist() for each in (self.posterior, self.entry_start, self.entry_end))
-        return tuple(map(Entry, words, surfaces, *figures))
+        return tuple(map(SlotEntry, words, surfaces, *figures))
 
     def __repr__(self) -> str:
         listed = "".join(f"\n  {network!r}" for network in self[:3]) + ("\n  ..." if len(self) > 3 else "")

@@ -29,7 +29,7 @@ from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
 from ..lattices.lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin
 from ..lattices.paths import one_best
-from ..lattices.posterior import Flat, arc_masses, as_floats, posteriors, pushed, shares
+from ..lattices.posterior import FlatGraph, arc_masses, posteriors, pushed, shares, to_float32
 from ..lattices.weights import Reals, Scales
 from . import hwcn_kernels as kernels
 
@@ -140,7 +140,7 @@ def build(
 class _Layout:
     """Which nodes and arcs of a batch become which, before any score is merged. Arcs count through the batch."""
 
-    flat: Flat  # the lattices as one graph
+    flat: FlatGraph  # the lattices as one graph
     node: Ints  # [lattice nodes] network node within the utterance
     group: Ints  # [lattice arcs] network arc, -1 where absorbed
     node_offsets: Offsets  # [utterances + 1] of the network
@@ -154,7 +154,7 @@ class _Layout:
 
     @classmethod
     def of(cls, batch: Lattices, tolerance: float) -> _Layout:
-        flat = Flat.of(batch)
+        flat = FlatGraph.of(batch)
         node, node_counts = np.empty(len(batch.time), np.int32), np.empty(len(batch), np.int64)
         kernels.merge_nodes(
             batch.node_offsets, flat.source, flat.target, batch.time, batch.word, tolerance + _ROUNDING,
@@ -246,14 +246,14 @@ def _merge_acoustic(batch: Lattices, layout: _Layout, push: bool) -> Floats | No
         return None
     logs = batch.acoustic.astype(np.float64)
     if not (push and batch.transition is not None):
-        return as_floats(layout.log_sums(logs) - np.log(layout.size))
+        return to_float32(layout.log_sums(logs) - np.log(layout.size))
     share, after = shares(layout.flat, logs)
     total = layout.sums(share)
     merged = np.log(np.maximum(total, _TINY) / layout.size)
     if total.min(initial=1.0) < _TINY:
         exact = layout.log_sums(pushed(layout.flat, logs, after)) - np.log(layout.size)
         merged = np.where(total < _TINY, exact, merged)
-    return as_floats(merged)
+    return to_float32(merged)
 
 
 def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | None:
@@ -266,7 +266,7 @@ def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | 
         return None
     logs = batch.transition.astype(np.float64)
     if not push:
-        return as_floats(_exact_transition(layout, logs))
+        return to_float32(_exact_transition(layout, logs))
     reach, after = shares(layout.flat, logs)
     arc_masses(layout.flat, reach)  # from P(e_i|v_i) to P(e_i|v_i) P(v_i)
     total, source = layout.sums(reach), layout.through(layout.source)
@@ -274,7 +274,7 @@ def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | 
     if total.min(initial=1.0) < _TINY:
         exact = _exact_transition(layout, pushed(layout.flat, logs, after))
         merged = np.where(total < _TINY, exact, merged)
-    return as_floats(merged)
+    return to_float32(merged)
 
 
 def _exact_transition(layout: _Layout, logs: Reals) -> Reals:

@@ -37,14 +37,14 @@ BAND = 10.0  # seconds on either side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spoken:
+class ReferenceWords:
     """References as word numbers of a batch's vocabulary, -2 for words that are not in it, end to end."""
 
     words: Ints
     offsets: Offsets
 
     @classmethod
-    def of(cls, references: Sequence[Sequence[str]], lattices: Lattices) -> Spoken:
+    def of(cls, references: Sequence[Sequence[str]], lattices: Lattices) -> ReferenceWords:
         """Number the reference words of each utterance of a batch."""
         if len(references) != len(lattices):
             raise ValueError(f"{len(references)} references for {len(lattices)} utterances")
@@ -53,14 +53,14 @@ class Spoken:
         known = np.array(numbers, np.int32)
         return cls(np.where(known > 0, known, np.int32(-2)), row_offsets(references))
 
-    def part(self, number: int) -> Spoken:
+    def part(self, number: int) -> ReferenceWords:
         """That of one utterance."""
         words = self.words[self.offsets[number] : self.offsets[number + 1]]
-        return Spoken(words, np.array([0, len(words)], np.int64))
+        return ReferenceWords(words, np.array([0, len(words)], np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class ScoredPaths:
     """Paths with their words aligned to the reference."""
 
     paths: Paths
@@ -73,15 +73,15 @@ class Scored:
         return int(self.alignments.counts[:, 1:].sum())
 
 
-def score_paths(lattices: Lattices, paths: Paths, spoken: Spoken) -> Scored:
+def score_paths(lattices: Lattices, paths: Paths, spoken: ReferenceWords) -> ScoredPaths:
     """Align the words of paths through a batch with its references."""
     words, unknown = paths.without_silence(lattices), lattices.vocabulary.find(UNKNOWN)
     hypothesis = lattices.word[words.arcs_in(lattices)]
     alignments = align_numbers(spoken.words, spoken.offsets, hypothesis, words.offsets, unknown=unknown)
-    return Scored(paths, words, alignments)
+    return ScoredPaths(paths, words, alignments)
 
 
-def label(lattices: Lattices, spoken: Spoken, rule: str = "oracle") -> Labels:
+def label_arcs(lattices: Lattices, spoken: ReferenceWords, rule: str = "oracle") -> Labels:
     """1 for right words, 0 for wrong ones, -1 for silence, for every arc of a batch of networks."""
     if rule not in RULES:
         raise OptionError(f"the label rule is one of {', '.join(RULES)}, not {rule!r}")
@@ -122,7 +122,7 @@ def _label_rivals(
                 rival += 1
 
 
-def oracle_paths(lattices: Lattices, spoken: Spoken) -> Paths:
+def oracle_paths(lattices: Lattices, spoken: ReferenceWords) -> Paths:
     """The path with the fewest errors through each lattice; ties to the larger sum of posteriors of right words.
 
     Exact, but for utterances of thousands of words: there a node is only compared with what the 1-best has been
@@ -141,7 +141,7 @@ def oracle_paths(lattices: Lattices, spoken: Spoken) -> Paths:
     return Paths(offsets, path[: offsets[-1]])
 
 
-def _windows(lattices: Lattices, spoken: Spoken) -> tuple[Ints, Ints]:
+def _windows(lattices: Lattices, spoken: ReferenceWords) -> tuple[Ints, Ints]:
     """For each node, the first and last number of reference words that may have been said before it."""
     nodes, said = np.diff(lattices.node_offsets), np.diff(spoken.offsets)
     low, high = np.zeros(len(lattices.time), np.int32), np.repeat(said, nodes).astype(np.int32)
@@ -151,7 +151,7 @@ def _windows(lattices: Lattices, spoken: Spoken) -> tuple[Ints, Ints]:
     return low, high
 
 
-def _band(lattices: Lattices, spoken: Spoken, said: int) -> tuple[Ints, Ints]:
+def _band(lattices: Lattices, spoken: ReferenceWords, said: int) -> tuple[Ints, Ints]:
     """A band around where the right words of the 1-best lie in time."""
     own = score_paths(lattices, one_best(lattices), spoken)
     right = own.alignments.correct

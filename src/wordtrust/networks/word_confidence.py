@@ -27,7 +27,7 @@ def word_confidence(lattices: Lattices, confidence: NDArray[np.floating], paths:
     return np.minimum(shown, 1.0)
 
 
-def capped(lattices: Lattices, confidence: NDArray[np.floating]) -> Reals:
+def capped_confidence(lattices: Lattices, confidence: NDArray[np.floating]) -> Reals:
     """Confidences of arcs, those of words made smaller where all that cross an instant would sum to more than 1.
 
     What is calibrated arc by arc no longer knows of its rivals. Every arc is divided by the largest sum that it is

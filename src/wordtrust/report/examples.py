@@ -17,7 +17,7 @@ from ..evaluation.evaluate import Choose
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..networks.build_store import REFERENCE
-from ..networks.labels import Spoken, score_paths
+from ..networks.labels import ReferenceWords, score_paths
 from ..networks.word_confidence import Reals, word_confidence
 from ..transcripts.transcript import Transcript, transcripts
 
@@ -142,7 +142,7 @@ def _candidates(networks: Lattices, confidence: Floats, paths: Paths, most: int,
             remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
         )
     references = [tuple(note.split()) for note in networks.notes[REFERENCE]]
-    found = score_paths(networks, paths, Spoken.of(references, networks)).alignments
+    found = score_paths(networks, paths, ReferenceWords.of(references, networks)).alignments
     shown = _shown(networks, confidence, paths)
     shown = show(shown) if show else shown
     owner = csr_rows(found.offsets)
@@ -170,6 +170,6 @@ def _example(
     arcs = slice(*networks.arc_offsets[number : number + 2].tolist())
     first, last = paths.offsets[number : number + 2].tolist()
     path = Paths(np.array([0, last - first], np.int64), paths.arcs[first:last])
-    found = score_paths(one, path, Spoken.of([reference], one)).alignments[0]
+    found = score_paths(one, path, ReferenceWords.of([reference], one)).alignments[0]
     made = transcripts(one, np.minimum(confidence[arcs], np.float32(1)), path, show=show)[0]
     return Example(made, reference, found.correct, found.reference)

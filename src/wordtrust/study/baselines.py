@@ -40,8 +40,8 @@ from ..evaluation.evaluate import ArcConfidence, posterior_confidence
 from ..lattices.lattice import Flags, Lattices
 from ..lattices.paths import Paths, one_best
 from ..lattices.weights import Reals
-from ..networks.build_store import ORACLE_LABEL, REFERENCE, SPEAKER
-from ..networks.labels import Spoken, score_paths
+from ..networks.build_store import ORACLE_LABEL, SPEAKER, noted_references
+from ..networks.labels import score_paths
 from ..networks.word_confidence import word_confidence
 
 NAME = "baselines.json"
@@ -253,7 +253,7 @@ def _rows(
     raw = _features(networks, columns, table, in_training=in_training)
     spoken, speaker = networks.word > 0, np.array(networks.notes[SPEAKER])
     owner = speaker[networks.utterance_of_arc]
-    said = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
+    said = noted_references(networks)
     best = score_paths(networks, one_best(networks), said)
     arcs = best.words.arcs_in(networks)
     right = best.alignments.correct.astype(np.bool_)

@@ -33,8 +33,8 @@ from ..formats import stream
 from ..lattices.lattice import Ints, Lattices
 from ..lattices.paths import Paths
 from ..networks.align import align_numbers
-from ..networks.build_store import REFERENCE, SPEAKER
-from ..networks.labels import Spoken, score_paths
+from ..networks.build_store import SPEAKER, noted_references
+from ..networks.labels import score_paths
 from ..report.curves import reliability
 from .baselines import NAME as BASELINES
 from .baselines import PACKED, Baselines
@@ -241,7 +241,7 @@ def _best_member(outputs: SystemOutputs) -> SpeakerErrors:
 def _score_joint(decoded: Decoded, paths: Paths) -> tuple[Scores, SpeakerErrors]:
     """The words of paths through the joint network, with the confidences that people see."""
     lattices = decoded.lattices
-    spoken = Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
+    spoken = noted_references(lattices)
     alignments, speakers = score_paths(lattices, paths, spoken).alignments, list(lattices.notes[SPEAKER])
     confidence = SystemOutput.of(lattices, decoded.confidence, paths).confidence
     assert confidence is not None

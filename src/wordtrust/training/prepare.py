@@ -18,8 +18,8 @@ from ..confidence.model_card import ModelCard
 from ..confidence.node_levels import node_levels
 from ..confidence.word_table import BatchWords, WordTable, heard, known_arcs, make_table
 from ..lattices.lattice import Floats, Ints, Lattices
-from ..networks.build_store import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER
-from ..networks.labels import Spoken, oracle_paths
+from ..networks.build_store import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, noted_references
+from ..networks.labels import oracle_paths
 from .dataset import Dataset, TrainingData
 
 LABELS = {"oracle": ORACLE_LABEL, "one-best": ONE_BEST_LABEL, "store": LABEL}
@@ -107,7 +107,7 @@ def _labels(networks: Lattices, options: PrepareOptions) -> tuple[Any, Any]:
 
 def _best_path(networks: Lattices) -> Any:
     """1 for arcs on the path with the fewest errors."""
-    spoken = Spoken.of([note.split() for note in networks.notes[REFERENCE]], networks)
+    spoken = noted_references(networks)
     paths = oracle_paths(networks, spoken)
     found = np.zeros(len(networks.source), np.int8)
     found[paths.arcs_in(networks)] = 1

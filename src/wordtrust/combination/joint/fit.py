@@ -22,7 +22,7 @@ from ...base.errors import InputError, OptionError
 from ...base.folds import balanced_folds
 from ...lattices.lattice import Ints, Lattices
 from ...lattices.paths import one_best
-from ...lattices.posterior import Flat
+from ...lattices.posterior import FlatGraph
 from ...networks.build_store import REFERENCE, SPEAKER
 from .evidence import evidence
 from .model import BATCH, JointModel, Members, SubsetSettings, best_words, path_errors
@@ -164,7 +164,7 @@ def output_errors(hypotheses: Lattices) -> Ints:
 def _errors(union: Union, model: PotentialModel, members: Members, thresholds: Sequence[float]) -> Ints:
     """[thresholds, utterances] word errors of one model's decoding of a union."""
     x, silent = inputs(union, evidence(union)), union.lattices.word == 0
-    marginal = marginals(Flat.of(union.lattices), model.potentials(x, silent, members))
+    marginal = marginals(FlatGraph.of(union.lattices), model.potentials(x, silent, members))
     tried = [best_words(union, marginal, threshold) for threshold in thresholds]
     return np.stack([path_errors(union.lattices, paths) for paths in tried])
 

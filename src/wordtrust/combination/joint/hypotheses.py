@@ -19,7 +19,7 @@ from ...base.jit import compiled
 from ...lattices.lattice import Flags, Floats, Lattices, Offsets, Vocabulary, concatenate, renumbered
 from ...lattices.path_kernels import Numbers
 from ...lattices.paths import Paths, one_best
-from ...lattices.posterior import Flat, select
+from ...lattices.posterior import FlatGraph, select
 from ...lattices.weights import Reals
 
 MIN_CONFIDENCE = 0.02
@@ -99,7 +99,7 @@ def on_paths(networks: Lattices, paths: Paths) -> Flags:
 def _keep_complete_paths(networks: Lattices, keep: Flags) -> None:
     """Also keep, for every arc that is kept already, the most probable path from start to end through it."""
     assert networks.posterior is not None
-    flat, nodes = Flat.of(networks), len(networks.time)
+    flat, nodes = FlatGraph.of(networks), len(networks.time)
     score = np.log(np.maximum(networks.posterior.astype(np.float64), _MIN_POSTERIOR))
     before, after = np.full(nodes, -np.inf), np.full(nodes, -np.inf)
     before[flat.start] = after[networks.node_offsets[1:] - 1] = 0.0

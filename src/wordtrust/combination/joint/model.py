@@ -17,10 +17,10 @@ from ...base.arrays import concatenate_offsets
 from ...base.errors import OptionError
 from ...lattices.lattice import Flags, Ints, Lattices, concatenate
 from ...lattices.paths import Paths, best_paths
-from ...lattices.posterior import Flat
+from ...lattices.posterior import FlatGraph
 from ...lattices.weights import Reals
-from ...networks.build_store import REFERENCE
-from ...networks.labels import Spoken, score_paths
+from ...networks.build_store import noted_references
+from ...networks.labels import score_paths
 from ...transcripts.transcript import ALTERNATIVES, Transcript, transcripts
 from .evidence import evidence
 from .union import JointHypotheses, Union
@@ -109,7 +109,7 @@ class JointModel:
         """Decode just these recognizers, the best first."""
         union = systems.union(range(len(members)))
         x, silent = inputs(union, evidence(union)), union.lattices.word == 0
-        flat = Flat.of(union.lattices)
+        flat = FlatGraph.of(union.lattices)
         potentials = [model.potentials(x, silent, members) for model in self.potential_models]
         marginal = marginals(flat, np.mean(potentials, axis=0))
         alone = len(members) == 1 or self.settings.get(members, SubsetSettings()).alone
@@ -142,14 +142,9 @@ def best_words(union: Union, marginal: Reals, threshold: float) -> Paths:
     return best_paths(union.lattices, gain + MARGIN * union.own[:, 0])
 
 
-def spoken_in(lattices: Lattices) -> Spoken:
-    """The references that networks carry with them."""
-    return Spoken.of([note.split() for note in lattices.notes[REFERENCE]], lattices)
-
-
 def path_errors(lattices: Lattices, paths: Paths) -> Ints:
     """[utterances] word errors of paths through networks that carry their references."""
-    counts = score_paths(lattices, paths, spoken_in(lattices)).alignments.counts
+    counts = score_paths(lattices, paths, noted_references(lattices)).alignments.counts
     errors: Ints = counts[:, 1:].sum(axis=1, dtype=np.int32)
     return errors
 

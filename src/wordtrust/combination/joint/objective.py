@@ -24,12 +24,12 @@ from ...base.arrays import csr_offsets
 from ...base.jit import compiled
 from ...lattices.lattice import Flags, Ints, Offsets, Times
 from ...lattices.path_kernels import Numbers
-from ...lattices.posterior import Flat, arc_masses, shares
+from ...lattices.posterior import FlatGraph, arc_masses, shares
 from ...lattices.weights import Reals
-from ...networks.labels import Spoken, label, oracle_paths, score_paths
+from ...networks.build_store import noted_references
+from ...networks.labels import ReferenceWords, label_arcs, oracle_paths, score_paths
 from .evidence import evidence, separated_times
 from .hypotheses import on_paths
-from .model import spoken_in
 from .union import JointHypotheses, Union
 from .weights import ConfidenceModel, Layers, Matrix, PotentialModel, Rows, inputs, rows_of, sigmoid
 
@@ -44,7 +44,7 @@ class UnionExample:
     members: tuple[int, ...]
     small: NDArray[np.float16]  # the inputs
     silent: Flags
-    flat: Flat
+    flat: FlatGraph
     oracle: Flags  # [arcs] on the oracle path, silence included
     right: Flags  # [arcs] words of the oracle path that are in the reference
     accuracy: Reals
@@ -54,14 +54,14 @@ class UnionExample:
     def of(cls, systems: JointHypotheses, members: Sequence[int]) -> UnionExample:
         """Join some recognizers."""
         union = systems.union(members)
-        lattices, spoken = union.lattices, spoken_in(union.lattices)
+        lattices, spoken = union.lattices, noted_references(union.lattices)
         return cls(
             members=tuple(members),
             small=inputs(union, evidence(union)).astype(np.float16),
             silent=lattices.word == 0,
-            flat=Flat.of(lattices),
+            flat=FlatGraph.of(lattices),
             oracle=on_paths(lattices, oracle_paths(lattices, spoken)),
-            right=label(lattices, spoken) > 0,
+            right=label_arcs(lattices, spoken) > 0,
             accuracy=accuracies(union, spoken),
             words=len(spoken.words),
         )
@@ -99,7 +99,7 @@ def _random_subset(random: np.random.Generator, systems: int) -> list[int]:
     return sorted(random.choice(systems, int(random.integers(2, most + 1)), replace=False).tolist())
 
 
-def accuracies(union: Union, spoken: Spoken) -> Reals:
+def accuracies(union: Union, spoken: ReferenceWords) -> Reals:
     """[arcs] by how much each arc brings the words of a path closer to the reference; 0 for silence."""
     lattices, time = union.lattices, separated_times(union)
     best = score_paths(lattices, oracle_paths(lattices, spoken), spoken)
@@ -132,7 +132,9 @@ def _accuracies(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source
                     out[arc] = max(out[arc], (2 * overlap if reference[index] == word[arc] else overlap) - 1)
 
 
-def expected_accuracy(flat: Flat, share: Reals, mass: Reals, node: Reals, accuracy: Reals) -> tuple[float, Reals]:
+def expected_accuracy(
+    flat: FlatGraph, share: Reals, mass: Reals, node: Reals, accuracy: Reals
+) -> tuple[float, Reals]:
     """The accuracy that paths have on average, and its gradient by the potentials.
 
     `share` is the part of an arc in the mass of its source node, `mass` in all paths; `node` has the masses of nodes.

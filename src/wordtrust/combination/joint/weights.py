@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...lattices.lattice import Flags
-from ...lattices.posterior import Flat, arc_masses, shares
+from ...lattices.posterior import FlatGraph, arc_masses, shares
 from ...lattices.weights import Reals
 from .evidence import Evidence
 from .union import Union
@@ -174,7 +174,7 @@ class ConfidenceModel:
     paths: PotentialModel
     right: Layers
 
-    def confidence(self, flat: Flat, x: Matrix, silent: Flags, members: Sequence[int]) -> Reals:
+    def confidence(self, flat: FlatGraph, x: Matrix, silent: Flags, members: Sequence[int]) -> Reals:
         """[arcs] the chance that each arc is right; at any instant these sum to at most 1."""
         confidence = marginals(flat, self.paths.potentials(x, silent, members))
         odds = self.right.potential(x[~silent], rows_of(members, self.paths.systems))[0]
@@ -188,7 +188,7 @@ def sigmoid(odds: Matrix) -> Reals:
     return probability
 
 
-def marginals(flat: Flat, potential: Reals) -> Reals:
+def marginals(flat: FlatGraph, potential: Reals) -> Reals:
     """[arcs] the probability of each arc, by forward-backward."""
     share, _ = shares(flat, potential)
     arc_masses(flat, share)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import InputError
 from ...lattices.lattice import Lattices
-from ...networks.word_confidence import capped
+from ...networks.word_confidence import capped_confidence
 from .base import Calibrator
 from .registry import calibrator_from_dict
 
@@ -33,7 +33,7 @@ class ModelCalibration:
         words = networks.word > 0
         confidence = np.zeros(len(words))
         confidence[words] = self.of("arcs", scores)
-        return capped(networks, confidence)[words]
+        return capped_confidence(networks, confidence)[words]
 
     def to_dict(self) -> dict[str, Any]:
         """For model.json."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...base.arrays import csr_offsets
 from ...base.errors import InputError
 from ...base.jit import compiled
-from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Times, Vocabulary
+from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin, ReadingFacts, Times, Vocabulary
 from ...lattices.weights import Scales
 from . import layout
 
@@ -63,7 +63,7 @@ class RowGroup:
     """A row group. Rows in a run without changes share scores, scales and origin: they can be one batch."""
 
     utts: tuple[str, ...]
-    facts: Facts
+    facts: ReadingFacts
     scales: NDArray[np.float64]  # [rows, scales] as in layout.SCALES
     origin: Ints  # [rows, 3] as in layout.ORIGIN: numbers of `texts`
     texts: tuple[list[str], ...]
@@ -140,7 +140,7 @@ class Decoder:
         optional = [name for name in arcs.names if name in (*ARC_SCORES, "picked") or name.startswith(layout.EXTRA)]
         return RowGroup(
             utts=tuple(rows.filled("utt").to_pylist()),
-            facts=Facts(*(rows.numbers(name) for name in ("place", *layout.COUNTS))),
+            facts=ReadingFacts(*(rows.numbers(name) for name in ("place", *layout.COUNTS))),
             scales=_scales(rows),
             origin=np.stack([places for _, places in origin], axis=1),
             texts=tuple(strings for strings, _ in origin),

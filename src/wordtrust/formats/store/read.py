@@ -22,7 +22,7 @@ from ...base.errors import InputError
 from ...base.jit import compiled, inner
 from ...base.threads import ahead
 from ...lattices.assemble import BATCH_ARCS, Problems, RawLattices, Tokens, assemble
-from ...lattices.lattice import ARC_SCORES, Facts, Flags, Ints, Lattices, Offsets, Origin, Times
+from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin, ReadingFacts, Times
 from ..format import ReadOptions
 from . import layout
 from .decode import DAMAGED, Decoder, RowGroup, known_arc_columns, known_row_columns
@@ -96,7 +96,7 @@ class ShardReader:
         )
         before, now = batch.facts[np.searchsorted(row, made.facts.place)], made.facts
         trimmed_nodes, trimmed_arcs = before.trimmed_nodes + now.trimmed_nodes, before.trimmed_arcs + now.trimmed_arcs
-        facts = Facts(before.place, trimmed_nodes, trimmed_arcs, before.spread_words)
+        facts = ReadingFacts(before.place, trimmed_nodes, trimmed_arcs, before.spread_words)
         return replace(made, origin=batch.origin, facts=facts)
 
 
