@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from tools.shipped_models.__main__ import current_page
+from tools.shipped_models.cards import RECOGNIZERS, page
 from tools.shipped_models.make import LARGEST, make_shipped
 from tools.shipped_models.small import SharedWords, cut, shrink, useful_words
 
@@ -27,7 +28,7 @@ from wordtrust.confidence.calibrate_model import calibrate_model
 from wordtrust.confidence.config import weight_shapes
 from wordtrust.confidence.model_card import CalibrationData, ModelCard
 from wordtrust.confidence.model_file import WORDS, Model, load_model, save_model
-from wordtrust.confidence.shipped.cards import RECOGNIZERS, card_text, page
+from wordtrust.confidence.shipped.cards import card_text
 from wordtrust.confidence.word_table import WordTable
 from wordtrust.lattices.lattice import Lattices
 

@@ -11,9 +11,10 @@ import pytest
 from tests.helpers.strategies import assembled, batch_of
 from wordtrust import build
 from wordtrust.base.errors import InputError
-from wordtrust.confidence import word_table
+from wordtrust.confidence import word_vectors
 from wordtrust.confidence.phones import estimate_phones
-from wordtrust.confidence.word_table import BatchWords, WordTable, heard, make_table, own_mass
+from wordtrust.confidence.word_table import BatchWords, WordTable, heard, ngram_buckets, own_mass
+from wordtrust.confidence.word_vectors import make_table
 from wordtrust.lattices.lattice import Lattices, Vocabulary
 
 LEXICON = "see S IY\nseat S IY T\nseat(2) S EH T\n"
@@ -120,7 +121,7 @@ def test_mass_of_a_word_that_was_not_heard_is_0() -> None:
 
 def test_vectors_of_words_in_use_and_of_the_top_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "vectors.txt").write_text(VECTORS, "utf-8")
-    monkeypatch.setattr(word_table, "MORE_WORDS", 2)
+    monkeypatch.setattr(word_vectors, "MORE_WORDS", 2)
     table = make_table({"seat": 1.0, "zebra": 2.0}, {"sea"}, vectors=tmp_path / "vectors.txt")
     assert table.words == ("sea", "seat", "zebra", "the", "of")  # in use by letter, then by the file
     assert table.mass is not None
@@ -151,7 +152,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path, option: str) -> None:
 
 
 def test_hashed_pieces_are_the_same_for_the_same_word() -> None:
-    offsets, buckets = word_table.hashed(["seat", "see", "seat"], 64)
+    offsets, buckets = ngram_buckets(["seat", "see", "seat"], 64)
     pieces = [buckets[offsets[k] : offsets[k + 1]].tolist() for k in range(3)]
     assert pieces[0] == pieces[2]
     assert pieces[0]

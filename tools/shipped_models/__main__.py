@@ -17,8 +17,8 @@ from wordtrust.base.errors import WordtrustError
 from wordtrust.base.files import atomic_text
 from wordtrust.confidence import shipped
 from wordtrust.confidence.model_file import WORDS
-from wordtrust.confidence.shipped.cards import page
 
+from .cards import page
 from .make import add_shipped, make_shipped
 from .small import MOST_WORDS
 

@@ -14,9 +14,9 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.files import atomic_folder, atomic_text
 from wordtrust.confidence.model_file import SCALES, WORDS, Model, checksum, load_model, save_model, update_card
 from wordtrust.confidence.shipped import CARD, COMBINATION, MODEL
-from wordtrust.confidence.shipped.cards import card_of, joint_card
 from wordtrust.confidence.word_vectors import read_vectors
 
+from .cards import card_of, joint_card
 from .small import MOST_WORDS, SharedWords, read_shared, shrink, with_shared, without_leftovers
 
 _MOST_VECTORS = 100_000

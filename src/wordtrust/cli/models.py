@@ -290,7 +290,7 @@ def score(
     with TranscriptWriter(Path(out)) as writer:
         for batch in batches:
             networks = batch if isinstance(scorer, CalibratedWords) else scorer.networks(batch)
-            trust = trust if isinstance(scorer, CalibratedWords) else min(trust, scorer.trust(networks))
+            trust = trust if isinstance(scorer, CalibratedWords) else min(trust, scorer.domain_factor(networks))
             found = scorer(networks, alternatives=alternatives)
             writer.add(found)
             done, words = done + len(found), words + sum(len(each.words) for each in found)

@@ -29,7 +29,7 @@ from .calibration.model_calibration import ModelCalibration
 from .choice import Choice, choose
 from .model_card import CalibrationData
 from .model_file import Model, read_log, save_model
-from .out_of_domain import learned
+from .out_of_domain import fit_usual_features
 from .word_scorer import WordScorer
 
 Source = Callable[[], Iterable[Lattices]]  # reads networks, once more each time
@@ -90,7 +90,7 @@ def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConf
     calibration = scorer.calibration
     if calibration is None:
         return kinds | {"confidence": ArcConfidence(confidence)}
-    posterior, trust = kinds["posterior"].confidence, scorer.trust(networks)
+    posterior, factor = kinds["posterior"].confidence, scorer.domain_factor(networks)
     return kinds | {
         "calibrated_posterior": ArcConfidence(
             posterior,
@@ -100,8 +100,8 @@ def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConf
         "confidence": ArcConfidence(confidence),
         "calibrated": ArcConfidence(
             confidence,
-            lambda scores: trust * calibration.of_arcs(networks, scores),
-            lambda scores: trust * calibration.of("words", scores),
+            lambda scores: factor * calibration.of_arcs(networks, scores),
+            lambda scores: factor * calibration.of("words", scores),
         ),
     }
 
@@ -166,7 +166,7 @@ def calibrate_model(
     source = _source(networks)
     held_out = held_out_scores(scorer, source, fold_scorers=fold_scorers, keep_choice=keep_choice)
     calibration = fit_calibration(held_out.evaluation, calibrator)
-    usual = learned(scorer.model, map(scorer.networks, source()), held_out.evaluation.utterances)
+    usual = fit_usual_features(scorer.model, map(scorer.networks, source()), held_out.evaluation.utterances)
     made = with_calibration(scorer.model, calibration, held_out.choice, held_out.evaluation)
     errors = scorer.model.card.choice_errors if keep_choice else held_out.choice_errors
     card = replace(made.card, choice_errors=errors, usual_features=usual)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..lattices.lattice import Floats, Ints, Vocabulary
 from .config import Config
-from .word_table import WordTable, hashed
+from .word_table import WordTable, ngram_buckets
 
 MOST_WORDS = 300_000  # then it begins anew
 MOST_VOCABULARIES = 8
@@ -76,7 +76,7 @@ class WordMemory:
         facts[:, 0] = self._table.phones_of(words, rows)
         facts[:, 1] = self._table.mass_of(rows)
         if self._embedding is not None and len(words):
-            offsets, buckets = hashed(words, self._config.buckets)
+            offsets, buckets = ngram_buckets(words, self._config.buckets)
             sums = np.add.reduceat(self._embedding[buckets], offsets[:-1])
             facts[:, 2:] = sums / np.diff(offsets)[:, None]
         elif self._config.embedding == "table":

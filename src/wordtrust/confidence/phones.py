@@ -16,12 +16,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..base.errors import InputError
 from ..lattices.text import DEFAULT, UNKNOWN, is_mark, spell_number
@@ -171,10 +168,3 @@ def _character(character: str) -> int:
     if unicodedata.category(character)[0] not in "LNM":
         return 0
     return 2 if _SYLLABLE.search(unicodedata.name(character, "")) else 1
-
-
-def phone_counts(words: Sequence[str], lexicon: Mapping[str, int] | None) -> NDArray[np.int32]:
-    """The number of phones of each normalised word, estimated where the lexicon (or there being one) fails."""
-    known = lexicon or {}
-    counts = (known[word] if word in known else estimate_phones(word) for word in words)
-    return np.fromiter(counts, np.int32, len(words))

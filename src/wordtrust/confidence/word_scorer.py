@@ -24,7 +24,7 @@ from .calibration.model_calibration import ModelCalibration
 from .choice import Choice
 from .lattice_rnn import Scorer
 from .model_file import Model, load_model
-from .out_of_domain import familiarity_of
+from .out_of_domain import usual_features_of
 
 ALTERNATIVES = 5
 MOST_AHEAD = 1000  # utterances that a generic model is adapted to before the first is scored
@@ -41,7 +41,7 @@ class WordScorer:
         record = model.card.calibration
         self._choice = model.card.choice or Choice()
         self._calibration = None if record is None else ModelCalibration.from_dict(record)
-        self._familiar = familiarity_of(model)
+        self._usual_features = usual_features_of(model)
 
     @property
     def tolerance(self) -> float:
@@ -91,8 +91,8 @@ class WordScorer:
                 return self.adapted([networks])(networks, alternatives=alternatives)
             confidence = self.confidence(networks)
             paths, curve = self.choice.paths(networks, confidence), self.calibration
-            trust = self.trust(networks)
-            show = (lambda scores: trust * curve.of("words", scores)) if curve else None
+            factor = self.domain_factor(networks)
+            show = (lambda scores: factor * curve.of("words", scores)) if curve else None
             return transcripts(networks, confidence, paths, alternatives=alternatives, show=show)
         if not isinstance(lattice, (Lattice, Network)):
             raise TypeError(
@@ -101,9 +101,10 @@ class WordScorer:
         single = lattice.lattice if isinstance(lattice, Network) else lattice
         return self(single.batch(), alternatives=alternatives)[0]
 
-    def trust(self, networks: Lattices) -> float:
-        """1, or what calibrated confidences are lowered by where a batch is unlike all that the model knows."""
-        return 1.0 if self._familiar is None else self._familiar.trust(self.model, networks)
+    def domain_factor(self, networks: Lattices) -> float:
+        """What calibrated confidences of a batch are multiplied by: 1, or less where it is out of domain."""
+        usual = self._usual_features
+        return 1.0 if usual is None else usual.confidence_factor(self.model, networks)
 
     @property
     def wants_adapting(self) -> bool:

@@ -1,23 +1,28 @@
 """What a model knows about words: their vectors, their phones, and how often they were heard in training.
 
 It is part of a model, so that scoring needs neither the embedding file nor the lexicon that training had. A word that
-is not in the table has no vector, its phones are estimated, and it was never heard.
+is not in the table has no vector, its phones are estimated, and it was never heard. Models without vectors of a file
+know words by their character n-grams, each of which falls into one of a fixed number of buckets with learned vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lattices.lattice import Floats, Ints, Lattices, Offsets, Vocabulary
+from ..base.errors import OptionError
+from ..lattices.lattice import Floats, Ints, Lattices, Vocabulary
 from .features import Arcs
+from .phones import estimate_phones
 
-MORE_WORDS = 60_000  # further ones from the top of an embedding file: they may be said one day
+MAX_NGRAMS = 64  # of a word: the pieces of about 23 characters
+_BLOCK = 50_000  # words hashed at a time
+_FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,6 @@ class WordTable:
         return found
 
     def _estimate(self, word: str) -> int:
-        from .phones import estimate_phones
-
         if len(self._estimates) > 1_000_000:
             self._estimates.clear()
         known = self._estimates.get(word)
@@ -126,41 +129,53 @@ def known_arcs(networks: Lattices, table: WordTable, *, in_training: bool = Fals
     return Arcs(networks, phones, mass), words, rows
 
 
-def make_table(
-    mass: dict[str, float], also: Collection[str], *, vectors: Path | None = None, lexicon: Path | None = None
-) -> WordTable:
-    """The table of the words heard in training and of `also` (those of the development set)."""
-    from .phones import read_lexicon
-    from .word_vectors import read_vectors
+def ngram_buckets(
+    words: Sequence[str], buckets: int, lengths: Sequence[int] = (2, 3, 4)
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The buckets of each word's character n-grams and of the word as a whole: `numbers[offsets[i]:offsets[i + 1]]`.
 
-    used = set(mass) | (set(also) - {""})
-    in_use = sorted(used)
-    if vectors is None:
-        words, rows = in_use, None
-    else:
-        found = read_vectors(vectors, used, extra=MORE_WORDS)
-        where = {word: row for row, word in enumerate(found.words)}
-        words = in_use + [word for word in found.words if word not in used]
-        rows = np.zeros((len(words), found.dimension), np.float32)
-        known = [place for place, word in enumerate(words) if word in where]
-        rows[known] = _as_kept(found.values[[where[words[place]] for place in known]])
-    counts = None if lexicon is None else read_lexicon(lexicon, set(words))
-    return WordTable(
-        words=tuple(words),
-        phones=None if counts is None else np.array([counts.get(word, 0) for word in words], np.int32),
-        mass=np.array([mass.get(word, 0.0) for word in words], np.float32),
-        vectors=rows,
-    )
+    A word's buckets are sorted and distinct. N-grams see where a word begins and ends (`<word>`), as in fastText; a
+    long word is cut where it has `MAX_NGRAMS`. The same on every machine: models rely on it.
+    """
+    if not 0 < buckets < 1 << 31:
+        raise OptionError(f"n-grams need between 1 and {(1 << 31) - 1:,} buckets, not {buckets:,}")
+    if not lengths or min(lengths) < 1:
+        raise OptionError(f"n-grams have one character or more, not {tuple(lengths)}")
+    counts, numbers = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+    for start in range(0, len(words), _BLOCK):
+        block = words[start : start + _BLOCK]
+        count, number = _hash_block(block, buckets, lengths)
+        counts.append(count)
+        numbers.append(number)
+    return np.cumsum(np.concatenate(counts)), np.concatenate(numbers)
 
 
-def _as_kept(vectors: Floats) -> Floats:
-    """Vectors rounded to what a model keeps of them, so that training sees what scoring will see."""
-    half = np.finfo(np.float16)
-    return np.clip(vectors, half.min, half.max).astype(np.float16).astype(np.float32)
+def _hash_block(
+    words: Sequence[str], buckets: int, lengths: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """How many buckets each word has, and which."""
+    longest = (MAX_NGRAMS - 1 + sum(lengths)) // len(lengths) - 1
+    marked = [f"<{word[:longest]}>"[:longest] for word in words]
+    sizes = np.array([len(word) for word in marked])
+    owners = np.repeat(np.arange(len(words)), sizes)
+    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(owners))  # characters from here to the word's end
+    characters = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), np.uint32)
+    whole = np.array([zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in words], np.int64)
+    keys = [np.arange(len(words)) * buckets + whole % buckets]
+    for length in set(lengths):
+        starts = np.flatnonzero(left >= length)
+        keys.append(owners[starts] * buckets + _hash(characters, starts, length) % buckets)
+    sorted_keys = np.sort(np.concatenate(keys))  # np.unique hashes first, which takes ten times as long
+    distinct = sorted_keys[np.diff(sorted_keys, prepend=-1) > 0]
+    counts = np.bincount(distinct // buckets, minlength=len(words))
+    return counts.astype(np.int64), (distinct % buckets).astype(np.int32)
 
 
-def hashed(words: Sequence[str], buckets: int) -> tuple[Offsets, Ints]:
-    """The buckets of the character n-grams of each word, and where those of each begin."""
-    from .word_vectors import ngram_buckets
-
-    return ngram_buckets(words, buckets)
+def _hash(characters: NDArray[np.uint32], starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """FNV-1a over code points; the last steps (MurmurHash3's) let the low bits depend on all the others."""
+    value = np.full(len(starts), _FNV_START)
+    for offset in range(length):
+        value = (value ^ characters[starts + offset]) * _FNV_PRIME
+    value = (value ^ (value >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    value = (value ^ (value >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return (value ^ (value >> np.uint32(16))).astype(np.int64)

@@ -1,14 +1,12 @@
-"""What a word looks like to the model: vectors read from a file, or hashed pieces of its spelling.
+"""Word vectors of a GloVe or word2vec text file, or of another model, and the word table made with them.
 
-A GloVe or word2vec text file is read once from front to back and reduced to the words in use. Character n-grams need
-no file and know every word: each falls into one of a fixed number of buckets, whose vectors the model learns.
+A file is read once from front to back and reduced to the words in use.
 """
 
 from __future__ import annotations
 
 import re
-import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -17,14 +15,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import InputError, OptionError
+from ..base.errors import InputError
+from ..lattices.lattice import Floats
 from ..lattices.text import DEFAULT
+from .model_file import load_model
+from .phones import read_lexicon
+from .shipped import is_model
+from .word_table import WordTable
 
-if TYPE_CHECKING:  # the n-grams serve machines without numba, which these modules need
+if TYPE_CHECKING:
     from ..formats.inputs import Stream
 
 MAX_DIMENSION = 10_000
-MAX_NGRAMS = 64  # of a word: the pieces of about 23 characters
 _MAX_ROW = 1 << 20  # bytes
 _HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*([0-9]{1,15})[ \t]+([0-9]{1,15})\s*")
 _FASTTEXT = b"\xba\x16\x4f\x2f"
@@ -33,8 +35,7 @@ _CONVERT = (
     "Convert it to text, as in Python: from gensim.models import KeyedVectors; "
     "KeyedVectors.load_word2vec_format('vectors.bin', binary=True).save_word2vec_format('vectors.txt')"
 )
-_BLOCK = 50_000  # words hashed at a time
-_FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
+MORE_WORDS = 60_000  # further ones from the top of an embedding file: they may be said one day
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,6 @@ def read_vectors(path: Path, words: Collection[str], extra: int = 0) -> Vectors:
     of a shipped one) gives those of all its words.
     """
     from ..formats.inputs import streams
-    from .shipped import is_model
 
     if is_model(path):
         return _of_model(path, frozenset(words))
@@ -77,8 +77,6 @@ def read_vectors(path: Path, words: Collection[str], extra: int = 0) -> Vectors:
 
 
 def _of_model(path: Path, asked: frozenset[str]) -> Vectors:
-    from .model_file import load_model
-
     table = load_model(path).table
     if table.vectors is None:
         raise InputError("the model has no word vectors, but learned spellings", file=str(path))
@@ -215,53 +213,31 @@ def _numbers(stream: Stream, number: int, cells: list[bytes]) -> NDArray[np.floa
     return values
 
 
-def ngram_buckets(
-    words: Sequence[str], buckets: int, lengths: Sequence[int] = (2, 3, 4)
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The buckets of each word's character n-grams and of the word as a whole: `numbers[offsets[i]:offsets[i + 1]]`.
-
-    A word's buckets are sorted and distinct. N-grams see where a word begins and ends (`<word>`), as in fastText; a
-    long word is cut where it has `MAX_NGRAMS`. The same on every machine: models rely on it.
-    """
-    if not 0 < buckets < 1 << 31:
-        raise OptionError(f"n-grams need between 1 and {(1 << 31) - 1:,} buckets, not {buckets:,}")
-    if not lengths or min(lengths) < 1:
-        raise OptionError(f"n-grams have one character or more, not {tuple(lengths)}")
-    counts, numbers = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
-    for start in range(0, len(words), _BLOCK):
-        block = words[start : start + _BLOCK]
-        count, number = _hash_block(block, buckets, lengths)
-        counts.append(count)
-        numbers.append(number)
-    return np.cumsum(np.concatenate(counts)), np.concatenate(numbers)
-
-
-def _hash_block(
-    words: Sequence[str], buckets: int, lengths: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """How many buckets each word has, and which."""
-    longest = (MAX_NGRAMS - 1 + sum(lengths)) // len(lengths) - 1
-    marked = [f"<{word[:longest]}>"[:longest] for word in words]
-    sizes = np.array([len(word) for word in marked])
-    owners = np.repeat(np.arange(len(words)), sizes)
-    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(owners))  # characters from here to the word's end
-    characters = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), np.uint32)
-    whole = np.array([zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in words], np.int64)
-    keys = [np.arange(len(words)) * buckets + whole % buckets]
-    for length in set(lengths):
-        starts = np.flatnonzero(left >= length)
-        keys.append(owners[starts] * buckets + _hash(characters, starts, length) % buckets)
-    sorted_keys = np.sort(np.concatenate(keys))  # np.unique hashes first, which takes ten times as long
-    distinct = sorted_keys[np.diff(sorted_keys, prepend=-1) > 0]
-    counts = np.bincount(distinct // buckets, minlength=len(words))
-    return counts.astype(np.int64), (distinct % buckets).astype(np.int32)
+def make_table(
+    mass: dict[str, float], also: Collection[str], *, vectors: Path | None = None, lexicon: Path | None = None
+) -> WordTable:
+    """The table of the words heard in training and of `also` (those of the development set)."""
+    used = set(mass) | (set(also) - {""})
+    in_use = sorted(used)
+    if vectors is None:
+        words, rows = in_use, None
+    else:
+        read = read_vectors(vectors, used, extra=MORE_WORDS)
+        row_in_file = {word: row for row, word in enumerate(read.words)}
+        words = in_use + [word for word in read.words if word not in used]
+        rows = np.zeros((len(words), read.dimension), np.float32)
+        known = [row for row, word in enumerate(words) if word in row_in_file]
+        rows[known] = _as_kept(read.values[[row_in_file[words[row]] for row in known]])
+    counts = None if lexicon is None else read_lexicon(lexicon, set(words))
+    return WordTable(
+        words=tuple(words),
+        phones=None if counts is None else np.array([counts.get(word, 0) for word in words], np.int32),
+        mass=np.array([mass.get(word, 0.0) for word in words], np.float32),
+        vectors=rows,
+    )
 
 
-def _hash(characters: NDArray[np.uint32], starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    """FNV-1a over code points; the last steps (MurmurHash3's) let the low bits depend on all the others."""
-    value = np.full(len(starts), _FNV_START)
-    for offset in range(length):
-        value = (value ^ characters[starts + offset]) * _FNV_PRIME
-    value = (value ^ (value >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    value = (value ^ (value >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return (value ^ (value >> np.uint32(16))).astype(np.int64)
+def _as_kept(vectors: Floats) -> Floats:
+    """Vectors rounded to what a model keeps of them, so that training sees what scoring will see."""
+    half = np.finfo(np.float16)
+    return np.clip(vectors, half.min, half.max).astype(np.float16).astype(np.float32)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..confidence.config import Config
 from ..confidence.levels import Numbers, Plan, local_log_posterior, plan, skip_logit
-from ..confidence.word_table import WordTable, hashed
+from ..confidence.word_table import WordTable, ngram_buckets
 from .dataset import Dataset
 from .lattice_rnn import Batch, Traversal
 
@@ -86,7 +86,7 @@ class Words:
         self._dimension = config.dimension
         self._offsets, self._buckets = np.zeros(len(table.words) + 1, np.int64), np.zeros(0, np.int32)
         if config.embedding == "hashed":
-            self._offsets, self._buckets = hashed(table.words, config.buckets)
+            self._offsets, self._buckets = ngram_buckets(table.words, config.buckets)
 
     def of(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
         """Buckets, where those of each word begin, and vectors; row -1 is silence, which has none."""

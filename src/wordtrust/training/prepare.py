@@ -16,7 +16,8 @@ from ..confidence import features
 from ..confidence.features import Statistics
 from ..confidence.model_card import ModelCard
 from ..confidence.node_levels import node_levels
-from ..confidence.word_table import BatchWords, WordTable, heard, known_arcs, make_table
+from ..confidence.word_table import BatchWords, WordTable, heard, known_arcs
+from ..confidence.word_vectors import make_table
 from ..lattices.lattice import Floats, Ints, Lattices
 from ..networks.build_store import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, noted_references
 from ..networks.labels import oracle_paths

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..base.errors import OptionError
 from ..combination.joint import JointHypotheses, JointModel, hypotheses
-from ..confidence.out_of_domain import LEAST
+from ..confidence.out_of_domain import LEAST_UTTERANCES
 from ..confidence.shipped import COMBINATION, MODEL, folder_of, names
 from ..confidence.word_scorer import ALTERNATIVES, MOST_AHEAD, load
 from ..lattices.lattice import Floats, Lattices, Vocabulary, concatenate
@@ -62,8 +62,8 @@ class Judge:
         self._next = 2 * len(self._seen)
         if self._own.wants_adapting:
             self._scorer = self._own.adapted(self._seen)
-        if len(self._seen) >= LEAST:
-            self.trust = self._scorer.trust(concatenate(_alike(self._seen)))
+        if len(self._seen) >= LEAST_UTTERANCES:
+            self.trust = self._scorer.domain_factor(concatenate(_alike(self._seen)))
 
     def scored(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
         """Networks, the confidence of every arc, and the chosen words."""

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.confidence.word_vectors import MAX_NGRAMS, Vectors, ngram_buckets, read_vectors
+from wordtrust.confidence.word_table import MAX_NGRAMS, ngram_buckets
+from wordtrust.confidence.word_vectors import Vectors, read_vectors
 
 ROWS = b"the 0.5 -1 2e-1\nCat 1 2 3\n, 9 9 9\ncat 7 7 7\nsat 4 5 6\n"
 
@@ -281,8 +282,8 @@ def test_bad_lengths(lengths: tuple[int, ...]) -> None:
 def test_ngrams_and_estimates_need_no_numba() -> None:
     code = (
         "import sys; sys.modules['numba'] = sys.modules['pyarrow'] = sys.modules['isal'] = None\n"
-        "from wordtrust.confidence import phones as lexicon, word_vectors as embeddings\n"
-        "embeddings.ngram_buckets(['a'], 10); lexicon.phone_counts(['a'], None)"
+        "from wordtrust.confidence.word_table import estimate_phones, ngram_buckets\n"
+        "ngram_buckets(['a'], 10); estimate_phones('a')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

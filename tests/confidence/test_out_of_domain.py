@@ -16,19 +16,19 @@ from tests.helpers.made_models import made_model, sample_networks, write_network
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
 from wordtrust.cli import main
-from wordtrust.confidence import out_of_domain as familiar
+from wordtrust.confidence import out_of_domain
 from wordtrust.confidence.adapt import Moments, adapt
 from wordtrust.confidence.calibrate_model import arc_confidences, calibrate_model
 from wordtrust.confidence.config import Config
 from wordtrust.confidence.features import Statistics
 from wordtrust.confidence.model_file import Model, load_model, save_model
 from wordtrust.confidence.out_of_domain import (
-    LEAST,
+    LEAST_UTTERANCES,
     USUAL,
-    Familiarity,
+    UsualFeatures,
     _covariances,
     columns_of,
-    learned,
+    fit_usual_features,
 )
 from wordtrust.confidence.word_table import WordTable, heard
 from wordtrust.lattices.lattice import Lattices, concatenate
@@ -53,7 +53,7 @@ def model_of(networks: Lattices) -> Model:
 def calibrated(networks: Lattices) -> Model:
     scorer = wt.WordScorer(model_of(networks))
     curve = calibrate_model(scorer, networks, calibrator="platt", keep_choice=True).calibration
-    known = Familiarity.of(scorer.model, [networks]).to_dict()
+    known = UsualFeatures.fit(scorer.model, [networks]).to_dict()
     return replace(scorer.model, card=replace(scorer.model.card, calibration=curve.to_dict(), usual_features=known))
 
 
@@ -65,23 +65,23 @@ def strange(networks: Lattices) -> Lattices:
 
 def test_known_utterances_are_usual_and_others_are_not(networks: Lattices) -> None:
     model = model_of(networks)
-    found = Familiarity.of(model, [networks[:100], networks[100:]])
-    assert found.shares(model, networks).mean() == pytest.approx(0.5, abs=0.01)
-    assert found.trust(model, networks) == 1.0
-    assert found.shares(model, strange(networks)).mean() < 0.05
-    assert found.trust(model, strange(networks)) < 0.05 / USUAL
+    found = UsualFeatures.fit(model, [networks[:100], networks[100:]])
+    assert found.p_values(model, networks).mean() == pytest.approx(0.5, abs=0.01)
+    assert found.confidence_factor(model, networks) == 1.0
+    assert found.p_values(model, strange(networks)).mean() < 0.05
+    assert found.confidence_factor(model, strange(networks)) < 0.05 / USUAL
 
 
 def test_few_utterances_prove_nothing(networks: Lattices) -> None:
     model = model_of(networks)
-    found = Familiarity.of(model, [networks])
-    assert found.trust(model, strange(networks)[: LEAST - 1]) == 1.0
-    assert found.trust(model, strange(networks)[:LEAST]) < 1.0
+    found = UsualFeatures.fit(model, [networks])
+    assert found.confidence_factor(model, strange(networks)[: LEAST_UTTERANCES - 1]) == 1.0
+    assert found.confidence_factor(model, strange(networks)[:LEAST_UTTERANCES]) < 1.0
 
 
 def test_means_are_those_of_the_words_of_the_one_best(networks: Lattices) -> None:
     model = made_model(networks)  # statistics of 0 and 1: features as they are
-    means, words = familiar._means(model, networks[:5], known=False)
+    means, words = out_of_domain._mean_features(model, networks[:5], in_training=False)
     place = columns_of(model).index("acoustic")
     for number, lattice in enumerate(networks[:5]):
         arcs = [arc for arc in one_best(lattice.batch()).arcs.tolist() if lattice.word[arc]]
@@ -106,7 +106,7 @@ def test_confidences_are_lowered_by_the_same_factor_everywhere(networks: Lattice
     model = calibrated(networks)
     plain = wt.WordScorer(replace(model, card=replace(model.card, usual_features=None)))
     scorer, other = wt.WordScorer(model), strange(networks)
-    trust = scorer.trust(other)
+    trust = scorer.domain_factor(other)
     assert 0 < trust < 0.2
     shown = [word.confidence for each in scorer(other, alternatives=0) for word in each.words]
     before = [word.confidence for each in plain(other, alternatives=0) for word in each.words]
@@ -123,7 +123,9 @@ def test_it_is_kept_in_the_model(networks: Lattices, tmp_path: Path) -> None:
     model = calibrated(networks)
     save_model(model, tmp_path / "model")
     found = wt.load(tmp_path / "model")
-    assert found.trust(strange(networks)) == pytest.approx(wt.WordScorer(model).trust(strange(networks)))
+    assert found.domain_factor(strange(networks)) == pytest.approx(
+        wt.WordScorer(model).domain_factor(strange(networks))
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,23 +137,23 @@ def test_it_is_kept_in_the_model(networks: Lattices, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_damage_is_refused(networks: Lattices, changes: dict[str, Any]) -> None:
     model = made_model(networks)
-    whole = Familiarity.of(model, [networks]).to_dict()
-    assert Familiarity.from_dict(model, json.loads(json.dumps(whole))).columns == columns_of(model)
+    whole = UsualFeatures.fit(model, [networks]).to_dict()
+    assert UsualFeatures.from_dict(model, json.loads(json.dumps(whole))).columns == columns_of(model)
     with pytest.raises(InputError, match="usual"):
-        Familiarity.from_dict(model, whole | changes)
+        UsualFeatures.from_dict(model, whole | changes)
     flat = {"between": np.zeros_like(whole["between"]).tolist()}
     with pytest.raises(InputError, match="does not fit"):
-        Familiarity.from_dict(model, whole | flat)
+        UsualFeatures.from_dict(model, whole | flat)
 
 
 def test_too_little_to_learn_from(networks: Lattices) -> None:
     model = made_model(networks)
-    assert learned(model, [networks], 499) is None
-    assert learned(model, [networks], 500) is not None
+    assert fit_usual_features(model, [networks], 499) is None
+    assert fit_usual_features(model, [networks], 500) is not None
     with pytest.raises(InputError, match="no utterances"):
-        Familiarity.of(model, [])
+        UsualFeatures.fit(model, [])
     with pytest.raises(InputError, match="too few"):
-        Familiarity.of(model, [networks[:1]])
+        UsualFeatures.fit(model, [networks[:1]])
 
 
 def test_the_commands(
@@ -185,10 +187,10 @@ def test_a_recognizer_outside_its_domain_is_found() -> None:
         table=WordTable(tuple(mass), None, np.array(list(mass.values()), "f4")),
     )
     model = replace(model, statistics=statistics_of(model, inside[:400]))
-    found = Familiarity.of(model, [inside[:400]])
-    assert found.shares(model, inside[400:]).mean() > 0.4
-    assert found.trust(model, inside[400:]) == 1.0
-    assert found.trust(model, outside) < 0.5
+    found = UsualFeatures.fit(model, [inside[:400]])
+    assert found.p_values(model, inside[400:]).mean() > 0.4
+    assert found.confidence_factor(model, inside[400:]) == 1.0
+    assert found.confidence_factor(model, outside) < 0.5
 
 
 def statistics_of(model: Model, networks: Lattices) -> Statistics:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordtrust.base.errors import InputError
-from wordtrust.confidence.phones import estimate_phones, phone_counts, read_lexicon
+from wordtrust.confidence.phones import estimate_phones, read_lexicon
 
 KALDI = """<eps>
 !SIL SIL
@@ -147,7 +147,9 @@ def by_letters(word: str) -> int:
 def errors(known: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How far the estimate is off, and how far a mere count of letters would be."""
     true = np.array(list(known.values()))
-    return phone_counts(list(known), None) - true, np.array([by_letters(word) for word in known]) - true
+    return np.array([estimate_phones(word) for word in known]) - true, np.array(
+        [by_letters(word) for word in known]
+    ) - true
 
 
 def test_the_estimate_on_known_words() -> None:
@@ -187,11 +189,3 @@ def test_any_word_has_a_phone(word: str) -> None:
 @pytest.mark.parametrize("piece", ["a", "é", "9", "e'", "er", "ng", "語", "\u0301"])
 def test_a_word_of_any_length_costs_little(piece: str) -> None:
     assert 1 <= estimate_phones(piece * 1_000_000) <= 10_000
-
-
-def test_counts_come_from_the_lexicon_first() -> None:
-    counts = phone_counts(["cat", "dog", "cat"], {"cat": 9})
-    assert counts.dtype == np.int32
-    assert counts.tolist() == [9, 3, 9]
-    assert phone_counts(["cat"], None).tolist() == [3]
-    assert phone_counts([], None).shape == (0,)
