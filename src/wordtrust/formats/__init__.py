@@ -15,8 +15,8 @@
     symbols             words.txt: numbers to words
     frames              lattices with an arc a frame, joined to words
     digits              numbers in text, for compiled parsers
-    onebest, timing, series, json_outline    shared by transcripts and N-best lists
-    references, reference_files              what was really said
+    onebest, chains, json_documents    shared by transcripts and N-best lists
+    references          what was really said
 
 A new format is one new module with a `FORMAT` (or several `FORMATS`), its name in _MODULES, and a sample file in
 tests/samples.

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..base.errors import InputError
-from ..base.json_checks import number, number_in, object_of, objects_of, record, string
-from .json_documents import JsonKeys
+from ..base.json_checks import number_in
+from .json_documents import JsonKeys, JsonObject
 from .onebest import (
     RecognizedPhrase,
     RecognizedTranscript,
@@ -34,41 +34,35 @@ def _likelihood(keys: JsonKeys) -> float:
 
 
 def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
-    results = object_of(record(document, "the job"), "results")
     channels: dict[str, list[RecognizedWord]] = {}
-    for index, item in enumerate(objects_of(results, "items", "results")):
-        where = f"results.items[{index}]"
-        words = channels.setdefault(channel(item, "channel_label", where), [])
-        alternatives = objects_of(item, "alternatives", where)
+    for item in JsonObject.of(document, "the job").child("results").children("items"):
+        words = channels.setdefault(channel(item, "channel_label"), [])
+        alternatives = item.children("alternatives")
         if not alternatives:
             continue
-        if item.get("type") == "punctuation":
-            if words:
-                mark = string(alternatives[0], "content", f"{where}.alternatives[0]")
-                words[-1] = words[-1]._replace(text=words[-1].text + mark)
-        else:
-            words.append(_word(item, alternatives[0], where))
+        if item.get("type") != "punctuation":
+            words.append(_word(item, alternatives[0]))
+        elif words:
+            words[-1] = words[-1]._replace(text=words[-1].text + alternatives[0].string("content"))
     return by_channel(utt, {name: [RecognizedPhrase(words)] for name, words in channels.items()})
 
 
-def _word(item: dict[str, Any], alternative: dict[str, Any], where: str) -> RecognizedWord:
-    inside = f"{where}.alternatives[0]"
-    confidence = None if alternative.get("confidence") is None else _number(alternative, "confidence", inside)
-    return RecognizedWord(
-        string(alternative, "content", inside),
-        _number(item, "start_time", where),
-        _number(item, "end_time", where),
-        None if confidence is None else checked_confidence(confidence, f"{inside}.confidence"),
-    )
+def _word(item: JsonObject, alternative: JsonObject) -> RecognizedWord:
+    confidence = None
+    if alternative.get("confidence") is not None:
+        path = alternative.path_to("confidence")
+        confidence = checked_confidence(_number(alternative, "confidence"), path)
+    start, end = _number(item, "start_time"), _number(item, "end_time")
+    return RecognizedWord(alternative.string("content"), start, end, confidence)
 
 
-def _number(holder: dict[str, Any], name: str, where: str) -> float:
+def _number(holder: JsonObject, name: str) -> float:
     """A number, or a string that spells one, which is how Amazon writes them."""
     value = holder.get(name)
     try:
-        return number_in(value, name) if isinstance(value, str) else number(holder, name, where)
+        return number_in(value, name) if isinstance(value, str) else holder.number(name)
     except InputError as error:
-        raise error.at(place=where) from None
+        raise error.at(place=holder.path) from None
 
 
 FORMAT = json_format("amazon", "Amazon Transcribe JSON", _likelihood, _transcripts)

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..base.errors import InputError
-from ..base.json_checks import number, number_or_none, objects_of, record, string, string_or_none
-from .json_documents import JsonKeys
+from .json_documents import JsonKeys, JsonObject
 from .onebest import (
     RecognizedPhrase,
     RecognizedTranscript,
@@ -38,24 +37,20 @@ def _likelihood(keys: JsonKeys) -> float:
 
 
 def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
-    answer = record(document, "the answer")
+    answer = JsonObject.of(document, "the answer")
     if answer.get("words") is None and answer.get("status") not in (None, "completed"):
-        reason = string_or_none(answer, "error") or "there are no words yet"
+        reason = answer.text("error") or "there are no words yet"
         raise InputError(
-            f"the transcript's status is {string(answer, 'status')}: {reason}",
+            f"the transcript's status is {answer.string('status')}: {reason}",
             remedy="Ask for it again when its status is completed",
         )
     channels: dict[str, list[RecognizedWord]] = {}
-    for index, word in enumerate(objects_of(answer, "words")):
-        where = f"words[{index}]"
-        channels.setdefault(channel(word, "channel", where), []).append(_word(word, where))
-    duration = number_or_none(answer, "audio_duration")  # in whole seconds
+    for word in answer.children("words"):
+        start, end = word.number("start") / 1000, word.number("end") / 1000
+        recognized = RecognizedWord(word.string("text"), start, end, confidence(word, "confidence"))
+        channels.setdefault(channel(word, "channel"), []).append(recognized)
+    duration = answer.number_or_none("audio_duration")  # in whole seconds
     return by_channel(utt, {name: [RecognizedPhrase(words)] for name, words in channels.items()}, duration)
-
-
-def _word(word: dict[str, Any], where: str) -> RecognizedWord:
-    start, end = number(word, "start", where) / 1000, number(word, "end", where) / 1000
-    return RecognizedWord(string(word, "text", where), start, end, confidence(word, "confidence", where))
 
 
 FORMAT = json_format("assemblyai", "AssemblyAI JSON", _likelihood, _transcripts)

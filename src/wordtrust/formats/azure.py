@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..base.errors import InputError
-from ..base.json_checks import number_or_none, objects_of, record, string, string_or_none
-from .json_documents import JsonKeys
+from .json_documents import JsonKeys, JsonObject
 from .onebest import (
     RecognizedPhrase,
     RecognizedTranscript,
@@ -24,12 +23,12 @@ from .onebest import (
     flattened,
     json_format,
     plain_words,
-    present,
 )
 
 _TOP_KEYS = {"NBest", "RecognitionStatus", "recognizedPhrases", "combinedRecognizedPhrases", "combinedPhrases"}
 TICKS, MILLISECONDS = 1e7, 1e3  # in a second
 _START = {TICKS: ("Offset", "offsetInTicks"), MILLISECONDS: ("offsetMilliseconds", "offset")}
+_WORDS, _CONFIDENCE = ("Words", "words", "displayWords"), ("Confidence", "confidence")
 _LENGTH = {TICKS: ("Duration", "durationInTicks"), MILLISECONDS: ("durationMilliseconds", "duration")}
 
 
@@ -41,70 +40,61 @@ def _likelihood(keys: JsonKeys) -> float:
 
 
 def _transcripts(documents: Sequence[Any], utt: str) -> Iterator[RecognizedTranscript]:
-    results = [record(result, "the result") for result in flattened(documents)]
+    results = [JsonObject.of(result, "the result") for result in flattened(documents)]
     channels: dict[str, list[RecognizedPhrase]] = {}
     for result in results:
-        parts, field, unit = _parts(result)
-        for index, part in enumerate(parts):
-            where = f"{field}[{index}]"
-            if part.get(present(part, "RecognitionStatus", "recognitionStatus")) in (None, "Success", 0):
-                name = channel(part, present(part, "channel", "Channel"), where) or "0"
-                channels.setdefault(name, []).append(_phrase(part, where, unit))
+        phrases, unit = _phrases(result)
+        for phrase in phrases:
+            if phrase.get("RecognitionStatus", "recognitionStatus") in (None, "Success", 0):
+                name = channel(phrase, "channel", "Channel") or "0"
+                channels.setdefault(name, []).append(_phrase(phrase, unit))
     return by_channel(utt, channels, _duration(results))
 
 
-def _parts(result: dict[str, Any]) -> tuple[list[dict[str, Any]], str, float]:
-    """The phrases of a result, where they stand, and the unit of their times."""
+def _phrases(result: JsonObject) -> tuple[list[JsonObject], float]:
+    """The phrases of a result, and the unit of their times."""
     if "recognizedPhrases" in result:
-        return objects_of(result, "recognizedPhrases"), "recognizedPhrases", TICKS
+        return result.children("recognizedPhrases"), TICKS
     if "phrases" in result:
-        return objects_of(result, "phrases"), "phrases", MILLISECONDS
-    if not result.keys() & {"NBest", "DisplayText", "RecognitionStatus"}:
+        return result.children("phrases"), MILLISECONDS
+    if not result.fields.keys() & {"NBest", "DisplayText", "RecognitionStatus"}:
         raise InputError(
             "a result has neither NBest nor recognizedPhrases nor phrases", remedy="Ask for the detailed format"
         )
-    return [result], "result", TICKS
+    return [JsonObject(result.fields, "result[0]")], TICKS
 
 
-def _duration(results: Sequence[dict[str, Any]]) -> float | None:
+def _duration(results: Sequence[JsonObject]) -> float | None:
     """That of the audio, which only a result for a whole file has."""
-    _, name, unit = _parts(results[0]) if len(results) == 1 else ((), "result", TICKS)
-    return None if name == "result" else _seconds(results[0], _LENGTH[unit], unit, "")
+    if len(results) != 1 or not {"recognizedPhrases", "phrases"} & results[0].fields.keys():
+        return None
+    unit = TICKS if "recognizedPhrases" in results[0] else MILLISECONDS
+    return _seconds(results[0], _LENGTH[unit], unit)
 
 
-def _phrase(part: dict[str, Any], where: str, unit: float) -> RecognizedPhrase:
-    start, end = _span(part, where, unit)
-    best = present(part, "NBest", "nBest")
-    hypotheses = objects_of(part, best, where) if part.get(best) is not None else []
-    if hypotheses:
-        part, where = hypotheses[0], f"{where}.{best}[0]"
-    name = present(part, "Words", "words", "displayWords")
-    words = _words(part, name, where, unit) if part.get(name) else []
-    if not words:
-        text = present(part, "Display", "display", "DisplayText", "text")
-        words = plain_words(string_or_none(part, text, where) or "")
-    return RecognizedPhrase(words, start, end, confidence(part, present(part, "Confidence", "confidence"), where))
+def _phrase(phrase: JsonObject, unit: float) -> RecognizedPhrase:
+    start, end = _span(phrase, unit)
+    hypotheses = phrase.optional_children("NBest", "nBest")
+    best = hypotheses[0] if hypotheses else phrase
+    words = [_word(word, unit) for word in best.children(*_WORDS)] if best.get(*_WORDS) else []
+    words = words or plain_words(best.text("Display", "display", "DisplayText", "text"))
+    return RecognizedPhrase(words, start, end, confidence(best, *_CONFIDENCE))
 
 
-def _words(hypothesis: dict[str, Any], name: str, where: str, unit: float) -> list[RecognizedWord]:
-    words = []
-    for index, word in enumerate(objects_of(hypothesis, name, where)):
-        inside = f"{where}.{name}[{index}]"
-        text = string(word, present(word, "Word", "word", "text", "displayText"), inside)
-        word_confidence = confidence(word, present(word, "Confidence", "confidence"), inside)
-        words.append(RecognizedWord(text, *_span(word, inside, unit), word_confidence))
-    return words
+def _word(word: JsonObject, unit: float) -> RecognizedWord:
+    text = word.string("Word", "word", "text", "displayText")
+    return RecognizedWord(text, *_span(word, unit), confidence(word, *_CONFIDENCE))
 
 
-def _span(holder: dict[str, Any], where: str, unit: float) -> tuple[float | None, float | None]:
+def _span(holder: JsonObject, unit: float) -> tuple[float | None, float | None]:
     """Start and end in seconds, where they are given."""
-    start, length = _seconds(holder, _START[unit], unit, where), _seconds(holder, _LENGTH[unit], unit, where)
+    start, length = _seconds(holder, _START[unit], unit), _seconds(holder, _LENGTH[unit], unit)
     return start, None if start is None or length is None else start + length
 
 
-def _seconds(holder: dict[str, Any], names: tuple[str, ...], unit: float, where: str) -> float | None:
+def _seconds(holder: JsonObject, names: tuple[str, ...], unit: float) -> float | None:
     """The field that one of these names has, in seconds; None if there is no such field."""
-    value = number_or_none(holder, present(holder, *names), where)
+    value = holder.number_or_none(*names)
     return None if value is None else value / unit
 
 

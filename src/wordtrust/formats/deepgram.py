@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..base.json_checks import number, number_or_none, object_of, objects_of, record, string
-from .json_documents import JsonKeys
+from .json_documents import JsonKeys, JsonObject
 from .onebest import (
     RecognizedPhrase,
     RecognizedTranscript,
@@ -18,7 +17,6 @@ from .onebest import (
     by_channel,
     confidence,
     json_format,
-    present,
 )
 
 
@@ -32,29 +30,20 @@ def _likelihood(keys: JsonKeys) -> float:
 
 
 def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
-    answer = record(document, "the answer")
-    results = object_of(answer, "results")
-    metadata = object_of(answer, "metadata") if answer.get("metadata") is not None else {}
-    duration = number_or_none(metadata, "duration", "metadata")
-    channels = objects_of(results, "channels", "results")
-    phrases = {str(i): _phrases(channel, f"results.channels[{i}]") for i, channel in enumerate(channels)}
-    return by_channel(utt, phrases, duration)
+    answer = JsonObject.of(document, "the answer")
+    channels = answer.child("results").children("channels")
+    duration = answer.child("metadata").number_or_none("duration") if answer.get("metadata") is not None else None
+    return by_channel(utt, {str(index): _phrases(channel) for index, channel in enumerate(channels)}, duration)
 
 
-def _phrases(channel: dict[str, Any], where: str) -> list[RecognizedPhrase]:
-    alternatives = objects_of(channel, "alternatives", where)
-    if not alternatives:
-        return []
-    where = f"{where}.alternatives[0]"
-    words = objects_of(alternatives[0], "words", where)
-    return [RecognizedPhrase([_word(word, f"{where}.words[{index}]") for index, word in enumerate(words)])]
+def _phrases(channel: JsonObject) -> list[RecognizedPhrase]:
+    alternatives = channel.children("alternatives")
+    return [RecognizedPhrase([_word(word) for word in alternatives[0].children("words")])] if alternatives else []
 
 
-def _word(word: dict[str, Any], where: str) -> RecognizedWord:
-    text = string(word, present(word, "punctuated_word", "word"), where)
-    return RecognizedWord(
-        text, number(word, "start", where), number(word, "end", where), confidence(word, "confidence", where)
-    )
+def _word(word: JsonObject) -> RecognizedWord:
+    text = word.string("punctuated_word", "word")
+    return RecognizedWord(text, word.number("start"), word.number("end"), confidence(word, "confidence"))
 
 
 FORMAT = json_format("deepgram", "Deepgram JSON", _likelihood, _transcripts)

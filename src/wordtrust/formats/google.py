@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..base.errors import InputError
-from ..base.json_checks import number, number_in, object_of, objects_of, record, string, string_or_none
-from .json_documents import JsonKeys
+from ..base.json_checks import number_in
+from .json_documents import JsonKeys, JsonObject
 from .onebest import (
     RecognizedPhrase,
     RecognizedTranscript,
@@ -25,7 +25,6 @@ from .onebest import (
     confidence,
     json_format,
     plain_words,
-    present,
 )
 
 _OTHERS = {"channels", "items", "transcripts", "final", "result_index"}  # Deepgram, Amazon, Watson
@@ -46,91 +45,83 @@ def _likelihood(keys: JsonKeys) -> float:
 
 
 def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
-    answer = record(document, "the answer")
+    answer = JsonObject.of(document, "the answer")
     if isinstance(answer.get("error"), dict):
-        raise InputError(f"the recognizer failed: {string_or_none(answer['error'], 'message', 'error')}")
+        raise InputError(f"the recognizer failed: {answer.child('error').get('message')}")
     if answer.get("response") is not None:
-        answer = object_of(answer, "response")
+        answer = answer.child("response")
     if "results" not in answer and "totalBilledTime" in answer:
         yield RecognizedTranscript(utt, ())  # nothing was said
-        return
-    if not isinstance(answer.get("results"), dict):
-        yield from _recording(objects_of(answer, "results"), utt, "results")
-        return
-    for uri in answer["results"]:  # a batch
-        file = object_of(answer["results"], uri, "results")
-        file = object_of(file, "inlineResult") if file.get("inlineResult") is not None else file
-        inside = object_of(file, "transcript", uri)
-        yield from _recording(objects_of(inside, "results", uri), PurePosixPath(uri).stem or utt, f"{uri}: results")
+    elif not isinstance(answer.get("results"), dict):
+        yield from _recording(answer.children("results"), utt)
+    else:  # a batch
+        batch = answer.child("results")
+        for uri in batch.fields:
+            file = batch.child(uri)
+            file = file.child("inlineResult") if file.get("inlineResult") is not None else file
+            results = file.child("transcript").children("results")
+            yield from _recording(results, PurePosixPath(uri).stem or utt)
 
 
-def _recording(results: Sequence[dict[str, Any]], utt: str, where: str) -> Iterator[RecognizedTranscript]:
+def _recording(results: Sequence[JsonObject], utt: str) -> Iterator[RecognizedTranscript]:
     channels: dict[str, list[RecognizedPhrase]] = {}
-    for index, result in enumerate(_without_repeat(results)):
-        inside = f"{where}[{index}]"
-        phrases = channels.setdefault(channel(result, present(result, "channelTag", "channel_tag"), inside), [])
-        phrases.append(_phrase(result, inside, phrases))
+    for result in _without_repeat(results):
+        phrases = channels.setdefault(channel(result, "channelTag", "channel_tag"), [])
+        phrases.append(_phrase(result, phrases))
     return by_channel(utt, channels)
 
 
-def _without_repeat(results: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+def _without_repeat(results: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """The results without the last one where that only says again, with speakers, what the others said."""
     if len(results) > 1:
-        first = _first_alternative(results[-1])
-        if first.get("words") and not first.get("transcript"):
+        last = _first_alternative(results[-1])
+        if last.get("words") and not last.get("transcript"):
             return results[:-1]
     return results
 
 
-def _first_alternative(result: dict[str, Any], where: str = "") -> dict[str, Any]:
-    alternatives = objects_of(result, "alternatives", where) if result.get("alternatives") else []
-    return alternatives[0] if alternatives else {}
+def _first_alternative(result: JsonObject) -> JsonObject:
+    alternatives = result.children("alternatives") if result.get("alternatives") else []
+    return alternatives[0] if alternatives else JsonObject({}, f"{result.path}.alternatives[0]")
 
 
-def _phrase(result: dict[str, Any], where: str, before: Sequence[RecognizedPhrase]) -> RecognizedPhrase:
-    alternative = _first_alternative(result, where)
-    where = f"{where}.alternatives[0]"
-    end = _seconds(result, ("resultEndTime", "resultEndOffset", "result_end_time", "result_end_offset"), where)
+def _phrase(result: JsonObject, before: Sequence[RecognizedPhrase]) -> RecognizedPhrase:
+    alternative = _first_alternative(result)
+    end = _seconds(result, "resultEndTime", "resultEndOffset", "result_end_time", "result_end_offset")
     start = before[-1].end if before else 0.0
-    words: list[RecognizedWord] = []
     if alternative.get("words"):
+        words = [_word(word) for word in alternative.children("words")]
         is_first = not any(phrase.words for phrase in before)
-        words = _words(objects_of(alternative, "words", where), where, is_first)
-    elif alternative:
-        words = plain_words(string_or_none(alternative, "transcript", where) or "")
-    return RecognizedPhrase(words, start if end is not None else None, end, _confidence(alternative, where))
+        if is_first and words[0].start is None and words[0].end is not None:
+            words[0] = words[0]._replace(start=0.0)  # v2 does not write a zero
+    else:
+        words = plain_words(alternative.text("transcript"))
+    return RecognizedPhrase(words, start if end is not None else None, end, _confidence(alternative))
 
 
-def _words(given: Sequence[dict[str, Any]], where: str, is_first: bool) -> list[RecognizedWord]:
-    words: list[RecognizedWord] = []
-    for index, word in enumerate(given):
-        inside = f"{where}.words[{index}]"
-        start = _seconds(word, ("startTime", "startOffset", "start_time", "start_offset"), inside)
-        end = _seconds(word, ("endTime", "endOffset", "end_time", "end_offset"), inside)
-        if start is None and end is not None and is_first and not words:
-            start = 0.0  # v2 does not write a zero
-        words.append(RecognizedWord(string(word, "word", inside), start, end, _confidence(word, inside)))
-    return words
+def _word(word: JsonObject) -> RecognizedWord:
+    start = _seconds(word, "startTime", "startOffset", "start_time", "start_offset")
+    end = _seconds(word, "endTime", "endOffset", "end_time", "end_offset")
+    return RecognizedWord(word.string("word"), start, end, _confidence(word))
 
 
-def _confidence(holder: dict[str, Any], where: str) -> float | None:
-    return confidence(holder, "confidence", where) or None
+def _confidence(holder: JsonObject) -> float | None:
+    return confidence(holder, "confidence") or None
 
 
-def _seconds(holder: dict[str, Any], names: tuple[str, ...], where: str) -> float | None:
+def _seconds(holder: JsonObject, *names: str) -> float | None:
     """A duration as the answers have it ("1.300s"), or as client libraries print it: an object, seconds and nanos."""
-    name = present(holder, *names)
-    value = holder.get(name)
+    value, path = holder.get(*names), holder.path_to(holder.name_of(*names))
     if value is None:
         return None
     if isinstance(value, str):
-        return number_in(value.removesuffix("s"), f"{where}.{name}")
+        return number_in(value.removesuffix("s"), path)
     if not isinstance(value, dict):
-        return number(holder, name, where)
-    parts = {key: value.get(key) or 0 for key in ("seconds", "nanos")}
-    whole = parts["seconds"]
-    seconds = number_in(whole, f"{where}.{name}") if isinstance(whole, str) else number(parts, "seconds", where)
-    return seconds + number(parts, "nanos", where) / 1e9
+        return holder.number(*names)
+    parts = JsonObject({key: value.get(key) or 0 for key in ("seconds", "nanos")}, holder.path)
+    whole = parts.get("seconds")
+    seconds = number_in(whole, path) if isinstance(whole, str) else parts.number("seconds")
+    return seconds + parts.number("nanos") / 1e9
 
 
 FORMAT = json_format("google", "Google Speech-to-Text JSON", _likelihood, _transcripts)

@@ -1,4 +1,4 @@
-"""JSON files of recognizers: their documents one after the other, and the keys in their first bytes for sniffing."""
+"""JSON files of recognizers: their documents, the objects in these, and the keys in the first bytes for sniffing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import lru_cache
 from json import JSONDecoder
 from typing import Any
 
+from ..base import json_checks
 from ..base.errors import InputError
 
 HEAD_CUT = 60_000  # a longer head may end within the document
@@ -58,6 +59,67 @@ def load_documents(text: str) -> tuple[list[Any], InputError | None]:
     if not documents:
         raise damage or InputError("there is no JSON in the file")
     return documents, damage
+
+
+@dataclass(frozen=True, slots=True)
+class JsonObject:
+    """An object in a document that nobody has checked, and its path in there for messages: `words[3]`.
+
+    Fields are checked as they are read. Those that go by several names are found by the first that is there.
+    """
+
+    fields: dict[str, Any]
+    path: str = ""
+
+    @classmethod
+    def of(cls, value: Any, called: str) -> JsonObject:
+        """A document that has to be an object; a message calls it so."""
+        return cls(json_checks.record(value, called))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.fields
+
+    def name_of(self, *names: str) -> str:
+        """The first of these names that the object has a value for; the first of all where it has none."""
+        return next((name for name in names if self.fields.get(name) is not None), names[0])
+
+    def get(self, *names: str) -> Any:
+        """A field of any type; None where it is absent."""
+        return self.fields.get(self.name_of(*names))
+
+    def number(self, *names: str) -> float:
+        """A finite number."""
+        return json_checks.number(self.fields, self.name_of(*names), self.path)
+
+    def number_or_none(self, *names: str) -> float | None:
+        """A finite number, or None where the field is absent or null."""
+        return json_checks.number_or_none(self.fields, self.name_of(*names), self.path)
+
+    def string(self, *names: str) -> str:
+        """A string."""
+        return json_checks.string(self.fields, self.name_of(*names), self.path)
+
+    def text(self, *names: str) -> str:
+        """A string, empty where the field is absent or null."""
+        return json_checks.string_or_none(self.fields, self.name_of(*names), self.path) or ""
+
+    def child(self, name: str) -> JsonObject:
+        """An object in the object."""
+        return JsonObject(json_checks.object_of(self.fields, name, self.path), self.path_to(name))
+
+    def children(self, *names: str) -> list[JsonObject]:
+        """A list of objects in the object."""
+        name = self.name_of(*names)
+        items = json_checks.objects_of(self.fields, name, self.path)
+        return [JsonObject(item, f"{self.path_to(name)}[{index}]") for index, item in enumerate(items)]
+
+    def optional_children(self, *names: str) -> list[JsonObject]:
+        """A list of objects, empty where the field is absent or null."""
+        return [] if self.get(*names) is None else self.children(*names)
+
+    def path_to(self, name: str) -> str:
+        """The path of a field."""
+        return f"{self.path}.{name}" if self.path else name
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import json_checks
 from ..base.errors import InputError
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Lattices, Origin, Times
 from .chains import END, START, chain
 from .format import Format, ReadOptions
 from .inputs import Stream
-from .json_documents import JsonKeys, decode_utf8, json_sniffer, load_documents
+from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
 
 STEP_BACK = 1.0  # seconds: a start that far before the one before it is a slip of the aligner, not damage
 LATEST = 1e9  # seconds: the lattice allows no later time
@@ -68,10 +67,10 @@ def plain_words(text: str) -> list[RecognizedWord]:
     return [RecognizedWord(token) for token in text.split()]
 
 
-def confidence(holder: Mapping[str, Any], name: str, where: str = "") -> float | None:
-    """A probability in a JSON object, or None where there is none."""
-    value = json_checks.number_or_none(holder, name, where)
-    return None if value is None else checked_confidence(value, f"{where}.{name}" if where else name)
+def confidence(holder: JsonObject, *names: str) -> float | None:
+    """The probability that a field has, or None where there is none."""
+    value = holder.number_or_none(*names)
+    return None if value is None else checked_confidence(value, holder.path_to(holder.name_of(*names)))
 
 
 def checked_confidence(value: float, what: str) -> float:
@@ -81,23 +80,18 @@ def checked_confidence(value: float, what: str) -> float:
     return min(value, 1.0)
 
 
-def present(holder: Mapping[str, Any], *names: str) -> str:
-    """The first of several names for a field that the object has; the first of all where it has none."""
-    return next((name for name in names if holder.get(name) is not None), names[0])
-
-
 def flattened(documents: Iterable[Any]) -> Iterator[Any]:
     """The documents, and the members of those that are lists."""
     for document in documents:
         yield from document if isinstance(document, list) else [document]
 
 
-def channel(holder: Mapping[str, Any], name: str, where: str = "") -> str:
+def channel(holder: JsonObject, *names: str) -> str:
     """The channel that something was said on, a number or a name; empty where there is none."""
-    value = holder.get(name)
+    value = holder.get(*names)
     if value is None or isinstance(value, int):
         return "" if value is None else str(value)
-    return json_checks.string(holder, name, where)
+    return holder.string(*names)
 
 
 def by_channel(

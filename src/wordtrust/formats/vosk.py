@@ -19,14 +19,14 @@ import numpy as np
 
 from ..base.arrays import row_offsets
 from ..base.errors import InputError
-from ..base.json_checks import number, objects_of, record, string, string_or_none
+from ..base.json_checks import record
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ..lattices.lattice import Lattices, Origin
 from ..lattices.text import Normalizer
 from .chains import SegmentWords, aligned_times, segment_chains
 from .format import Format, ReadOptions
 from .inputs import Stream
-from .json_documents import JsonKeys, decode_utf8, json_sniffer, load_documents
+from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
 from .onebest import (
     MAX_DOCUMENT,
     RecognizedPhrase,
@@ -36,7 +36,6 @@ from .onebest import (
     flattened,
     lattices,
     plain_words,
-    present,
 )
 
 LARGEST = 1e30  # of a score: far more than any
@@ -78,60 +77,63 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
 def _read_recording(
     documents: Sequence[Any], stream: Stream, options: ReadOptions, problems: Problems
 ) -> Iterator[Lattices]:
-    results = [(record(result, "the result"), f"result {i}") for i, result in enumerate(flattened(documents), 1)]
-    if any("alternatives" in result for result, _ in results):
+    results = [
+        JsonObject(record(result, "the result"), f"result {count}")
+        for count, result in enumerate(flattened(documents), 1)
+    ]
+    if any("alternatives" in result for result in results):
         return _read_alternatives(results, stream, options, problems)
-    phrases = [phrase for result, where in results for phrase in _phrases(result, where)]
+    phrases = [phrase for result in results for phrase in _phrases(result)]
     return lattices([RecognizedTranscript(stream.stem, phrases)], stream, options, problems, "vosk")
 
 
-def _phrases(result: dict[str, Any], where: str) -> Iterator[RecognizedPhrase]:
+def _phrases(result: JsonObject) -> Iterator[RecognizedPhrase]:
     """What a result says; nothing if it is a partial one."""
     if "monologues" in result:
-        for index, monologue in enumerate(objects_of(result, "monologues")):
-            yield RecognizedPhrase(_words(monologue, "terms", f"monologues[{index}]"))
+        for monologue in JsonObject(result.fields).children("monologues"):
+            yield RecognizedPhrase(_words(monologue, "terms"))
     elif result.get("result") is not None:
-        yield RecognizedPhrase(_words(result, "result", where))
+        yield RecognizedPhrase(_words(result, "result"))
     elif "partial" not in result:
-        yield RecognizedPhrase(plain_words(string(result, "text", where)))
+        yield RecognizedPhrase(plain_words(result.string("text")))
 
 
-def _words(holder: dict[str, Any], name: str, where: str) -> list[RecognizedWord]:
-    words = []
-    for index, word in enumerate(objects_of(holder, name, where)):
-        inside = f"{where}.{name}[{index}]"
-        text = string(word, present(word, "word", "text"), inside)
-        posterior = confidence(word, present(word, "conf", "confidence"), inside)
-        words.append(RecognizedWord(text, number(word, "start", inside), number(word, "end", inside), posterior))
-    return words
+def _words(holder: JsonObject, name: str) -> list[RecognizedWord]:
+    return [
+        RecognizedWord(
+            word.string("word", "text"),
+            word.number("start"),
+            word.number("end"),
+            confidence(word, "conf", "confidence"),
+        )
+        for word in holder.children(name)
+    ]
 
 
-def alternatives_of(result: dict[str, Any], where: str = "the result") -> list[VoskAlternative]:
+def alternatives_of(result: JsonObject) -> list[VoskAlternative]:
     """The alternatives of a result, as printed; a result without them is its own only alternative."""
     if "alternatives" not in result:
-        return [VoskAlternative(phrase.words, 0.0) for phrase in _phrases(result, where)]
+        return [VoskAlternative(phrase.words, 0.0) for phrase in _phrases(result)]
     alternatives = []
-    for index, alternative in enumerate(objects_of(result, "alternatives", where)):
-        inside = f"{where}.alternatives[{index}]"
-        if alternative.get("result") is not None:
-            words = _words(alternative, "result", inside)
-        else:
-            words = plain_words(string_or_none(alternative, "text", inside) or "")
-        alternatives.append(VoskAlternative(words, _score(alternative, inside)))
+    for alternative in result.children("alternatives"):
+        has_words = alternative.get("result") is not None
+        words = _words(alternative, "result") if has_words else plain_words(alternative.text("text"))
+        alternatives.append(VoskAlternative(words, _score(alternative)))
     return alternatives
 
 
-def _score(alternative: dict[str, Any], where: str) -> float:
-    score = number(alternative, "confidence", where)
+def _score(alternative: JsonObject) -> float:
+    score = alternative.number("confidence")
     if abs(score) > LARGEST:
-        raise InputError(f"{where}.confidence is {score:g}", remedy="It is a log likelihood, in the hundreds")
+        found = f"{alternative.path_to('confidence')} is {score:g}"
+        raise InputError(found, remedy="It is a log likelihood, in the hundreds")
     return score
 
 
 def _read_alternatives(
-    results: Sequence[tuple[dict[str, Any], str]], stream: Stream, options: ReadOptions, problems: Problems
+    results: Sequence[JsonObject], stream: Stream, options: ReadOptions, problems: Problems
 ) -> Iterator[Lattices]:
-    segments = [_distinct(alternatives_of(*result), options.normalizer) for result in results]
+    segments = [_distinct(alternatives_of(result), options.normalizer) for result in results]
     spoken = [segment for segment in segments if any(alternative.words for alternative in segment)]
     if not spoken:
         yield from lattices([RecognizedTranscript(stream.stem, ())], stream, options, problems, "vosk")

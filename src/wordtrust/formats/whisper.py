@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..base.json_checks import number_in, number_or_none, object_of, objects_of, record, string, string_or_none
-from .json_documents import JsonKeys, decode_utf8
+from ..base.json_checks import number_in, record
+from .json_documents import JsonKeys, JsonObject, decode_utf8
 from .onebest import (
     RecognizedPhrase,
     RecognizedTranscript,
@@ -31,7 +31,6 @@ from .onebest import (
     confidence,
     json_format,
     plain_words,
-    present,
 )
 
 # Thai to Lao, Burmese, Khmer, kana and Han: scripts without spaces. Then the first bytes of such letters, as
@@ -39,7 +38,6 @@ from .onebest import (
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _BEGINS_WORD = re.compile(f"[\\s{_UNSPACED}\udce3-\udce9]")
 _SPECIAL = re.compile(r"\[_.*\]|<\|.*\|>", re.DOTALL)
-_SCORES = ("probability", "score", "confidence")
 _SEGMENT = {"avg_logprob", "no_speech_prob", "compression_ratio", "words", "tokens"}
 
 
@@ -87,73 +85,59 @@ def _is_segment(document: dict[str, Any]) -> bool:
 def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
     if isinstance(document, list):
         document = {"words" if any("word" in record(item) for item in document) else "segments": document}
-    answer = record(document, "the document")
-    phrases = [_cpp_phrase(segment, where) for segment, where in _items(answer, "transcription")]
-    phrases += [_phrase(segment, where) for segment, where in _items(answer, "segments")]
+    answer = JsonObject.of(document, "the document")
+    phrases = [_cpp_phrase(segment) for segment in answer.optional_children("transcription")]
+    phrases += [_phrase(segment) for segment in answer.optional_children("segments")]
     if not any(word.start is not None for phrase in phrases for word in phrase.words):
-        phrases = _words_beside(answer) or phrases
+        words_beside = _words(answer, "word_segments", "words")  # beside the segments, or instead of them
+        phrases = [RecognizedPhrase(words_beside)] if words_beside else phrases
     if not phrases and "segments" not in answer and "transcription" not in answer:
-        phrases = [RecognizedPhrase(plain_words(string(answer, "text")))]
+        phrases = [RecognizedPhrase(plain_words(answer.string("text")))]
     yield RecognizedTranscript(utt, _scored(phrases), _duration(answer))
 
 
-def _items(holder: dict[str, Any], name: str, where: str = "") -> list[tuple[dict[str, Any], str]]:
-    """The objects of a list, each with its place for messages; none if there is no list."""
-    if holder.get(name) is None:
-        return []
-    path = f"{where}.{name}" if where else name
-    return [(item, f"{path}[{index}]") for index, item in enumerate(objects_of(holder, name, where))]
-
-
-def _duration(answer: dict[str, Any]) -> float | None:
+def _duration(answer: JsonObject) -> float | None:
     value = answer.get("duration")  # a string in early versions of the API
-    return number_in(value, "duration") if isinstance(value, str) else number_or_none(answer, "duration")
+    return number_in(value, "duration") if isinstance(value, str) else answer.number_or_none("duration")
 
 
-def _words_beside(answer: dict[str, Any]) -> list[RecognizedPhrase]:
-    """Words that stand beside the segments, or instead of them."""
-    name = present(answer, "word_segments", "words")
-    return [RecognizedPhrase(_words(answer, name))] if answer.get(name) else []
+def _phrase(segment: JsonObject) -> RecognizedPhrase:
+    words = _words(segment, "words") or plain_words(segment.text("text"))
+    logprob = segment.number_or_none("avg_logprob")
+    probability = confidence(segment, "confidence") if logprob is None else math.exp(min(0.0, logprob))
+    return RecognizedPhrase(words, segment.number_or_none("start"), segment.number_or_none("end"), probability)
 
 
-def _phrase(segment: dict[str, Any], where: str) -> RecognizedPhrase:
-    words = _words(segment, "words", where) or plain_words(string_or_none(segment, "text", where) or "")
-    start, end = number_or_none(segment, "start", where), number_or_none(segment, "end", where)
-    return RecognizedPhrase(words, start, end, _segment_confidence(segment, where))
-
-
-def _segment_confidence(segment: dict[str, Any], where: str) -> float | None:
-    """The probability of an average token of the segment."""
-    logprob = number_or_none(segment, "avg_logprob", where)
-    return confidence(segment, "confidence", where) if logprob is None else math.exp(min(0.0, logprob))
-
-
-def _words(holder: dict[str, Any], name: str, where: str = "") -> list[RecognizedWord]:
-    words: list[RecognizedWord] = []
-    for word, inside in _items(holder, name, where):
-        text = string(word, present(word, "word", "text"), inside)
-        start, end = number_or_none(word, "start", inside), number_or_none(word, "end", inside)
-        words.append(RecognizedWord(text, start, end, confidence(word, present(word, *_SCORES), inside)))
+def _words(holder: JsonObject, *names: str) -> list[RecognizedWord]:
+    words = [
+        RecognizedWord(
+            word.string("word", "text"),
+            word.number_or_none("start"),
+            word.number_or_none("end"),
+            confidence(word, "probability", "score", "confidence"),
+        )
+        for word in holder.optional_children(*names)
+    ]
     are_spaced = any(word.text[:1].isspace() for word in words)  # whisperX has them without
     return _joined(words) if are_spaced else words
 
 
-def _cpp_phrase(segment: dict[str, Any], where: str) -> RecognizedPhrase:
-    tokens: list[RecognizedWord] = []
-    for token, inside in _items(segment, "tokens", where):
-        text = string(token, "text", inside)
-        if not _SPECIAL.fullmatch(text.strip()):
-            tokens.append(RecognizedWord(text, *_offsets(token, inside), confidence(token, "p", inside)))
-    words = _joined(tokens) or plain_words(_whole(string_or_none(segment, "text", where) or ""))
-    return RecognizedPhrase(words, *_offsets(segment, where))
+def _cpp_phrase(segment: JsonObject) -> RecognizedPhrase:
+    tokens = [
+        RecognizedWord(token.string("text"), *_offsets(token), confidence(token, "p"))
+        for token in segment.optional_children("tokens")
+        if not _SPECIAL.fullmatch(token.string("text").strip())
+    ]
+    words = _joined(tokens) or plain_words(_whole(segment.text("text")))
+    return RecognizedPhrase(words, *_offsets(segment))
 
 
-def _offsets(holder: dict[str, Any], where: str) -> tuple[float | None, float | None]:
+def _offsets(holder: JsonObject) -> tuple[float | None, float | None]:
     """Start and end in seconds; whisper.cpp leaves them out where it could not find any."""
     if holder.get("offsets") is None:
         return None, None
-    offsets, inside = object_of(holder, "offsets", where), f"{where}.offsets"
-    start, end = number_or_none(offsets, "from", inside), number_or_none(offsets, "to", inside)
+    offsets = holder.child("offsets")
+    start, end = offsets.number_or_none("from"), offsets.number_or_none("to")
     return None if start is None else start / 1000, None if end is None else end / 1000
 
 

@@ -20,6 +20,7 @@ import vosk
 
 from ..audio import RATE, Samples
 from ..base.errors import InputError, OptionError
+from ..formats.json_documents import JsonObject
 from ..formats.vosk import VoskAlternative, alternatives_of
 from .base import NOTHING, NBestRecord, RecognizerIdentity
 
@@ -50,7 +51,7 @@ class VoskRecognizer:
 
 def to_record(result: dict[str, Any]) -> NBestRecord:
     """Vosk's result with alternatives as an N-best record."""
-    alternatives = alternatives_of(result)
+    alternatives = alternatives_of(JsonObject(result, "its result"))
     if not any(alternative.words for alternative in alternatives):
         return NOTHING
     return {"nbest": [_hypothesis(alternative) for alternative in alternatives]}
