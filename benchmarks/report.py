@@ -15,7 +15,7 @@ import numpy as np
 from wordtrust.evaluation.evaluate import Evaluation
 from wordtrust.evaluation.metrics import Scores, SpeakerErrors
 from wordtrust.networks.align import Alignments
-from wordtrust.report import Example, write_report
+from wordtrust.report import ExampleUtterance, write_report
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Alternative, Word
 
@@ -54,11 +54,11 @@ def evaluation() -> Evaluation:
     return Evaluation(UTTERANCES, {way: _errors(place) for place, way in enumerate(ways)}, scores)
 
 
-def _examples() -> list[Example]:
+def _examples() -> list[ExampleUtterance]:
     others = tuple(Alternative("word", 0.1) for _ in range(5))
     words = tuple(Word("word", "word", place / 3, place / 3 + 0.3, 0.5, others) for place in range(100))
     return [
-        Example(
+        ExampleUtterance(
             Transcript(f"utterance {number}", words), ("word",) * 100, (number % 2 == 0,) * 100, tuple(range(100))
         )
         for number in range(18)

@@ -20,8 +20,9 @@ from wordtrust.base.errors import OptionError
 from wordtrust.evaluation.evaluate import Evaluation
 from wordtrust.evaluation.metrics import Scores, SpeakerErrors
 from wordtrust.networks.align import align_all
-from wordtrust.report import Example, write_report
-from wordtrust.report.history import subset_charts, subset_counts, training_charts
+from wordtrust.report import ExampleUtterance, write_report
+from wordtrust.report.comparison_charts import subset_charts, training_charts
+from wordtrust.report.summary import subset_table
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Alternative, Word
 
@@ -188,10 +189,10 @@ def test_missing_libraries(
     assert not list(tmp_path.iterdir())
 
 
-def labelled(transcript: Transcript, reference: list[str]) -> Example:
+def labelled(transcript: Transcript, reference: list[str]) -> ExampleUtterance:
     words = len(transcript.words)
     places = tuple(place if place < len(reference) else -1 for place in range(words))
-    return Example(transcript, tuple(reference), tuple(place % 2 == 0 for place in range(words)), places)
+    return ExampleUtterance(transcript, tuple(reference), tuple(place % 2 == 0 for place in range(words)), places)
 
 
 TINY = Evaluation(1, {}, {("output", INJECTION): Scores.of([0.1, 0.9, 0.4], [False, True, True], NASTY[:3])})
@@ -214,7 +215,7 @@ def test_no_text_gets_out_of_its_place(
 @pytest.mark.parametrize("text", [INJECTION, "</title>", "</style>", "</script>", "<!--", "{{ 7 * 7 }}", "&lt;b&gt;"])
 def test_an_attack_is_shown_as_it_is(tmp_path: Path, text: str) -> None:
     word = Word(text, text, 0.0, 1.0, 0.3, (Alternative(text, 0.1),))
-    example = Example(Transcript(text, (word,)), (text,), (False,), (0,))
+    example = ExampleUtterance(Transcript(text, (word,)), (text,), (False,), (0,))
     page = written(tmp_path / "r.html", TINY, title=text, about={text: text}, examples=[example])
     assert_harmless(page)
     assert page.text.count(text) >= 7  # title twice, about twice, utterance, word, reference, alternative
@@ -222,7 +223,9 @@ def test_an_attack_is_shown_as_it_is(tmp_path: Path, text: str) -> None:
 
 def test_a_long_word_does_not_make_a_large_page(tmp_path: Path) -> None:
 
-    example = Example(Transcript("u" * 10**6, (Word("w" * 10**6, "w", 0, 1, 0.5),)), ("r" * 10**6,), (False,), (0,))
+    example = ExampleUtterance(
+        Transcript("u" * 10**6, (Word("w" * 10**6, "w", 0, 1, 0.5),)), ("r" * 10**6,), (False,), (0,)
+    )
     written(tmp_path / "r.html", TINY, title="t" * 10**6, about={"a" * 10**6: "b" * 10**6}, examples=[example])
     assert (tmp_path / "r.html").stat().st_size < 100_000
 
@@ -249,11 +252,11 @@ def test_the_training_curve_marks_the_model_that_was_kept(tmp_path: Path) -> Non
 
 
 def test_subsets_are_counted(tmp_path: Path) -> None:
-    assert subset_counts(SUBSETS) == [
-        ("by raw confidence", 0, 1, 2),
-        ("by calibrated confidence", 1, 1, 1),
-        ("jointly", 3, 0, 0),
-    ]
+    assert subset_table(SUBSETS).rows == (
+        ("by raw confidence", "0", "1", "2"),
+        ("by calibrated confidence", "1", "1", "1"),
+        ("jointly", "3", "0", "0"),
+    )
     names = [chart.name for chart in subset_charts(SUBSETS)]
     assert names[0] == "subsets-raw-calibrated"
     assert "subsets-best_member-rover" not in names  # not measured, so not drawn
@@ -266,7 +269,8 @@ def test_subsets_are_counted(tmp_path: Path) -> None:
 def test_what_is_no_number_is_left_out(tmp_path: Path, value: object) -> None:
     log: list[dict[str, Any]] = [*LOG, {"epoch": 4, "loss": value}, {"epoch": value, "loss": 0.1, "best": True}]
     assert training_charts(log)[0].marks[0].x.tolist() == [1, 2, 3]  # type: ignore[union-attr]
-    assert subset_counts([*SUBSETS, {"best_member": value, "raw": 0.1}])[0] == ("by raw confidence", 0, 1, 2)
+    counted = subset_table([*SUBSETS, {"best_member": value, "raw": 0.1}])
+    assert counted.rows[0] == ("by raw confidence", "0", "1", "2")
     written(tmp_path / "r.html", Evaluation(), log=log, subsets=[{"raw": value, "calibrated": 0.1, "members": value}])
 
 

@@ -15,14 +15,13 @@ from wordtrust.formats.references import Reference, References
 from wordtrust.lattices.lattice import Floats, Lattices
 from wordtrust.lattices.paths import best_confidence
 from wordtrust.networks.build_store import BuildOptions, build_networks
-from wordtrust.report import Example, ExampleKeeper, examples_of
-from wordtrust.report.examples import pick
-from wordtrust.report.utterances import MOST_LETTERS, MOST_WORDS, utterance
+from wordtrust.report import ExampleKeeper, ExampleUtterance, examples_of
+from wordtrust.report.examples import MOST_LETTERS, MOST_WORDS, page_utterance, pick
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Alternative, Word
 
 
-def example(utt: str, words: str, said: str, sure: float = 0.9) -> Example:
+def example(utt: str, words: str, said: str, sure: float = 0.9) -> ExampleUtterance:
     """Words and reference of equal length, `-` for none."""
     pairs = list(zip(words.split(), said.split(), strict=True))
     reference = tuple(spoken for _, spoken in pairs if spoken != "-")
@@ -34,7 +33,7 @@ def example(utt: str, words: str, said: str, sure: float = 0.9) -> Example:
             correct.append(word == spoken)
             aligned.append(place if spoken != "-" else -1)
         place += spoken != "-"
-    return Example(Transcript(utt, tuple(shown)), reference, tuple(correct), tuple(aligned))
+    return ExampleUtterance(Transcript(utt, tuple(shown)), reference, tuple(correct), tuple(aligned))
 
 
 EXAMPLES = [
@@ -129,7 +128,7 @@ def test_networks_without_references_are_refused() -> None:
 
 
 def test_what_is_shown_of_an_utterance() -> None:
-    shown = utterance(EXAMPLES[3])
+    shown = page_utterance(EXAMPLES[3])
     assert [(word.text, word.marks) for word in shown.recognized] == [("i", "w c1 bad"), ("set", "w c1 bad")]
     assert [(word.text, word.marks) for word in shown.said] == [("will", "gone"), ("sit", "sub"), ("there", "gone")]
     assert shown.recognized[0].hints[0] == "0.10, wrong, nothing was said"
@@ -139,13 +138,13 @@ def test_what_is_shown_of_an_utterance() -> None:
 
 def test_alternatives_are_shown() -> None:
     word = Word("seat", "seat", 1.0, 1.25, 0.74, (Alternative("sit", 0.2), Alternative("set", 0.05)))
-    shown = utterance(Example(Transcript("u", (word,)), ("seat",), (True,), (0,)))
+    shown = page_utterance(ExampleUtterance(Transcript("u", (word,)), ("seat",), (True,), (0,)))
     assert shown.recognized[0].hints == ("0.74, right", "1.00 to 1.25 s", "or: sit 0.20, set 0.05")
 
 
 def test_long_words_and_utterances_are_cut() -> None:
     words = tuple(Word("x" * 1000, "x", 0.0, 0.1, 0.5) for _ in range(1000))
-    shown = utterance(Example(Transcript("u" * 1000, words), (), (False,) * 1000, (-1,) * 1000))
+    shown = page_utterance(ExampleUtterance(Transcript("u" * 1000, words), (), (False,) * 1000, (-1,) * 1000))
     assert len(shown.recognized) == MOST_WORDS
     assert {len(word.text) for word in shown.recognized} == {MOST_LETTERS}
     assert len(shown.name) == 200
@@ -153,6 +152,6 @@ def test_long_words_and_utterances_are_cut() -> None:
 
 
 def test_an_utterance_without_words() -> None:
-    shown = utterance(Example(Transcript("u", ()), ("a",), (), ()))
+    shown = page_utterance(ExampleUtterance(Transcript("u", ()), ("a",), (), ()))
     assert shown.facts == "1 error, 1 word said"
     assert np.array([word.marks for word in shown.said]).tolist() == ["gone"]

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from wordtrust.report.chart import Note
-from wordtrust.report.study import error_chart, write_study_report
+from wordtrust.report.comparison_charts import error_chart
+from wordtrust.report.page import write_study_report
 from wordtrust.study.combination import counts_against
 from wordtrust.study.paper import DIFFERENCES
 from wordtrust.study.results import remarks, results_markdown

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about words and the trust put in them (DESIGN, sections 8 and 9).
+"""One self-contained HTML page about words and their confidences.
 
     from wordtrust.report import ExampleKeeper, write_report
 
@@ -9,7 +9,7 @@
 The page needs jinja2, its plots as files for papers need matplotlib: pip install 'wordtrust[report]'.
 """
 
-from .examples import Example, ExampleKeeper, examples_of
+from .examples import ExampleKeeper, ExampleUtterance, examples_of
 from .page import write_report
 
-__all__ = ["Example", "ExampleKeeper", "examples_of", "write_report"]
+__all__ = ["ExampleKeeper", "ExampleUtterance", "examples_of", "write_report"]

@@ -1,4 +1,4 @@
-"""What a plot consists of, before anything is drawn: `svg` draws it on the page, `figures` for papers.
+"""The description of a plot: `svg` draws it on the page, `figures` with matplotlib for papers.
 
 Scales are linear; a curve on another scale brings its numbers transformed and its ticks with it.
 """
@@ -19,7 +19,7 @@ Ticks = tuple[tuple[float, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From where to where, what is written along it, and what it shows."""
+    """Title, range and labelled ticks of one direction."""
 
     title: str
     low: float
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bars:
-    """Rectangles; `hints` say more of each."""
+    """Rectangles; `hints` are shown when one is pointed at."""
 
     left: Reals
     right: Reals

@@ -1,6 +1,6 @@
-"""Utterances worth a look: the best, the worst, and those whose confidences mislead most.
+"""Utterances worth a look: the best, the worst, and those whose confidences are most misleading.
 
-Of any number of utterances only these are kept, so a report of a large corpus stays small.
+Only these are kept of any number of utterances, so the report of a large corpus stays small.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..base.arrays import csr_rows
 from ..base.errors import InputError
+from ..base.table import counted
 from ..evaluation.evaluate import Choose
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
@@ -20,20 +21,24 @@ from ..networks.build_store import REFERENCE
 from ..networks.labels import ReferenceWords, score_paths
 from ..networks.word_confidence import Reals, word_confidence
 from ..transcripts.transcript import Transcript, transcripts
+from ..transcripts.words import Word, spelled
 
+MOST_WORDS = 150  # of an utterance
+MOST_LETTERS = 60  # of a word
+_STEPS = 10  # shades of confidence
 MOST = 6  # of each sort
 Show = Callable[[Reals], Reals]
 _SURE = 1e-3  # a confidence nearer to 0 or 1 misleads no more than this
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A transcript with what was really said."""
+class ExampleUtterance:
+    """A transcript with its reference."""
 
     transcript: Transcript
     reference: tuple[str, ...]
     correct: tuple[bool, ...]  # for each word of the transcript
-    aligned: tuple[int, ...]  # the reference word that it stands for, -1 for none
+    aligned: tuple[int, ...]  # the index of its reference word, -1 for none
 
     def __post_init__(self) -> None:
         words = len(self.transcript.words)
@@ -42,8 +47,8 @@ class Example:
 
     @property
     def missed(self) -> int:
-        """Reference words that nothing stands for."""
-        return len(self.reference) - sum(place >= 0 for place in self.aligned)
+        """Deleted reference words."""
+        return len(self.reference) - sum(index >= 0 for index in self.aligned)
 
     @property
     def errors(self) -> int:
@@ -52,45 +57,46 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Facts:
-    """Of many utterances."""
+class UtteranceMeasures:
+    """What ranks utterances as examples; an array each."""
 
     errors: Reals
-    said: Reals  # words of the reference
+    spoken: Reals  # words of the reference
     loss: Reals  # how much the confidences mislead, in bits over all words
 
 
-# Larger comes first, less than 0 is not of this sort. Added to `said`: an utterance of one word is no great example.
-SORTS: dict[str, Callable[[Facts], Reals]] = {
-    "best": lambda facts: np.where(facts.errors == 0, facts.said, -1.0),
-    "worst": lambda facts: np.where(facts.errors > 0, facts.errors / (facts.said + 2), -1.0),
-    "misleading": lambda facts: np.where(facts.errors > 0, facts.loss / (facts.said + 4), -1.0),
+# Larger comes first, less than 0 is not of this sort. The numbers added to `spoken` keep very short utterances back.
+SORTS: dict[str, Callable[[UtteranceMeasures], Reals]] = {
+    "best": lambda m: np.where(m.errors == 0, m.spoken, -1.0),
+    "worst": lambda m: np.where(m.errors > 0, m.errors / (m.spoken + 2), -1.0),
+    "misleading": lambda m: np.where(m.errors > 0, m.loss / (m.spoken + 4), -1.0),
 }
 
 
 def _loss(confidence: Reals, correct: NDArray[np.bool_]) -> Reals:
-    """In bits, for each word."""
+    """The logarithmic loss of each word, in bits."""
     given = np.where(correct, confidence, 1 - confidence)
     bits: Reals = -np.log2(np.clip(given, _SURE, 1))
     return bits
 
 
-def pick(examples: Iterable[Example], sort: str, most: int = MOST) -> list[Example]:
-    """Those of a sort, the first of it first; ties go by the name of the utterance."""
+def pick(examples: Iterable[ExampleUtterance], sort: str, most: int = MOST) -> list[ExampleUtterance]:
+    """The first examples of a sort; ties go by the name of the utterance."""
     listed = list(examples)
-    facts = np.array([_facts(example) for example in listed], np.float64).reshape(-1, 3)
-    ranks = SORTS[sort](Facts(*facts.T)).tolist()
-    order = sorted(range(len(listed)), key=lambda each: (-ranks[each], listed[each].transcript.utt))
-    return [listed[each] for each in order[:most] if ranks[each] >= 0]
+    measures = np.array([_measures(example) for example in listed], np.float64).reshape(-1, 3)
+    ranks = SORTS[sort](UtteranceMeasures(*measures.T)).tolist()
+    order = sorted(range(len(listed)), key=lambda index: (-ranks[index], listed[index].transcript.utt))
+    return [listed[index] for index in order[:most] if ranks[index] >= 0]
 
 
-def _facts(example: Example) -> tuple[float, float, float]:
-    sure = np.array([word.confidence for word in example.transcript.words])
-    return example.errors, len(example.reference), float(_loss(sure, np.array(example.correct, np.bool_)).sum())
+def _measures(example: ExampleUtterance) -> tuple[float, float, float]:
+    confidence = np.array([word.confidence for word in example.transcript.words])
+    loss = float(_loss(confidence, np.array(example.correct, np.bool_)).sum())
+    return example.errors, len(example.reference), loss
 
 
 class ExampleKeeper:
-    """Sees all utterances and keeps the first of each sort.
+    """Sees all utterances and keeps the first few of each sort.
 
     keeper = ExampleKeeper()
     evaluation = evaluate(batches, judge, keeper.watching(choose))
@@ -101,15 +107,15 @@ class ExampleKeeper:
 
     def __init__(self, most: int = MOST, show: Show | None = None) -> None:
         self._most, self._show = most, show
-        self._kept: list[Example] = []
+        self._kept: list[ExampleUtterance] = []
 
     @property
-    def examples(self) -> list[Example]:
-        """What was kept, by the names of the utterances."""
-        return sorted(self._kept, key=lambda each: each.transcript.utt)
+    def examples(self) -> list[ExampleUtterance]:
+        """The examples that were kept, by the names of their utterances."""
+        return sorted(self._kept, key=lambda example: example.transcript.utt)
 
     def watching(self, choose: Choose) -> Choose:
-        """The same way to choose words, watched."""
+        """The same function that chooses words, with every utterance also added here."""
 
         def watched(networks: Lattices, confidence: Floats) -> Paths:
             paths = choose(networks, confidence)
@@ -120,41 +126,43 @@ class ExampleKeeper:
 
     def add(self, networks: Lattices, confidence: Floats, paths: Paths) -> None:
         """Look at these utterances too."""
-        seen = [*self._kept, *_candidates(networks, confidence, paths, self._most, self._show)]
-        kept = {id(each): each for sort in SORTS for each in pick(seen, sort, self._most)}
+        candidates = [*self._kept, *_candidates(networks, confidence, paths, self._most, self._show)]
+        kept = {id(example): example for sort in SORTS for example in pick(candidates, sort, self._most)}
         self._kept = list(kept.values())
 
 
 def examples_of(
     networks: Lattices, confidence: Floats, paths: Paths, most: int = MOST, show: Show | None = None
-) -> list[Example]:
+) -> list[ExampleUtterance]:
     """The examples among labelled networks, given what was chosen."""
     keeper = ExampleKeeper(most, show)
     keeper.add(networks, confidence, paths)
     return keeper.examples
 
 
-def _candidates(networks: Lattices, confidence: Floats, paths: Paths, most: int, show: Show | None) -> list[Example]:
-    """The first of each sort in a batch: only of these are transcripts made."""
+def _candidates(
+    networks: Lattices, confidence: Floats, paths: Paths, most: int, show: Show | None
+) -> list[ExampleUtterance]:
+    """The first of each sort in a batch; transcripts are made of these only."""
     if REFERENCE not in networks.notes:
         raise InputError(
             "these networks have no references",
             remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
         )
     references = [tuple(note.split()) for note in networks.notes[REFERENCE]]
-    found = score_paths(networks, paths, ReferenceWords.of(references, networks)).alignments
+    alignments = score_paths(networks, paths, ReferenceWords.of(references, networks)).alignments
     shown = _shown(networks, confidence, paths)
     shown = show(shown) if show else shown
-    owner = csr_rows(found.offsets)
-    loss = np.bincount(owner, _loss(shown, found.correct), len(networks)).astype(np.float64)
-    said = np.array([*map(len, references)], np.float64)
-    facts = Facts(found.counts[:, 1:].sum(axis=1, dtype=np.float64), said, loss)
+    owner = csr_rows(alignments.offsets)
+    loss = np.bincount(owner, _loss(shown, alignments.correct), len(networks)).astype(np.float64)
+    spoken = np.array([*map(len, references)], np.float64)
+    measures = UtteranceMeasures(alignments.counts[:, 1:].sum(axis=1, dtype=np.float64), spoken, loss)
     names = np.array(networks.utts, dtype=object)
-    numbers = set()
+    indices = set()
     for rank in SORTS.values():
-        order = np.lexsort((names, -rank(facts)))
-        numbers.update(order[:most].tolist())
-    return [_example(networks, confidence, paths, references[each], each, show) for each in sorted(numbers)]
+        order = np.lexsort((names, -rank(measures)))
+        indices.update(order[:most].tolist())
+    return [_example(networks, confidence, paths, references[index], index, show) for index in sorted(indices)]
 
 
 def _shown(networks: Lattices, confidence: Floats, paths: Paths) -> Reals:
@@ -164,12 +172,84 @@ def _shown(networks: Lattices, confidence: Floats, paths: Paths) -> Reals:
 
 
 def _example(
-    networks: Lattices, confidence: Floats, paths: Paths, reference: tuple[str, ...], number: int, show: Show | None
-) -> Example:
-    one = networks[number : number + 1]
-    arcs = slice(*networks.arc_offsets[number : number + 2].tolist())
-    first, last = paths.offsets[number : number + 2].tolist()
+    networks: Lattices, confidence: Floats, paths: Paths, reference: tuple[str, ...], index: int, show: Show | None
+) -> ExampleUtterance:
+    one = networks[index : index + 1]
+    arcs = slice(*networks.arc_offsets[index : index + 2].tolist())
+    first, last = paths.offsets[index : index + 2].tolist()
     path = Paths(np.array([0, last - first], np.int64), paths.arcs[first:last])
-    found = score_paths(one, path, ReferenceWords.of([reference], one)).alignments[0]
-    made = transcripts(one, np.minimum(confidence[arcs], np.float32(1)), path, show=show)[0]
-    return Example(made, reference, found.correct, found.reference)
+    alignment = score_paths(one, path, ReferenceWords.of([reference], one)).alignments[0]
+    transcript = transcripts(one, np.minimum(confidence[arcs], np.float32(1)), path, show=show)[0]
+    return ExampleUtterance(transcript, reference, alignment.correct, alignment.reference)
+
+
+@dataclass(frozen=True, slots=True)
+class PageWord:
+    """A word of the output or of the reference."""
+
+    text: str
+    marks: str  # classes of the style sheet
+    hints: tuple[str, ...] = ()
+    space: str = " "
+
+
+@dataclass(frozen=True, slots=True)
+class PageUtterance:
+    """An example as the page shows it."""
+
+    name: str
+    facts: str
+    said: list[PageWord]
+    recognized: list[PageWord]
+    more: str
+
+
+def page_utterance(example: ExampleUtterance) -> PageUtterance:
+    """An example as the page shows it, cut to a readable length."""
+    words, confidence = example.transcript.words, example.transcript.confidence
+    facts = [counted(example.errors, "error"), f"{counted(len(example.reference), 'word')} said"]
+    if confidence is not None:
+        facts.append(f"mean confidence {confidence:.2f}")
+    longest = max(len(words), len(example.reference))
+    more = f"Only the first {MOST_WORDS} of {longest:,} words are shown." if longest > MOST_WORDS else ""
+    return PageUtterance(
+        cut(example.transcript.utt, 200), ", ".join(facts), _said(example), _recognized(example), more
+    )
+
+
+def cut(text: str, most: int = MOST_LETTERS) -> str:
+    """The text, or its beginning with an ellipsis."""
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+def _recognized(example: ExampleUtterance) -> list[PageWord]:
+    shown = []
+    words = example.transcript.words[:MOST_WORDS]
+    for index, (word, (written, space)) in enumerate(zip(words, spelled(words), strict=True)):
+        marks = f"w c{round(word.confidence * _STEPS)}"
+        if not example.correct[index]:
+            marks += " bad"
+        shown.append(PageWord(cut(written), marks, _hints(example, index, word), space))
+    return shown
+
+
+def _hints(example: ExampleUtterance, index: int, word: Word) -> tuple[str, ...]:
+    """The confidence of the word, whether it is right, its times and its alternatives."""
+    aligned = example.aligned[index]
+    if example.correct[index]:
+        verdict = "right"
+    else:
+        verdict = f"wrong, said was: {cut(example.reference[aligned])}" if aligned >= 0 else "wrong, nothing was said"
+    lines = [f"{word.confidence:.2f}, {verdict}", f"{word.start:.2f} to {word.end:.2f} s"]
+    others = [f"{cut(other.word)} {other.confidence:.2f}" for other in word.alternatives]
+    return (*lines, f"or: {', '.join(others)}") if others else tuple(lines)
+
+
+def _said(example: ExampleUtterance) -> list[PageWord]:
+    """The reference; substituted and deleted words are marked."""
+    right = {index for index, correct in zip(example.aligned, example.correct, strict=True) if correct}
+    aligned = set(example.aligned)
+    return [
+        PageWord(cut(word), "" if index in right else "sub" if index in aligned else "gone")
+        for index, word in enumerate(example.reference[:MOST_WORDS])
+    ]

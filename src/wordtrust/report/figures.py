@@ -35,7 +35,7 @@ _STYLE = {
 
 
 def save_figures(charts: Iterable[Chart], folder: Path) -> list[Path]:
-    """Write each chart to `folder` as NAME.png and NAME.svg; gives the files."""
+    """Write each chart to `folder` as NAME.png and NAME.svg; returns the files."""
     matplotlib = _matplotlib()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -118,6 +118,6 @@ def _key(axes: Axes, chart: Chart) -> None:
     ]
     if lines:
         names = [visible(text) for _, text in chart.key]
-        found = axes.legend(lines, names, loc=0, frameon=False, fontsize=7)  # where there is most room
-        for text, (role, _) in zip(found.get_texts(), chart.key, strict=True):
+        legend = axes.legend(lines, names, loc=0, frameon=False, fontsize=7)  # where there is most room
+        for text, (role, _) in zip(legend.get_texts(), chart.key, strict=True):
             text.set_color(ROLES[role].light)

@@ -1,11 +1,10 @@
-"""The page itself: gathers numbers, plots and examples and writes them into one file."""
+"""Pages: tables, plots and examples of an evaluation, or of a study, in one self-contained HTML file."""
 
 from __future__ import annotations
 
-import base64
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
@@ -13,31 +12,40 @@ from typing import Any
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
+from ..base.table import NONE, Table
 from ..base.version import __version__
 from ..evaluation.evaluate import Evaluation
 from ..evaluation.metrics import Scores
 from ..lattices.text import visible
-from ..transcripts.page_style import style_sheet
+from ..transcripts.page_style import security_policy, style_sheet
 from .chart import Chart
-from .examples import Example, pick
-from .history import subset_charts, subset_counts, training_charts
-from .plots import population_charts
-from .rows import error_rows, score_rows
-from .sentences import summary, tiles
+from .comparison_charts import error_chart, reliability_charts, subset_charts, training_charts
+from .examples import ExampleUtterance, page_utterance, pick
+from .population_charts import population_charts
+from .summary import error_table, score_table, subset_table, summary, tiles
 from .svg import draw
-from .utterances import utterance
 from .wording import ABOUT_POPULATIONS, MEASURES, NO_PROBABILITIES, POPULATIONS, called, capital
 
-MOST_LETTERS = 300  # of titles and what is said about a report
+MOST_LETTERS = 300  # of titles and facts
 _SORTS = {
     "worst": ("The most errors", "For the words that were said; utterances of a word or two come later."),
     "misleading": ("The most misleading", "Wrong words with high confidence, right words with low confidence."),
     "best": ("The longest without an error", ""),
 }
+_STUDY_TITLE = "Study: how good are the words, and the trust in them?"
+_STUDY_FACTS = {"data": "data", "test": "split", "date": "made", "wordtrust": "wordtrust", "command": "by"}
+_STUDY_SECTIONS = {
+    "words": "Words",
+    "confidences": "Confidences",
+    "combination": "Recognizers combined",
+    "paper": "As the paper has it",
+    "examples": "Examples",
+}
+_STUDY_SUBSETS = ("subsets-best_member-joint", "subsets-best_member-rover", "subsets-raw-calibrated")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PopulationSection:
     """The plots of one population."""
 
     title: str
@@ -46,12 +54,21 @@ class Section:
     charts: list[Chart]
 
 
+@dataclass(frozen=True, slots=True)
+class StudySection:
+    """The plots and tables of one part of a study."""
+
+    title: str
+    charts: list[Chart]
+    tables: Sequence[Table]
+
+
 def write_report(
     path: Path,
     evaluation: Evaluation,
     *,
     title: str,
-    examples: Sequence[Example] = (),
+    examples: Sequence[ExampleUtterance] = (),
     about: Mapping[str, str] | None = None,
     log: Sequence[Mapping[str, Any]] = (),
     subsets: Sequence[Mapping[str, Any]] = (),
@@ -64,97 +81,112 @@ def write_report(
     """
     if not (evaluation.utterances or log or subsets):
         raise OptionError(f"{path}: there is nothing to report: no utterances, no training log, no subsets")
-    template = template_of("page.html.j2")
-    sections = _sections(evaluation)
+    template = _template("evaluation.html.j2")
+    sections = _population_sections(evaluation)
     combined, training = subset_charts(subsets), training_charts(log)
     if figures is not None:
         from .figures import save_figures
 
-        save_figures([*chain.from_iterable(each.charts for each in sections), *combined, *training], figures)
+        charts = chain.from_iterable(section.charts for section in sections)
+        save_figures([*charts, *combined, *training], figures)
     page = template.render(
-        frame(title, about or {}),
+        _frame(title, about or {}),
         tiles=tiles(evaluation),
         summary=summary(evaluation),
-        errors=error_rows(evaluation),
-        scores=score_rows(evaluation),
+        errors=error_table(evaluation),
+        scores=score_table(evaluation),
         sections=sections,
-        examples=_groups(examples),
+        examples=_example_groups(examples),
         combined=combined,
-        counts=subset_counts(subsets),
+        counts=subset_table(subsets),
         training=training,
-        measures=MEASURES,
     )
     with atomic_text(path) as file:
         file.write(page)
 
 
-def frame(title: str, about: Mapping[str, str]) -> dict[str, Any]:
+def write_study_report(
+    path: Path, study: Mapping[str, Any], tables: Mapping[str, Sequence[Table]], remarks: Sequence[str] = ()
+) -> None:
+    """Write the page of a study; `study` is the content of study.json, `tables` are by section."""
+    charts = {
+        "words": [error_chart(study["recognizers"])],
+        "confidences": list(reliability_charts(study)),
+        "combination": [chart for chart in subset_charts(study["subsets"]) if chart.name in _STUDY_SUBSETS],
+    }
+    sections = [
+        StudySection(_STUDY_SECTIONS[name], charts.get(name, []), listed) for name, listed in tables.items() if listed
+    ]
+    facts = {shown: str(study["about"][name]) for name, shown in _STUDY_FACTS.items()}
+    page = _template("study.html.j2").render(_frame(_STUDY_TITLE, facts), remarks=remarks, sections=sections)
+    with atomic_text(path) as file:
+        file.write(page)
+
+
+def _frame(title: str, about: Mapping[str, str]) -> dict[str, Any]:
     """What every page has: title, facts, style, script, and the policy that nothing else may act."""
-    style, script = style_sheet(), _part("page.js")
+    style, script = style_sheet(), _resource("page.js")
     return {
-        "policy": _policy(style, script),
+        "policy": security_policy(style, script),
         "style": style,
         "script": script,
         "version": __version__,
         "title": title[:MOST_LETTERS],
         "about": {str(name)[:MOST_LETTERS]: str(value)[:MOST_LETTERS] for name, value in about.items()},
+        "measures": MEASURES,
     }
 
 
-def _sections(evaluation: Evaluation) -> list[Section]:
+def _population_sections(evaluation: Evaluation) -> list[PopulationSection]:
     populations: dict[str, dict[str, Scores]] = {}
     for (population, kind), scores in evaluation.scores.items():
         populations.setdefault(population, {})[kind] = scores
-    order = [*POPULATIONS, *(name for name in populations if name not in POPULATIONS)]
     return [
-        Section(
+        PopulationSection(
             capital(called(POPULATIONS, name)),
             ABOUT_POPULATIONS.get(name, ""),
             "" if all(scores.are_probabilities for scores in populations[name].values()) else NO_PROBABILITIES,
             population_charts(name, populations[name]),
         )
-        for name in order
+        for name in dict.fromkeys([*POPULATIONS, *populations])
         if name in populations
     ]
 
 
-def _groups(examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """The examples by sort."""
+def _example_groups(examples: Sequence[ExampleUtterance]) -> list[dict[str, Any]]:
     groups = [
-        {"title": title, "about": text, "utterances": [utterance(each) for each in pick(examples, sort)]}
+        {"title": title, "about": text, "utterances": [*map(page_utterance, pick(examples, sort))]}
         for sort, (title, text) in _SORTS.items()
     ]
     return [group for group in groups if group["utterances"]]
 
 
-def _part(name: str) -> str:
+def _resource(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
 
 
-def _policy(style: str, script: str) -> str:
-    """Nothing but this style and this script may act on the page, whatever its words say."""
-    hashes = [base64.b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def template_of(name: str) -> Any:
+def _template(name: str) -> Any:
     """A template of this package, which escapes everything that is put into it."""
     try:
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
         from markupsafe import Markup
     except ImportError:
         raise OptionError("a report needs jinja2: pip install 'wordtrust[report]'") from None
 
-    def seen(value: Any) -> Any:
-        """What would act (control characters, what turns the direction of text) is seen instead."""
+    def shown(value: Any) -> Any:
+        """Control characters and marks that change the direction of text are made visible."""
         return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, finalize=seen, trim_blocks=True, lstrip_blocks=True
-    )
+        autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True,
+        loader=FunctionLoader(_resource),
+    )  # fmt: skip
     environment.filters["plot"] = lambda chart: Markup(draw(chart))  # noqa: S704  # draw escapes every text
     environment.filters["own"] = Markup  # the style and the script of this package
-    return environment.from_string(_part(name))
+    environment.filters["typeset"] = _typeset
+    return environment.get_template(name)
+
+
+def _typeset(number: str) -> str:
+    """A number with a true minus sign; a dash where there is none."""
+    return "\u2013" if number == NONE else re.sub(r"(?<!\w)-(?=\d)", "\u2212", number)

@@ -20,12 +20,12 @@ _OVER = 5  # a dot at the edge is not cut
 _LINE_HEIGHT = 16  # of the key
 SIZE = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM)  # of the area inside the axes
 
-Place = Callable[[float], float]
+Scale = Callable[[float], float]  # from values to pixels
 
 
 def draw(chart: Chart) -> str:
     """The chart as an <svg> element."""
-    x, y = _places(chart)
+    x, y = _scales(chart)
     width, height = (side + 2 * _OVER for side in SIZE)
     body = "".join(part for mark in chart.marks for part in _DRAW[type(mark)](mark, x, y))
     return (
@@ -42,8 +42,7 @@ def _text(text: str) -> str:
     return escape(visible(text))
 
 
-def _places(chart: Chart) -> tuple[Place, Place]:
-    """From numbers to pixels inside the axes."""
+def _scales(chart: Chart) -> tuple[Scale, Scale]:
     (width, height), across, up = SIZE, chart.x, chart.y
     return (
         lambda value: (value - across.low) / (across.high - across.low) * width,
@@ -51,7 +50,7 @@ def _places(chart: Chart) -> tuple[Place, Place]:
     )
 
 
-def _axes(chart: Chart, x: Place, y: Place) -> Iterator[str]:
+def _axes(chart: Chart, x: Scale, y: Scale) -> Iterator[str]:
     width, height = SIZE
     for value, name in chart.y.ticks:
         at = TOP + y(value)
@@ -65,34 +64,34 @@ def _axes(chart: Chart, x: Place, y: Place) -> Iterator[str]:
     yield f'<text class="axis" x="{WIDTH - RIGHT}" y="{HEIGHT - 8}" text-anchor="end">{_text(chart.x.title)}</text>'
 
 
-def _line(mark: Line, x: Place, y: Place) -> Iterator[str]:
+def _line(mark: Line, x: Scale, y: Scale) -> Iterator[str]:
     points = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(mark.x.tolist(), mark.y.tolist(), strict=True))
     yield f'<polyline class="line r-{mark.role}" points="{points}"/>'
 
 
-def _bars(mark: Bars, x: Place, y: Place) -> Iterator[str]:
+def _bars(mark: Bars, x: Scale, y: Scale) -> Iterator[str]:
     sides = np.stack([mark.left, mark.right, mark.bottom, mark.top], axis=1).tolist()
-    for number, (left, right, bottom, top) in enumerate(sides):
+    for index, (left, right, bottom, top) in enumerate(sides):
         start, up = x(left) + 0.5, y(top)
         yield (
             f'<rect class="bar r-{mark.role}" x="{start:.1f}" y="{up:.1f}" width="{x(right) - start - 0.5:.1f}" '
-            f'height="{y(bottom) - up:.1f}">{_hint(mark.hints, number)}</rect>'
+            f'height="{y(bottom) - up:.1f}">{_hint(mark.hints, index)}</rect>'
         )
 
 
-def _dots(mark: Dots, x: Place, y: Place) -> Iterator[str]:
+def _dots(mark: Dots, x: Scale, y: Scale) -> Iterator[str]:
     if mark.low is not None and mark.high is not None:
         for at, low, high in zip(mark.x.tolist(), mark.low.tolist(), mark.high.tolist(), strict=True):
             if not (math.isnan(low) or math.isnan(high)):
                 yield f'<path class="range r-{mark.role}" d="M{x(at):.1f},{y(low):.1f}V{y(high):.1f}"/>'
-    for number, (a, b) in enumerate(zip(mark.x.tolist(), mark.y.tolist(), strict=True)):
+    for index, (a, b) in enumerate(zip(mark.x.tolist(), mark.y.tolist(), strict=True)):
         yield (
             f'<circle class="dot r-{mark.role}" cx="{x(a):.1f}" cy="{y(b):.1f}" r="{mark.radius:g}">'
-            f"{_hint(mark.hints, number)}</circle>"
+            f"{_hint(mark.hints, index)}</circle>"
         )
 
 
-def _note(mark: Note, x: Place, y: Place) -> Iterator[str]:
+def _note(mark: Note, x: Scale, y: Scale) -> Iterator[str]:
     across, down = x(mark.x) + mark.moved[0], y(mark.y) + mark.moved[1]
     yield (
         f'<text class="note r-{mark.role}" x="{across:.1f}" y="{down:.1f}" text-anchor="{mark.anchor}">'
@@ -100,16 +99,16 @@ def _note(mark: Note, x: Place, y: Place) -> Iterator[str]:
     )
 
 
-def _hint(hints: tuple[str, ...], number: int) -> str:
-    return f"<title>{_text(hints[number])}</title>" if number < len(hints) else ""
+def _hint(hints: tuple[str, ...], index: int) -> str:
+    return f"<title>{_text(hints[index])}</title>" if index < len(hints) else ""
 
 
 _DRAW: dict[type[Mark], Callable[..., Iterator[str]]] = {Line: _line, Bars: _bars, Dots: _dots, Note: _note}
 
 
 def _key(chart: Chart) -> Iterator[str]:
-    """The names of the curves, in their colours, below the plot: a corner that is always free there is not."""
-    for number, (role, text) in enumerate(chart.key):
-        at = HEIGHT + (number + 0.75) * _LINE_HEIGHT
+    """The names of the curves, in their colours, below the plot: no corner inside is always free."""
+    for index, (role, text) in enumerate(chart.key):
+        at = HEIGHT + (index + 0.75) * _LINE_HEIGHT
         yield f'<path class="line r-{role}" d="M{LEFT},{at - 4:.1f}h22"/>'
         yield f'<text class="note key r-{role}" x="{LEFT + 28}" y="{at:.1f}">{_text(text)}</text>'

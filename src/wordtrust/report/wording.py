@@ -1,4 +1,4 @@
-"""What things are called on the page, and what the measures mean."""
+"""The names of things for people, on pages and terminals, and what the measures mean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POPULATIONS = {
     "output": "words of the output",
     "one_best": "words of the 1-best",
     "arcs": "all words of the network",
-    "arcs_paper": "all words of the network, the paper's labels",
+    "arcs_paper": "all words, the paper's labels",
 }
 ABOUT_POPULATIONS = {
     "output": "What people read: the words chosen by confidence.",
@@ -36,6 +36,15 @@ COMBINED = {
     "rover": "by ROVER",
     "joint": "jointly",
 }
+COMBINED_BY = {
+    "raw": "largest mean confidence",
+    "calibrated": "largest mean calibrated confidence",
+    "rover": "ROVER",
+    "informed": "fewest expected errors",
+    "joint": "joint network",
+}
+PRECISION = 0.98  # of the operating point that is shown
+REVIEWED = 0.1  # share of the words that is reviewed, least trusted first
 MEASURES = {
     "WER": "word error rate: substituted, deleted and inserted words for each word that was said. 0 is perfect.",
     "EER": "where as many right words are rejected as wrong ones accepted. 0 is perfect, 50% is a coin.",
@@ -54,15 +63,10 @@ NO_PROBABILITIES = (
 
 
 def called(names: Mapping[str, str], name: str) -> str:
-    """What people read for a name; the name itself, if it is a new one."""
+    """What people read for a name; the name itself if it has no other."""
     return names.get(name, name[:40])
 
 
 def capital(text: str) -> str:
-    """With a capital at its start."""
+    """With a capital letter at its start."""
     return text[:1].upper() + text[1:]
-
-
-def counted(number: int, thing: str) -> str:
-    """`1 word`, `2,000 words`."""
-    return f"{number:,} {thing if number == 1 else thing + 's'}"

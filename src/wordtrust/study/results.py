@@ -31,7 +31,7 @@ def write_results(out: Path, results: Mapping[str, Any], *, data: Path, test: st
     with atomic_text(out / "results.md") as file:
         file.write(results_markdown(study))
     if find_spec("jinja2"):
-        from ..report.study import write_study_report
+        from ..report.page import write_study_report
 
         write_study_report(out / "report.html", study, all_tables(study), remarks(study))
     return study

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..base.table import NONE, Table, counted, decimal, percent, signed, span
+from ..report.wording import COMBINED_BY
 from .paper import DIFFERENCES
 
 Study = Mapping[str, Any]  # the content of study.json
@@ -25,13 +26,6 @@ _ABOUT_SCORES = (
 )
 
 _NOTHING = "(nothing)"
-WAYS = {
-    "raw": "largest mean confidence",
-    "calibrated": "largest mean calibrated confidence",
-    "rover": "ROVER",
-    "informed": "fewest expected errors",
-    "joint": "joint network",
-}
 MOST_SUBSETS = 40  # that are listed one by one
 
 
@@ -143,7 +137,7 @@ def combination_tables(study: Study) -> Iterator[Table]:
         return
     yield combination_table(study, wide=True)
     yield joint_table(study)
-    ways = [way for way in WAYS if way in subsets[0]]
+    ways = [way for way in COMBINED_BY if way in subsets[0]]
     columns = ("best member", *ways, "oracle")
     keys = ("best_member", *ways, "oracle")
     if len(subsets) <= MOST_SUBSETS:
@@ -162,7 +156,7 @@ def combination_table(study: Study, *, wide: bool = False) -> Table:
     rivals = {"vs 1-best": study.get("against_one_best", {})}
     if wide and study.get("against_rover", {}).get("better"):
         rivals["vs ROVER"] = study["against_rover"]
-    for way, title in WAYS.items():
+    for way, title in COMBINED_BY.items():
         if way not in study["better"]:
             continue
         rates = [subset[way] for subset in subsets]

@@ -12,10 +12,8 @@ from ..evaluation.metrics import Scores, errors_caught, operating_point
 from ..transcripts.page_style import role
 from .chart import Axis, Bars, Chart, Dots, Line, Mark, Note, Reals, percent, probability_axis, rounded_up, share_axis
 from .curves import Bin, Sweep, deviate, histograms, reliability, thin
-from .wording import KINDS, called
+from .wording import KINDS, PRECISION, REVIEWED, called
 
-PRECISION = 0.98  # of the operating point that is shown
-REVIEWED = 0.1
 _DET_TICKS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 _DIAGONAL = Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "ideal")
 _STRIP = 0.2  # of a reliability diagram, below 0: how many words there are
@@ -45,9 +43,9 @@ def _reliability(population: str, kind: str, scores: Scores) -> Chart:
 def reliability_chart(file: str, kind: str, bins: list[Bin], title: str | None = None) -> Chart:
     """Whether words of some confidence are right as often as it claims."""
     name = called(KINDS, kind)
-    claimed, share = np.array([each.claimed for each in bins]), np.array([each.share for each in bins])
-    ranges = np.array([each.interval or (np.nan, np.nan) for each in bins])
-    hints = tuple(map(_said, bins))
+    claimed, share = np.array([b.claimed for b in bins]), np.array([b.share for b in bins])
+    ranges = np.array([b.interval or (np.nan, np.nan) for b in bins])
+    hints = tuple(map(_hint, bins))
     return Chart(
         file,
         title or f"Is the {name} true?",
@@ -65,31 +63,31 @@ def reliability_chart(file: str, kind: str, bins: list[Bin], title: str | None =
 
 def _sizes(bins: list[Bin], hints: tuple[str, ...]) -> Iterator[Mark]:
     """A bar below the diagram for each bin, on a square-root scale: often nine words in ten are in the last one."""
-    edges = np.array([[each.low, each.high] for each in bins])
-    sizes = np.sqrt([each.words for each in bins])
+    edges = np.array([[b.low, b.high] for b in bins])
+    sizes = np.sqrt([b.words for b in bins])
     top = -_STRIP + 0.55 * _STRIP * sizes / sizes.max()
     yield Bars(edges[:, 0], edges[:, 1], np.full(len(bins), -_STRIP), top, "ideal", hints)
-    for each, bar in zip(bins, top.tolist(), strict=True):
-        yield Note((each.low + each.high) / 2, bar, _short(each.words), "plain", "middle", (0, -3))
+    for b, bar in zip(bins, top.tolist(), strict=True):
+        yield Note((b.low + b.high) / 2, bar, _short(b.words), "plain", "middle", (0, -3))
 
 
-def _said(each: Bin) -> str:
-    text = f"{each.low:g} to {each.high:g}: {each.words:,} words, claimed {each.claimed:.3f}, right {each.share:.3f}"
-    return text if each.interval is None else f"{text} ({each.interval[0]:.3f} to {each.interval[1]:.3f})"
+def _hint(b: Bin) -> str:
+    text = f"{b.low:g} to {b.high:g}: {b.words:,} words, claimed {b.claimed:.3f}, right {b.share:.3f}"
+    return text if b.interval is None else f"{text} ({b.interval[0]:.3f} to {b.interval[1]:.3f})"
 
 
-def _short(number: int) -> str:
-    """At most four characters, for small places."""
+def _short(count: int) -> str:
+    """A count in at most four characters."""
     for size, unit in ((1_000_000, "M"), (1000, "k")):
-        if number >= size:
-            return f"{number / size:.1f}{unit}" if number < 10 * size else f"{number // size}{unit}"
-    return str(number)
+        if count >= size:
+            return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size}{unit}"
+    return str(count)
 
 
 def _histogram(population: str, kind: str, scores: Scores) -> Chart:
     counts, name = histograms(scores), called(KINDS, kind)
-    shares = [each / max(1.0, each.sum()) for each in counts]
-    most = float(np.sqrt(max(each.max() for each in shares)))
+    shares = [count / max(1.0, count.sum()) for count in counts]
+    most = float(np.sqrt(max(share.max() for share in shares)))
     marks = [
         mark
         for label, sign, count, share in zip(("right", "wrong"), (1, -1), counts, shares, strict=True)
@@ -116,8 +114,8 @@ def _side(label: str, sign: int, count: Reals, share: Reals) -> Bars:
     """The bars of the right words upwards, of the wrong ones downwards."""
     edges, none = np.linspace(0, 1, len(count) + 1), np.zeros(len(count))
     hints = tuple(
-        f"{low:.2f} to {high:.2f}: {int(number):,} {label} words ({percent(round(part, 4))} of them)"
-        for low, high, number, part in zip(edges[:-1], edges[1:], count, share, strict=True)
+        f"{low:.2f} to {high:.2f}: {int(words):,} {label} words ({percent(round(part, 4))} of them)"
+        for low, high, words, part in zip(edges[:-1], edges[1:], count, share, strict=True)
     )
     low, high = (none, np.sqrt(share)) if sign > 0 else (-np.sqrt(share), none)
     return Bars(edges[:-1], edges[1:], low, high, label, hints)

@@ -1,0 +1,227 @@
+"""The numbers of an evaluation for people: tables, the tiles above them, and a summary in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.table import NONE, Table, counted
+from ..evaluation.evaluate import Evaluation
+from ..evaluation.metrics import (
+    Interval,
+    Scores,
+    SpeakerErrors,
+    compare,
+    errors_caught,
+    intervals,
+    operating_point,
+)
+from .chart import percent, rounded_up
+from .comparison_charts import finite
+from .wording import COMBINED, KINDS, POPULATIONS, PRECISION, REVIEWED, WAYS, called
+
+MEASURES = {
+    "eer": "EER %", "nce": "NCE", "auc": "AUC", "auc_pr_wrong": "PR wrong", "ece": "ECE", "brier": "Brier",
+    "errors_caught": "caught %",
+}  # fmt: skip
+_RATES = ("eer", "errors_caught")
+_WITH_INTERVALS = ("output", "one_best")  # those people act on; others are far larger, and their intervals narrow
+_MAX_RESAMPLED = 20_000_000  # words of all replicates of a population: half a second
+_MIN_REPLICATES, _MAX_REPLICATES = 200, 1000
+_CHANCE = 0.05  # a difference with a larger p may be chance
+
+
+def error_table(evaluation: Evaluation) -> Table:
+    """For each way to choose words: WER with its interval, errors by kind, and their change against the 1-best."""
+    rows, own = [], evaluation.errors.get("one_best")
+    ways = [way for way in dict.fromkeys([*WAYS, *evaluation.errors]) if way in evaluation.errors]
+    for way in ways:
+        errors, total = evaluation.errors[way], evaluation.errors[way].total
+        counts = (total.substitutions, total.deletions, total.insertions)
+        change = "" if own is None or way == "one_best" else f"{total.errors - own.total.errors:+,}"
+        wer = _with_interval(total.wer, intervals(errors)["wer"], rate=True)
+        rows.append((called(WAYS, way), wer, *(f"{count:,}" for count in counts), change))
+    columns = ("words by", "WER %", "substituted", "deleted", "inserted", "against 1-best")
+    strong = tuple(index for index, way in enumerate(ways) if way == "best_confidence")
+    return Table("Word errors", columns, tuple(rows), strong=strong)
+
+
+def score_table(
+    evaluation: Evaluation, measures: Sequence[str] = tuple(MEASURES), *, with_intervals: bool = True
+) -> Table:
+    """For each population and kind of score: how many words, how many of them right, and the measures."""
+    order = {name: index for index, name in enumerate(POPULATIONS)}
+    rows = []
+    for population, kind in sorted(evaluation.scores, key=lambda key: order.get(key[0], len(order))):
+        scores = evaluation.scores[population, kind]
+        resampled = _intervals(scores) if with_intervals and population in _WITH_INTERVALS else {}
+        metrics = scores.metrics()
+        right = metrics.correct / metrics.words if metrics.words else None
+        cells = (
+            _with_interval(getattr(metrics, name), resampled.get(name), rate=name in _RATES) for name in measures
+        )
+        names = called(POPULATIONS, population), called(KINDS, kind)
+        rows.append((*names, f"{metrics.words:,}", _with_interval(right, None, rate=True), *cells))
+    columns = ("confidence of", "score", "number", "right %", *(MEASURES[name] for name in measures))
+    return Table("Measures of confidence", columns, tuple(rows), texts=(1,), grouped=True)
+
+
+def _intervals(scores: Scores) -> dict[str, Interval]:
+    replicates = min(_MAX_REPLICATES, max(_MIN_REPLICATES, _MAX_RESAMPLED // max(1, len(scores))))
+    return intervals(scores, replicates=replicates)
+
+
+def _with_interval(value: float | None, interval: Interval | None, *, rate: bool) -> str:
+    """A number with its interval on a second line; rates are in percent."""
+    if value is None:
+        return NONE
+    factor, decimals = (100, 1) if rate else (1, 3)
+    text = f"{factor * value:.{2 if rate else 3}f}"
+    if interval is None or interval.low is None or interval.high is None:
+        return text
+    return f"{text}\n{factor * interval.low:.{decimals}f} to {factor * interval.high:.{decimals}f}"
+
+
+def subset_table(subsets: Sequence[Mapping[str, Any]]) -> Table:
+    """For each way to combine: how many subsets are better than, equal to and worse than their best member."""
+    rows = []
+    for way, name in COMBINED.items():
+        pairs = [(finite(subset.get("best_member")), finite(subset.get(way))) for subset in subsets]
+        rates = [(best, rate) for best, rate in pairs if best is not None and rate is not None]
+        if rates:
+            better, worse = sum(rate < best for best, rate in rates), sum(rate > best for best, rate in rates)
+            rows.append((name, *(f"{count:,}" for count in (better, len(rates) - better - worse, worse))))
+    columns = ("combined", "sets better than their best member", "equal", "worse")
+    return Table("Combinations against their best member", columns, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A number to see first."""
+
+    value: str
+    name: str
+    remark: str
+
+
+def tiles(evaluation: Evaluation) -> list[Tile]:
+    """Word errors, the quality of the confidences, and what to do with them."""
+    listed = []
+    output, scores = evaluation.errors.get("best_confidence"), _output_scores(evaluation)
+    if output is not None and output.total.wer is not None:
+        own = evaluation.errors.get("one_best")
+        remark = "" if own is None or own.total.wer is None else f"1-best as given: {_rate(own.total.wer)}"
+        listed.append(Tile(_rate(output.total.wer), "word error rate", remark))
+    if scores is None:
+        return listed
+    kind, words = scores
+    metrics = words.metrics()
+    if metrics.nce is not None:
+        listed.append(Tile(_signed(metrics.nce), "NCE of the " + called(KINDS, kind), "1 is perfect, 0 is no help"))
+    point = operating_point(words, PRECISION) if len(words) else None
+    if point:
+        name, remark = f"{percent(PRECISION)} right from here on", f"{_rate(point.accepted, 0)} of the words"
+        listed.append(Tile(rounded_up(point.threshold), name, remark))
+    if metrics.errors_caught is not None:
+        remark = f"in the least trusted {percent(REVIEWED)} of the words"
+        listed.append(Tile(_rate(metrics.errors_caught, 0), "of the wrong words found", remark))
+    return listed
+
+
+def summary(evaluation: Evaluation) -> list[str]:
+    """The main results, a paragraph each for words, confidences and their use."""
+    lines = [" ".join(_about_words(evaluation))]
+    scores = _output_scores(evaluation)
+    if scores and len(scores[1]):
+        lines += [" ".join(_about_confidence(evaluation, *scores)), " ".join(_about_use(scores[1]))]
+    return [line for line in lines if line]
+
+
+def _output_scores(evaluation: Evaluation) -> tuple[str, Scores] | None:
+    """The last scores of the output: those that chose its words, as people see them."""
+    kinds = [(kind, words) for (population, kind), words in evaluation.scores.items() if population == "output"]
+    return kinds[-1] if kinds else None
+
+
+def _rate(value: float, decimals: int = 2) -> str:
+    return f"{100 * value:.{decimals}f}%"
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "\u2212")
+
+
+def _about_words(evaluation: Evaluation) -> Iterator[str]:
+    output, own, best = (evaluation.errors.get(name) for name in ("best_confidence", "one_best", "oracle"))
+    if output is None or output.total.wer is None:
+        return
+    total, rate = output.total, _rate(output.total.wer)
+    who = f"{counted(evaluation.utterances, 'utterance')} of {counted(len(output.speakers), 'speaker')}"
+    yield f"In {who}, {counted(total.reference_words, 'word')} were said."
+    yield f"The output has {counted(total.errors, 'error')}: a word error rate of {rate}{_between(output)}."
+    if own is not None:
+        yield _difference(output, own)
+    if best is not None and total.errors:
+        kept = best.total.errors / total.errors
+        yield f"No choice of words from these networks could have fewer than {kept:.0%} of the errors."
+
+
+def _between(errors: SpeakerErrors) -> str:
+    interval = intervals(errors)["wer"]
+    if interval.low is None or interval.high is None:
+        return ""
+    return f" (95%: {_rate(interval.low, 1)} to {_rate(interval.high, 1)})"
+
+
+def _difference(output: SpeakerErrors, own: SpeakerErrors) -> str:
+    fewer = own.total.errors - output.total.errors
+    if not fewer:
+        return "The recognizer's own 1-best has as many."
+    amount = f"{abs(fewer):,} {'fewer' if fewer > 0 else 'more'}"
+    share = f" ({abs(fewer) / own.total.errors:.1%})" if own.total.errors else ""
+    p = compare(output, own)["wer"].p
+    verdict = "" if p is None else "; the difference may be chance" if p > _CHANCE else "; hardly by chance"
+    p_value = "" if p is None else f" (p = {p:.2g})"
+    return f"That is {amount}{share} than the recognizer's own 1-best{verdict}{p_value}."
+
+
+def _about_confidence(evaluation: Evaluation, kind: str, words: Scores) -> Iterator[str]:
+    metrics, name = words.metrics(), called(KINDS, kind)
+    right = _rate(metrics.correct / metrics.words, 1)
+    yield f"Of the {counted(len(words), 'word')} of the output, {right} are right."
+    if metrics.ece is not None:
+        yield (
+            f"The {name} of a word is off from its true chance to be right by {100 * metrics.ece:.1f} percentage "
+            "points on average (ECE)."
+        )
+    if metrics.nce is not None:
+        worth = f"worth {metrics.nce:.0%} of what knowing right from wrong would be"
+        worth = "worse than no confidence at all" if metrics.nce < 0 else worth
+        yield f"It is {worth} (NCE {_signed(metrics.nce)}; 1 would be perfect)."
+    first = next(other for population, other in evaluation.scores if population == "output")
+    nce = evaluation.scores["output", first].metrics().nce
+    if first != kind and nce is not None:
+        yield f"For the same words, the {called(KINDS, first)} has an NCE of {_signed(nce)}."
+
+
+def _about_use(words: Scores) -> Iterator[str]:
+    point = operating_point(words, PRECISION)
+    if point is None:
+        yield f"No threshold gives {percent(PRECISION)} right words."
+    else:
+        yield (
+            f"Accept words from {rounded_up(point.threshold)} on: {_rate(point.precision, 1)} of these are right, "
+            f"and they are {_rate(point.accepted, 0)} of all words."
+        )
+        if point.errors_rejected is not None:
+            yield f"{_rate(point.errors_rejected, 0)} of the wrong words are kept out."
+        yield (
+            "(Measured on these very words; the command wordtrust threshold gives one to rely on with new speakers.)"
+        )
+    caught = errors_caught(words, REVIEWED)
+    if caught is not None:
+        yield (
+            f"Checking the least trusted {percent(REVIEWED)} of the words finds {_rate(caught, 0)} of the wrong "
+            "ones. Missing words have no confidence and are not found so."
+        )
