@@ -23,7 +23,7 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.folds import speaker_number
 from wordtrust.cli import main
 from wordtrust.combination.combination_file import FittedCombination
-from wordtrust.confidence import features, shipped
+from wordtrust.confidence import shipped
 from wordtrust.confidence.calibrate_model import calibrate_model
 from wordtrust.confidence.config import weight_shapes
 from wordtrust.confidence.model_card import CalibrationData, ModelCard
@@ -190,10 +190,17 @@ def test_other_words_than_those_it_was_made_with_are_refused(made: Path, tmp_pat
         load_model(tmp_path / "out" / "one")
 
 
-def test_a_folder_here_counts_before_a_shipped_model(ours: Path, networks: Lattices) -> None:
+def test_a_folder_here_does_not_stand_for_a_shipped_model(ours: Path, networks: Lattices, run: Run) -> None:
+    Path("one").mkdir()  # recordings, say
     assert wt.load("one").model.table.words
+    assert not shipped.is_model("one")  # a store of that name stays a store
     write_model(Path("one"), networks)
-    assert not wt.load("one").model.table.words
+    for name in ("one", Path("one")):
+        with pytest.raises(OptionError, match=r"one: comes with wordtrust, and a folder here .*whole path.*/one"):
+            wt.load(name)
+    assert "give the whole path" in run("score", "one", ours / "work" / "one" / "dev", "--out", "w.ctm", code=1)[1]
+    for path in ("./one", Path("one").absolute()):
+        assert not wt.load(path).model.table.words
 
 
 def test_an_unknown_name_is_told_the_known_ones(ours: Path) -> None:
@@ -221,7 +228,7 @@ def test_models_are_listed(ours: Path, run: Run) -> None:
 
 def test_a_model_of_another_version_is_marked(made: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setattr(shipped, "FOLDER", made / "out")
-    monkeypatch.setattr(features, "VERSION", 99)
+    monkeypatch.setattr(shipped, "VERSION", 99)
     assert not wt.models()[0].fits
     assert "does not fit" in run("models")[0]
 

@@ -263,8 +263,9 @@ def score(
 ) -> None:
     """Give the words of LATTICES (or a store of networks) their confidences. Needs no torch.
 
-    MODEL is a folder that `wordtrust train` made, the name of a model that comes with wordtrust (`wordtrust models`),
-    or a calibrator (`wordtrust calibrate --scores`) for words that come with confidences.
+    MODEL is a folder that `wordtrust train` made, the name of a model that comes with wordtrust (`wordtrust models`;
+    a folder here that has such a name too is given by its whole path), or a calibrator (`wordtrust calibrate
+    --scores`) for words that come with confidences.
 
     \b
     Examples: wordtrust score model eval.ark.gz --out words.ctm

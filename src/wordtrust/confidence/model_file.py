@@ -145,12 +145,12 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     return [line for line in lines if isinstance(line, dict)]
 
 
-def load_model(folder: Path, *, allow_mismatch: bool = False) -> Model:
+def load_model(model: str | Path, *, allow_mismatch: bool = False) -> Model:
     """Read a model folder, or a shipped model by its name; what does not fit together is an `InputError`.
 
     `allow_mismatch` also takes a model whose features were made by another version.
     """
-    folder = shipped.folder_of(folder)
+    folder = shipped.folder_of(model)
     found = _read_json(folder / MODEL_JSON)
     if found.get("feature_version") != features.VERSION and not allow_mismatch:
         raise InputError(

@@ -174,8 +174,8 @@ def _said(scales: Scales) -> str:
 def load(model: str | Path, *, allow_mismatch: bool = False, threads: int | None = None) -> WordScorer:
     """A model folder or a shipped model (`models`), ready to score.
 
-    `allow_mismatch` also scores what it was not trained for.
+    The bare name of a shipped model means that one; a folder of the same name here is `./NAME`. `allow_mismatch` also
+    scores what the model was not trained for.
     """
-    return WordScorer(
-        load_model(Path(model), allow_mismatch=allow_mismatch), allow_mismatch=allow_mismatch, threads=threads
-    )
+    loaded = load_model(model, allow_mismatch=allow_mismatch)
+    return WordScorer(loaded, allow_mismatch=allow_mismatch, threads=threads)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..base.errors import OptionError
 from ..combination.joint import JointHypotheses, JointModel, hypotheses
 from ..confidence.out_of_domain import LEAST_UTTERANCES
-from ..confidence.shipped import COMBINATION, MODEL, folder_of, names
+from ..confidence.shipped import COMBINATION, FOLDER, MODEL, names
 from ..confidence.word_scorer import ALTERNATIVES, MOST_AHEAD, load
 from ..lattices.lattice import Floats, Lattices, Vocabulary, concatenate
 from ..lattices.paths import Paths
@@ -27,7 +27,7 @@ class Judge:
     def __init__(self, identity: RecognizerIdentity, model: str | None = None) -> None:
         self.identity = identity
         self.model = model or (identity.name if identity.name in names(MODEL) else GENERIC)
-        self._own = load(self.model, threads=1)
+        self._own = load(model or FOLDER / self.model, threads=1)
         self._scorer = self._own
         self._seen: list[Lattices] = []
         self._next = 1  # utterances that must have been heard before the model is looked at again
@@ -160,5 +160,5 @@ def _joint(identities: Sequence[str]) -> JointModel | None:
 
     if JOINT not in names(COMBINATION):
         return None
-    found = FittedCombination.load(folder_of(JOINT, COMBINATION)).joint
+    found = FittedCombination.load(FOLDER / JOINT).joint
     return found if found is not None and set(identities) <= set(found.names) else None

@@ -1,7 +1,11 @@
 """Models that come with wordtrust: found by name wherever a MODEL is taken.
 
 wt.models()                     what there is
-wt.load("whisper-base")         one of them, unless there is a folder of that name here
+wt.load("whisper-base")         one of them
+wt.load("./whisper-base")       the folder of that name in the working directory
+
+A bare name means the shipped model, also where there is a folder of that name; where that folder is a model as well,
+it would be a guess which of the two is meant, so that is an error.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...base.errors import OptionError
+from ..features import VERSION
 from ..model_card import ShippedCard
 
 FOLDER = Path(__file__).parent / "data"
@@ -21,13 +27,22 @@ CARD = "card.json"  # of a combination; a model has its card in model.json
 def names(kind: str | None = None) -> tuple[str, ...]:
     """The names of all shipped models and combinations, or of those of one kind (`MODEL` or `COMBINATION`)."""
     kinds = (kind,) if kind else (MODEL, COMBINATION)
-    return tuple(sorted({file.parent.name for each in kinds for file in FOLDER.glob(f"*/{each}")}))
+    return tuple(sorted({file.parent.name for name in kinds for file in FOLDER.glob(f"*/{name}")}))
 
 
 def folder_of(model: str | Path, kind: str = MODEL) -> Path:
-    """The folder that is meant: what exists at this path, else the shipped model of this name, else the path."""
-    path = Path(model)
-    return FOLDER / path if not path.exists() and str(model) in names(kind) else path
+    """The folder of a shipped model if this is its bare name, else the path as it is.
+
+    An `OptionError` if there also is a model of that name in the working directory.
+    """
+    if str(model) not in names(kind):
+        return Path(model)
+    if (Path(model) / kind).is_file():
+        raise OptionError(
+            f"{model}: comes with wordtrust, and a folder here has this name too; give the whole path of the folder "
+            f"({Path(model).absolute()}), or rename it to use the one that comes with wordtrust"
+        )
+    return FOLDER / model
 
 
 def is_shipped(model: str | Path) -> bool:
@@ -36,8 +51,8 @@ def is_shipped(model: str | Path) -> bool:
 
 
 def is_model(model: str | Path) -> bool:
-    """Whether there is a model at this path or of this name."""
-    return (folder_of(model) / MODEL).is_file()
+    """Whether there is a model at this path or, where nothing is there, a shipped model of this name."""
+    return (Path(model) / MODEL).is_file() if Path(model).exists() else str(model) in names(MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +67,6 @@ class ShippedModel:
     @property
     def fits(self) -> bool:
         """Whether this wordtrust makes the features that it was trained with."""
-        from ..features import VERSION
-
         return self.feature_version in (None, VERSION)
 
     @property
