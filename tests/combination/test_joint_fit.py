@@ -20,7 +20,7 @@ from wordtrust.combination.joint.objective import (
 )
 from wordtrust.combination.joint.union import Union
 from wordtrust.combination.joint.weights import ConfidenceModel, Layers, PotentialModel, columns_of, marginals
-from wordtrust.lattices.posterior import FlatGraph, arc_masses, shares
+from wordtrust.lattices.posterior import FlatGraph, arc_masses, arc_shares
 from wordtrust.networks.build_store import REFERENCE, noted_references
 
 
@@ -67,7 +67,7 @@ def test_expected_accuracy_is_that_of_all_paths() -> None:
         weights = np.exp([potential[path].sum() for path in paths])
         return float(weights @ [accuracy[path].sum() for path in paths] / weights.sum())
 
-    share, _ = shares(flat, potential)
+    share, _ = arc_shares(flat, potential)
     mass = share.copy()
     found, slope = expected_accuracy(flat, share, mass, arc_masses(flat, mass), accuracy)
     assert found == pytest.approx(expected(potential))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..base.blas import one_blas_thread
 from ..base.errors import InputError
 from ..lattices.lattice import Floats, Ints, Lattices
-from ..lattices.posterior import FlatGraph, arc_masses, shares
+from ..lattices.posterior import FlatGraph, arc_masses, arc_shares
 from . import features
 from .config import Config
 from .features import Arcs, Statistics
@@ -126,7 +126,7 @@ class Scorer:
 def path_shares(networks: Lattices, potential: Floats) -> NDArray[np.float64]:
     """[arcs] the share of all paths that goes through each arc, paths being as likely as their potentials say."""
     flat = FlatGraph.of(networks)
-    share, _ = shares(flat, potential.astype(np.float64))
+    share, _ = arc_shares(flat, potential.astype(np.float64))
     arc_masses(flat, share)
     return share
 

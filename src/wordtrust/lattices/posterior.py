@@ -1,4 +1,7 @@
-"""How probable each arc of a lattice is (DESIGN, section 3), and what follows from it: pruning and score pushing.
+"""Arc posteriors P(e|X) by forward-backward, and what follows from them: pruning, and scores made local.
+
+The weight of a path is the product over its arcs of exp(acoustic scale * acoustic + transition scale * transition +
+word penalty); the posterior of an arc is the share of the weight of all paths that is on paths through it.
 
 All of it runs over whole batches. Sums over paths are taken backwards in the log domain, so that scores may differ
 by any amount; from them comes the share that each arc has of its node, a plain probability, and multiplying shares
@@ -7,7 +10,6 @@ forwards gives posteriors that keep their sum at every node to the last digits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -22,7 +24,6 @@ from .path_kernels import Numbers, best_through
 from .paths import one_best
 from .weights import Reals, Scales, log_scores, only_posteriors
 
-LOG_SCORES = ("acoustic", "transition")
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
@@ -33,14 +34,6 @@ class Posteriors:
     arc: Reals  # [arcs] P(e|X)
     node: Reals  # [nodes] the mass of all paths through each node
     log_total: Reals | None  # [utterances] log of the summed weight of all paths; None where posteriors were given
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """Lattices with pushed scores, and what every path of an utterance has lost by it."""
-
-    lattices: Lattices
-    totals: Mapping[str, Reals]  # by score, [utterances]: log of its sum over all paths
 
 
 class FlatGraph(NamedTuple):
@@ -69,7 +62,7 @@ def posteriors(lattices: Lattices, scales: Scales | None = None, *, flat: FlatGr
     if only_posteriors(lattices):
         return _given(lattices)
     flat = flat or FlatGraph.of(lattices)
-    share, after = shares(flat, log_scores(lattices, scales))
+    share, after = arc_shares(flat, log_scores(lattices, scales))
     return Posteriors(share, arc_masses(flat, share), after[flat.start])
 
 
@@ -80,7 +73,7 @@ def prune(
     posterior: float | None = None,
     scales: Scales | None = None,
 ) -> Lattices:
-    """Lattices without their least likely arcs.
+    """Lattices without their least probable arcs.
 
     `beam` keeps an arc if the best path through it is at most that much worse than the best of all, `posterior` if
     its posterior is at least that large; with both, both must hold. The best path and what the recognizer itself
@@ -96,28 +89,8 @@ def prune(
     if posterior is not None:
         keep &= posteriors(lattices, scales).arc >= posterior
     keep |= loss <= 1e-9 * (1 + np.abs(best))  # the best path itself, up to rounding
-    path = one_best(lattices)
-    keep[path.arcs_in(lattices)] = True
-    return select(lattices, keep)
-
-
-def push(lattices: Lattices) -> Pushed:
-    """Acoustic and transition scores, each made the log probability of an arc given its source node.
-
-    Recognizers move weights along paths (Kaldi to early arcs), so a raw score says little about its own arc. Here
-    each score alone is pushed in the log semiring: the probabilities of the arcs leaving a node sum to 1, and every
-    path of an utterance loses the same amount, which `totals` keeps. Pushing twice changes nothing.
-    """
-    flat = FlatGraph.of(lattices)
-    scores: dict[str, Any] = {}
-    totals = {}
-    for name in LOG_SCORES:
-        if getattr(lattices, name) is not None:
-            raw = getattr(lattices, name).astype(np.float64)
-            _, after = shares(flat, raw)
-            scores[name] = to_float32(pushed(flat, raw, after))
-            totals[name] = after[flat.start]
-    return Pushed(replace(lattices, **scores), totals)
+    keep[one_best(lattices).arcs_in(lattices)] = True
+    return select_arcs(lattices, keep)
 
 
 def path_losses(lattices: Lattices, score: Reals) -> tuple[Reals, Reals]:
@@ -128,28 +101,36 @@ def path_losses(lattices: Lattices, score: Reals) -> tuple[Reals, Reals]:
     return best_of_utterance - through, best_of_utterance
 
 
-def shares(flat: FlatGraph, score: Reals) -> tuple[Reals, Reals]:
-    """Each arc's part of the weight of all ways on from its source; the log weight of all ways on from each node."""
+def arc_shares(flat: FlatGraph, score: Reals) -> tuple[Reals, Reals]:
+    """[arcs] the share of the weight of all paths from its source to the end that goes by each arc, P(e|v, X).
+
+    [nodes] the log weight of all paths from each node to the end.
+    """
     share, after = np.empty(len(score)), np.zeros(len(flat.first) - 1)
     _shares(flat.first, flat.target, score, share, after)
     return share, after
 
 
-def pushed(flat: FlatGraph, score: Reals, after: Reals) -> Reals:
-    """A score moved by the weight of all ways on (what `shares` gives): the log of each arc's share."""
-    moved: Reals = score + after[flat.target] - after[flat.source]
-    return moved
+def push_scores(flat: FlatGraph, score: Reals, after: Reals) -> Reals:
+    """Scores pushed in the log semiring: the log of each arc's share; `after` is what `arc_shares` gives for them.
+
+    Recognizers move weights along paths (Kaldi to early arcs), so a raw score says little about its own arc. Pushed
+    scores are local: the probabilities of the arcs leaving a node sum to 1. Every path of an utterance loses the same
+    amount, the log weight of all of its paths. Pushing twice changes nothing.
+    """
+    pushed: Reals = score + after[flat.target] - after[flat.source]
+    return pushed
 
 
 def arc_masses(flat: FlatGraph, share: Reals) -> Reals:
-    """Turn each arc's share of its source node into its share of all paths, in place; gives that of the nodes."""
+    """Turn each arc's share of its source node into one of all paths, in place; gives the share of each node."""
     node = np.zeros(len(flat.first) - 1)
     node[flat.start] = 1.0
     _arc_masses(flat.source, flat.target, share, node)
     return node
 
 
-def select(lattices: Lattices, keep: Flags) -> Lattices:
+def select_arcs(lattices: Lattices, keep: Flags) -> Lattices:
     """The lattices with the chosen arcs only, as far as these lie on whole paths; each must have one."""
     chosen, before = np.flatnonzero(keep), csr_offsets(keep)
     status, about = np.zeros(len(lattices), np.int32), np.zeros(len(lattices), np.int64)

@@ -29,7 +29,7 @@ from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
 from ..lattices.lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin
 from ..lattices.paths import one_best
-from ..lattices.posterior import FlatGraph, arc_masses, posteriors, pushed, shares, to_float32
+from ..lattices.posterior import FlatGraph, arc_masses, arc_shares, posteriors, push_scores, to_float32
 from ..lattices.weights import Reals, Scales
 from . import hwcn_kernels as kernels
 
@@ -247,11 +247,11 @@ def _merge_acoustic(batch: Lattices, layout: _Layout, push: bool) -> Floats | No
     logs = batch.acoustic.astype(np.float64)
     if not (push and batch.transition is not None):
         return to_float32(layout.log_sums(logs) - np.log(layout.size))
-    share, after = shares(layout.flat, logs)
+    share, after = arc_shares(layout.flat, logs)
     total = layout.sums(share)
     merged = np.log(np.maximum(total, _TINY) / layout.size)
     if total.min(initial=1.0) < _TINY:
-        exact = layout.log_sums(pushed(layout.flat, logs, after)) - np.log(layout.size)
+        exact = layout.log_sums(push_scores(layout.flat, logs, after)) - np.log(layout.size)
         merged = np.where(total < _TINY, exact, merged)
     return to_float32(merged)
 
@@ -267,12 +267,12 @@ def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | 
     logs = batch.transition.astype(np.float64)
     if not push:
         return to_float32(_exact_transition(layout, logs))
-    reach, after = shares(layout.flat, logs)
+    reach, after = arc_shares(layout.flat, logs)
     arc_masses(layout.flat, reach)  # from P(e_i|v_i) to P(e_i|v_i) P(v_i)
     total, source = layout.sums(reach), layout.through(layout.source)
     merged = np.log(np.maximum(total, _TINY) / np.maximum(np.bincount(source, total), _TINY)[source])
     if total.min(initial=1.0) < _TINY:
-        exact = _exact_transition(layout, pushed(layout.flat, logs, after))
+        exact = _exact_transition(layout, push_scores(layout.flat, logs, after))
         merged = np.where(total < _TINY, exact, merged)
     return to_float32(merged)
 

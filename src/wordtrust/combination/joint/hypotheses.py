@@ -19,7 +19,7 @@ from ...base.jit import compiled
 from ...lattices.lattice import Flags, Floats, Lattices, Offsets, Vocabulary, concatenate, renumbered
 from ...lattices.path_kernels import Numbers
 from ...lattices.paths import Paths, one_best
-from ...lattices.posterior import FlatGraph, select
+from ...lattices.posterior import FlatGraph, select_arcs
 from ...lattices.weights import Reals
 
 MIN_CONFIDENCE = 0.02
@@ -51,7 +51,7 @@ def hypotheses(
         word=renumbered(networks.word, networks.vocabulary, vocabulary),
         surface=renumbered(networks.surface, networks.vocabulary, vocabulary), vocabulary=vocabulary,
     )  # fmt: skip
-    return select(kept, keep)
+    return select_arcs(kept, keep)
 
 
 def matched(hypotheses: Sequence[Lattices]) -> list[Lattices]:

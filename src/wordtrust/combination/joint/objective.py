@@ -24,7 +24,7 @@ from ...base.arrays import csr_offsets
 from ...base.jit import compiled
 from ...lattices.lattice import Flags, Ints, Offsets, Times
 from ...lattices.path_kernels import Numbers
-from ...lattices.posterior import FlatGraph, arc_masses, shares
+from ...lattices.posterior import FlatGraph, arc_masses, arc_shares
 from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
 from ...networks.labels import ReferenceWords, label_arcs, oracle_paths, score_paths
@@ -195,7 +195,7 @@ def word_gradients(model: PotentialModel, example: UnionExample, risk: float) ->
     """The objective for words (`risk` weighs expected errors against likelihood), and its gradients."""
     potential, passes = _forward(model, example)
     flat, minimum = example.flat, MIN_LOSS * example.utterances
-    share, after = shares(flat, potential)
+    share, after = arc_shares(flat, potential)
     mass = share.copy()
     node = arc_masses(flat, mass)
     unlikely = float(after[flat.start].sum() - potential[example.oracle].sum()) + minimum
@@ -208,7 +208,7 @@ def word_gradients(model: PotentialModel, example: UnionExample, risk: float) ->
 def confidence_gradients(model: ConfidenceModel, example: UnionExample) -> tuple[float, list[Layers]]:
     """The log of the cross entropy of a union's words, and its gradients: words, silence, right."""
     potential, passes = _forward(model.paths, example)
-    share, _ = shares(example.flat, potential)
+    share, _ = arc_shares(example.flat, potential)
     mass = share.copy()
     node, words = arc_masses(example.flat, mass), ~example.silent
     x, rows = passes[0].x, passes[0].rows

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...lattices.lattice import Flags
-from ...lattices.posterior import FlatGraph, arc_masses, shares
+from ...lattices.posterior import FlatGraph, arc_masses, arc_shares
 from ...lattices.weights import Reals
 from .evidence import Evidence
 from .union import Union
@@ -190,6 +190,6 @@ def sigmoid(odds: Matrix) -> Reals:
 
 def marginals(flat: FlatGraph, potential: Reals) -> Reals:
     """[arcs] the probability of each arc, by forward-backward."""
-    share, _ = shares(flat, potential)
+    share, _ = arc_shares(flat, potential)
     arc_masses(flat, share)
     return share
