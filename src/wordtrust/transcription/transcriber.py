@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from threading import Thread
@@ -63,6 +63,7 @@ class Heard:
     end: float
     lines: tuple[str, ...]
     dropped: str | None = None  # why words were taken for hallucination_reason
+    lattices: tuple[Lattices, ...] = field(default=(), compare=False)  # of the lines, if they have been read already
 
     def to_dict(self) -> dict[str, Any]:
         """For a journal."""
@@ -133,7 +134,8 @@ class Transcriber:
         for segment, answers in self._ask(coming):
             heard = _heard(recording, segment, answers)
             if journal is not None:
-                self.lattices(recording, heard)  # what cannot be used must not be kept
+                # What cannot be used must not be kept.
+                heard = replace(heard, lattices=self.lattices(recording, heard))
                 journal.add(_name(recording, segment), heard.to_dict())
             yield heard
 
@@ -149,13 +151,13 @@ class Transcriber:
         found = self.together.transcript(self.lattices(recording, heard), again=again)
         return _moved(found, heard.start)
 
-    def lattices(self, recording: Recording, heard: Heard) -> list[Lattices]:
+    def lattices(self, recording: Recording, heard: Heard) -> tuple[Lattices, ...]:
         """What every recognizer heard in a segment, times counted from its beginning."""
         where = f"{recording.audio.path}, at {heard.start:.1f} s"
-        return [
+        return heard.lattices or tuple(
             to_lattice(line, recording.name, identity, where)
             for line, identity in zip(heard.lines, self.identities, strict=True)
-        ]
+        )
 
 
 def _with_answers(
