@@ -22,7 +22,7 @@ from benchmarks import synthetic
 from benchmarks.plain.lattice_rnn import PublishedLatticeRNN, TunedLatticeRNN
 from wordtrust import build, read
 from wordtrust.confidence.config import Config
-from wordtrust.confidence.lattice_rnn import Scorer
+from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Floats, Lattices, Origin, concatenate
@@ -72,7 +72,7 @@ class Job:
     data: Dataset
     words: Words
     network: LatticeRNN
-    scorer: Scorer
+    scorer: LatticeRNNScorer
     inputs: Floats  # [arcs, inputs] what cells see
 
     @classmethod
@@ -87,7 +87,7 @@ class Job:
         network = LatticeRNN(config)
         torch.nn.init.normal_(network.output.weight)
         weights = {name: weight.numpy() for name, weight in network.state_dict().items()}
-        scorer = Scorer(config, weights, made.table, made.statistics, threads=1)
+        scorer = LatticeRNNScorer(config, weights, made.table, made.statistics, threads=1)
         words = Words(made.table, config)
         return cls(networks, made.dev, words, network, scorer, scorer._inputs(networks)[:, :-1])
 

@@ -83,11 +83,11 @@ def test_equals_the_plain_network_in_value_and_gradient(merge: str, seed: int) -
 
 
 def _forward_order(data: Dataset) -> NDArray[np.int64]:
-    from wordtrust.confidence.levels import plan
+    from wordtrust.confidence.levels import plan_levels
 
     sizes = np.diff(data.arc_offsets)
     first = np.repeat(data.node_offsets[:-1], sizes)
-    return plan(data.source + first, data.target + first, data.level.astype(np.int64)).arc
+    return plan_levels(data.source + first, data.target + first, data.level.astype(np.int64)).arc
 
 
 @pytest.mark.parametrize("merge", MERGES)

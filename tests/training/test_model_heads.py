@@ -16,7 +16,7 @@ from wordtrust.training.dataset import Dataset
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
-from wordtrust.confidence.levels import local_log_posterior, plan  # noqa: E402
+from wordtrust.confidence.levels import local_log_posterior, plan_levels  # noqa: E402
 from wordtrust.training.batches import Words, make_batch  # noqa: E402
 from wordtrust.training.heads import confidence_of, loss_of  # noqa: E402
 from wordtrust.training.lattice_rnn import Batch, LatticeRNN  # noqa: E402
@@ -28,7 +28,7 @@ def make(seed: int) -> tuple[Dataset, list[Graph], Batch, np.ndarray]:
     config = Config(head="normalised", embedding="none", columns=COLUMNS)
     batch = make_batch(data, np.arange(len(data)), Words(WordTable(WORDS), config), "mean", torch.device("cpu"))
     first = np.repeat(data.node_offsets[:-1], np.diff(data.arc_offsets))
-    order = plan(data.source + first, data.target + first, data.level.astype(np.int64)).arc
+    order = plan_levels(data.source + first, data.target + first, data.level.astype(np.int64)).arc
     return data, graphs, batch, order
 
 
@@ -90,7 +90,7 @@ def test_training_begins_with_the_posteriors() -> None:
     config = Config(head="normalised", embedding="none", columns=COLUMNS)
     batch = make_batch(data, np.arange(len(data)), Words(WordTable(WORDS), config), "mean", torch.device("cpu"))
     first = np.repeat(data.node_offsets[:-1], np.diff(data.arc_offsets))
-    order = plan(data.source + first, data.target + first, data.level.astype(np.int64)).arc
+    order = plan_levels(data.source + first, data.target + first, data.level.astype(np.int64)).arc
     with torch.no_grad():
         outputs = LatticeRNN(config)(batch)
     outputs[:, 1] = 100.0

@@ -17,8 +17,8 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.folds import speaker_number
 from wordtrust.confidence import features
 from wordtrust.confidence.features import Arcs
+from wordtrust.confidence.lattice_rnn_kernels import node_levels
 from wordtrust.confidence.model_card import ModelCard
-from wordtrust.confidence.node_levels import node_levels
 from wordtrust.confidence.word_table import BatchWords, own_mass
 from wordtrust.formats.references import Reference, References, read_references
 from wordtrust.lattices.lattice import Lattices

@@ -21,28 +21,29 @@ from ..base.errors import InputError
 from ..lattices.lattice import Floats, Ints, Lattices
 from ..lattices.posterior import FlatGraph, arc_masses, arc_shares
 from . import features
-from .config import Config
+from .config import Config, weight_shapes
 from .features import Arcs, Statistics
-from .lattice_rnn_kernels import lstm, number_nodes, order_arcs
-from .lattice_rnn_weights import Direction, checked
-from .lattice_rnn_words import WordMemory
+from .lattice_rnn_kernels import lstm, node_levels, number_nodes, order_arcs
 from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit
-from .node_levels import node_levels
-from .word_table import WordTable
+from .word_table import WordCache, WordTable
 
 PART = 16_384  # arcs
 CHUNK = 8_192
 TILE = 384  # arcs whose gates are made with one product, where levels are small
 SUREST = 80.0  # as a logit: in single precision the sigmoid is 1 long before
+_SIGMOID_GATES = (0, 1, 3)  # input, forget and output gate; the other ends in a tanh
+_REMEDY = "Its parts do not belong together or were damaged: train it or fetch it again"
+
+Weights = Mapping[str, Floats]
 
 
-class Scorer:
-    """A model, ready to score networks. May be used from several threads at once."""
+class LatticeRNNScorer:
+    """A lattice RNN, ready to score networks. May be used from several threads at once."""
 
     def __init__(
         self,
         config: Config,
-        weights: Mapping[str, Floats],
+        weights: Weights,
         table: WordTable,
         statistics: Statistics,
         *,
@@ -51,24 +52,24 @@ class Scorer:
     ) -> None:
         if statistics.columns != config.columns:
             raise InputError("the model's statistics are not those of its features", remedy="Train it again")
-        found = checked(config, weights)
-        ahead, behind = np.split(found["hidden.weight"], 2, axis=1)
+        checked = _checked(config, weights)
+        ahead, behind = np.split(checked["hidden.weight"], 2, axis=1)
         self.config, self._statistics, self._lenient = config, statistics, lenient
         self._threads = threads or os.cpu_count() or 1
-        self._forwards = Direction.of(config, found, "forwards", ahead)
-        self._backwards = Direction.of(config, found, "backwards", behind)
-        self._hidden_bias, self._output = found["hidden.bias"], np.ascontiguousarray(found["output.weight"].T)
-        self._output_bias, self._skip = found["output.bias"], found["skip"] if config.skip else None
-        self._words = WordMemory(table, config, found.get("embedding.weight"))
+        self._forwards = _DirectionWeights.of(config, checked, "forwards", ahead)
+        self._backwards = _DirectionWeights.of(config, checked, "backwards", behind)
+        self._hidden_bias, self._output = checked["hidden.bias"], np.ascontiguousarray(checked["output.weight"].T)
+        self._output_bias, self._skip = checked["output.bias"], checked["skip"] if config.skip else None
+        self._words = WordCache(table, config, checked.get("embedding.weight"))
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] how likely each word is right; of silence its posterior, or its share of all paths."""
-        found = self.outputs(networks)
+        outputs = self.outputs(networks)
         assert networks.posterior is not None
-        chance = _sigmoid(found[:, -1])
+        chance = _sigmoid(outputs[:, -1])
         if self.config.head == "independent":
             return np.where(networks.word == 0, networks.posterior, chance).astype(np.float32)
-        share = path_shares(networks, found[:, 0])
+        share = path_shares(networks, outputs[:, 0])
         return np.where(networks.word == 0, share, share * chance).astype(np.float32)
 
     def outputs(self, networks: Lattices) -> Floats:
@@ -77,20 +78,20 @@ class Scorer:
             raise InputError(
                 "these networks have no posteriors", file=networks.origin.file, remedy="Build them again"
             )
-        parts = list(_cut(networks.arc_offsets, PART))
+        bounds = list(_cut(networks.arc_offsets, PART))
         with one_blas_thread():
-            if len(parts) == 1:
-                return self._part(networks) if len(networks) else np.zeros((0, self.config.outputs), np.float32)
-            threads = min(self._threads, len(parts))
-            pieces = (networks[start:stop] for start, stop in parts)
+            if len(bounds) == 1:
+                return self._of_part(networks) if len(networks) else np.zeros((0, self.config.outputs), np.float32)
+            threads = min(self._threads, len(bounds))
+            parts = (networks[start:stop] for start, stop in bounds)
             if threads <= 1:
-                found = [self._part(piece) for piece in pieces]
+                outputs = [self._of_part(part) for part in parts]
             else:
                 with ThreadPoolExecutor(threads) as pool:
-                    found = list(pool.map(self._part, pieces))
-        return np.concatenate(found)
+                    outputs = list(pool.map(self._of_part, parts))
+        return np.concatenate(outputs)
 
-    def _part(self, networks: Lattices) -> Floats:
+    def _of_part(self, networks: Lattices) -> Floats:
         part = _Part.of(networks, self.config.merge, self._inputs(networks))
         hidden = np.empty((len(networks.source), self.config.hidden), np.float32)
         hidden[:] = self._hidden_bias
@@ -98,13 +99,12 @@ class Scorer:
         for chunk in in_batches(depth, networks.arc_offsets, CHUNK):
             levels = int(depth[chunk].max())
             for weights, backwards in ((self._forwards, False), (self._backwards, True)):
-                way = _Way.of(part, chunk, levels, backwards)
-                _run(self.config, weights, part, way, hidden)
-        found: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
-        return found if self._skip is None else found + self._skip * self._straight(part)
+                _run(self.config, weights, part, _Traversal.of(part, chunk, levels, backwards), hidden)
+        outputs: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
+        return outputs if self._skip is None else outputs + self._skip * self._skip_inputs(part)
 
-    def _straight(self, part: _Part) -> Floats:
-        """[arcs, outputs] what the recognizer thinks."""
+    def _skip_inputs(self, part: _Part) -> Floats:
+        """[arcs, outputs] the recognizer's posteriors, which go straight to the outputs."""
         logit = skip_logit(part.posterior)[:, None]
         if self.config.head == "independent":
             return logit
@@ -116,11 +116,11 @@ class Scorer:
         rows, known = self._words.of(networks.vocabulary, networks.word)
         arcs = Arcs(networks, *known[rows, :2].T.astype(np.float64))
         columns = len(self.config.columns)
-        made = np.empty((len(rows), self.config.inputs + 1), np.float32)
-        made[:, :columns] = features.normalised(arcs, self._statistics, lenient=self._lenient)
-        made[:, columns:-1] = known[:, 2:][rows]
-        made[:, -1] = 1.0
-        return made
+        inputs = np.empty((len(rows), self.config.inputs + 1), np.float32)
+        inputs[:, :columns] = features.normalised(arcs, self._statistics, lenient=self._lenient)
+        inputs[:, columns:-1] = known[:, 2:][rows]
+        inputs[:, -1] = 1.0
+        return inputs
 
 
 def path_shares(networks: Lattices, potential: Floats) -> NDArray[np.float64]:
@@ -140,9 +140,9 @@ def _cut(arc_offsets: NDArray[np.int64], arcs: int) -> Iterator[tuple[int, int]]
     """Runs of utterances of about so many arcs."""
     if arc_offsets[-1] <= arcs:
         return iter([(0, len(arc_offsets) - 1)])
-    number = arc_offsets[:-1] // arcs
-    cuts = np.flatnonzero(np.diff(number)) + 1
-    return pairwise([0, *cuts.tolist(), len(number)])
+    run = arc_offsets[:-1] // arcs
+    cuts = np.flatnonzero(np.diff(run)) + 1
+    return pairwise([0, *cuts.tolist(), len(run)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Traversal:
     """One direction through a chunk: its arcs by level."""
 
     arc: Numbers  # [arcs] number of each in the part
@@ -177,7 +177,7 @@ class _Way:
     share: Floats
 
     @classmethod
-    def of(cls, part: _Part, chunk: Numbers, levels: int, backwards: bool) -> _Way:
+    def of(cls, part: _Part, chunk: Numbers, levels: int, backwards: bool) -> _Traversal:
         networks, level = part.networks, part.behind if backwards else part.ahead
         ends = (networks.target, networks.source) if backwards else (networks.source, networks.target)
         nodes, arcs = (
@@ -206,19 +206,64 @@ class _Way:
                 start = level
 
 
-def _run(config: Config, weights: Direction, part: _Part, way: _Way, hidden: Floats) -> None:
+def _run(config: Config, weights: _DirectionWeights, part: _Part, order: _Traversal, hidden: Floats) -> None:
     """One direction through a chunk; what it gives to the hidden layer is added to `hidden`."""
     size = config.state
-    nodes = np.zeros((way.node_bounds[-1], 2 * size), np.float32)  # [h | c]
-    product = np.zeros((way.most_nodes, config.gates), np.float32)
-    for start, stop in way.tiles():
-        first, last = way.arc_bounds[start], way.arc_bounds[stop]
-        rows = way.arc[first:last]
+    nodes = np.zeros((order.node_bounds[-1], 2 * size), np.float32)  # [h | c]
+    product = np.zeros((order.most_nodes, config.gates), np.float32)
+    for start, stop in order.tiles():
+        first, last = order.arc_bounds[start], order.arc_bounds[stop]
+        rows = order.arc[first:last]
         gates = part.inputs.take(rows, 0) @ weights.input
         state = np.empty((last - first, nodes.shape[1]), np.float32)
         for level in range(start, stop):
-            n0, n1, a0, a1 = *way.node_bounds[level : level + 2], *way.arc_bounds[level : level + 2]
+            n0, n1, a0, a1 = *order.node_bounds[level : level + 2], *order.arc_bounds[level : level + 2]
             if level:  # at the start all states are 0
                 np.matmul(nodes[n0:n1, :size], weights.recurrent, out=product[: n1 - n0])
-            lstm(a0, a1, first, n0, way.come, way.go, way.share, gates, product, nodes, state)
+            lstm(a0, a1, first, n0, order.come, order.go, order.share, gates, product, nodes, state)
         hidden[rows] += state[:, :size] @ weights.hidden
+
+
+@dataclass(frozen=True, slots=True)
+class _DirectionWeights:
+    """One direction: gates of sigmoids halved, products with a row vector from the left."""
+
+    input: Floats  # [inputs + 1, gates] the last row is the bias
+    recurrent: Floats  # [h, gates]
+    hidden: Floats  # [h, hidden] this direction's part of the hidden layer
+
+    @classmethod
+    def of(cls, config: Config, weights: Weights, name: str, hidden: Floats) -> _DirectionWeights:
+        """Out of weights that were checked."""
+        size = config.state
+        scale = np.ones(config.gates, np.float32)
+        for gate in _SIGMOID_GATES:
+            scale[gate * size : (gate + 1) * size] = 0.5
+        bias = weights[f"{name}.input.bias"] + weights[f"{name}.recurrent.bias"]
+        return cls(
+            input=_contiguous(np.concatenate([weights[f"{name}.input.weight"], bias[:, None]], 1).T * scale),
+            recurrent=_contiguous(weights[f"{name}.recurrent.weight"].T * scale),
+            hidden=_contiguous(hidden.T),
+        )
+
+
+def _checked(config: Config, weights: Weights) -> dict[str, Floats]:
+    """The weights as float32; an `InputError` where they are not those of such a model."""
+    expected = weight_shapes(config)
+    for name in sorted(set(expected) ^ set(weights)):
+        what = "lacks" if name in expected else "has more than it should:"
+        raise InputError(f"the model {what} the weights {name!r}", remedy=_REMEDY)
+    made = {}
+    for name, shape in expected.items():
+        if weights[name].shape != shape:
+            raise InputError(
+                f"the weights {name!r} of the model are {weights[name].shape}, not {shape}", remedy=_REMEDY
+            )
+        made[name] = _contiguous(weights[name])
+        if not np.isfinite(made[name]).all():
+            raise InputError(f"the weights {name!r} of the model are not all numbers", remedy=_REMEDY)
+    return made
+
+
+def _contiguous(array: Floats) -> Floats:
+    return np.ascontiguousarray(array, np.float32)

@@ -1,4 +1,4 @@
-"""The compiled loops of the scorer: the order of arcs, and cells and merging for the arcs of one level.
+"""The compiled loops of the torch-free lattice RNN: levels of nodes, the order of arcs, and the LSTM on one level.
 
 Rows are contiguous float32 and the inner loops plain, so that the compiler makes vector instructions of them. Weights
 of gates that end in a sigmoid come halved, sigmoid(x) being (1 + tanh(x / 2)) / 2: all gates are one loop over tanh.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.jit import arithmetic, compiled, inlined_arithmetic
-from ..lattices.lattice import Floats, Ints, Offsets
+from ..lattices.lattice import Floats, Ints, Lattices, Offsets
 
 HALF = np.float32(0.5)
 # x P(x^2) / Q(x^2), fitted to tanh with the least relative error up to 8, from where on it is 1 but for 2e-7
@@ -32,13 +32,34 @@ def tanh(x: Any) -> Any:
     return x * (((_P3 * s + _P2) * s + _P1) * s + _P0) / ((((_Q4 * s + _Q3) * s + _Q2) * s + _Q1) * s + _ONE)
 
 
+def node_levels(networks: Lattices) -> tuple[Ints, Ints]:
+    """[nodes] the length of the longest path to each node from the start, and from the end."""
+    ahead, behind = np.zeros(len(networks.time), np.int32), np.zeros(len(networks.time), np.int32)
+    _node_levels(networks.node_offsets, networks.arc_offsets, networks.source, networks.target, ahead, behind)
+    return ahead, behind
+
+
+@compiled
+def _node_levels(
+    node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, ahead: Ints, behind: Ints
+) -> None:
+    for u in range(len(arc_offsets) - 1):
+        node = node_offsets[u]
+        for arc in range(arc_offsets[u], arc_offsets[u + 1]):  # sorted by source
+            s, t = node + source[arc], node + target[arc]
+            ahead[t] = max(ahead[t], ahead[s] + 1)
+        for arc in range(arc_offsets[u + 1] - 1, arc_offsets[u] - 1, -1):
+            s, t = node + source[arc], node + target[arc]
+            behind[s] = max(behind[s], behind[t] + 1)
+
+
 @compiled
 def number_nodes(
     utterances: Numbers, node_offsets: Offsets, level: Ints, backwards: bool, node_bounds: Numbers, number: Ints
 ) -> None:
     """Number the nodes of some utterances by level, from `node_bounds[level]` to that of the next level.
 
-    Nodes where utterances end (begin, backwards) have number -1, since nobody asks for their state.
+    Nodes where utterances end (begin, backwards) have number -1, since their state is not needed.
     """
     for u in utterances:
         end = node_offsets[u] if backwards else node_offsets[u + 1] - 1
@@ -46,18 +67,18 @@ def number_nodes(
             if node != end:
                 node_bounds[level[node] + 1] += 1
     free = np.empty(len(node_bounds) - 1, np.int64)  # the next number of each level
-    for each in range(len(free)):
-        free[each] = node_bounds[each]
-        node_bounds[each + 1] += node_bounds[each]
-    place = 0
+    for depth in range(len(free)):
+        free[depth] = node_bounds[depth]
+        node_bounds[depth + 1] += node_bounds[depth]
+    index = 0
     for u in utterances:
         end = node_offsets[u] if backwards else node_offsets[u + 1] - 1
         for node in range(node_offsets[u], node_offsets[u + 1]):
-            number[place] = -1
+            number[index] = -1
             if node != end:
-                number[place] = free[level[node]]
+                number[index] = free[level[node]]
                 free[level[node]] += 1
-            place += 1
+            index += 1
 
 
 @compiled
@@ -81,8 +102,8 @@ def order_arcs(
     for u in utterances:
         for a in range(arc_offsets[u], arc_offsets[u + 1]):
             node = number[first + source[a]]
-            place = ends[node]  # where its arcs begin, until all are placed
-            arc[place], come[place], go[place] = a, node, number[first + target[a]]
+            index = ends[node]  # where its arcs begin, until all have their index
+            arc[index], come[index], go[index] = a, node, number[first + target[a]]
             ends[node] += 1
         first += node_offsets[u + 1] - node_offsets[u]
 

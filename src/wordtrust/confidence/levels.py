@@ -1,8 +1,9 @@
 """The order in which a recurrent network goes through a batch of graphs: level by level, never arc by arc.
 
-The level of a node is the length of the longest way to it. All that enters nodes of one level depends on lower levels
-only, so the arcs of one level, of all utterances of a batch, are one operation. For that, nodes are put in the order
-of their level and arcs in the order of the node they enter: every level is then a slice, and what enters a node too.
+The level of a node is the length of the longest path to it. All that enters nodes of one level depends on lower
+levels only, so the arcs of one level, of all utterances of a batch, are one operation. For that, nodes are put in the
+order of their level and arcs in the order of the node they enter: every level is then a slice, and so are the arcs
+that enter a node.
 
 The backward direction is the same with every arc turned round. This module needs nothing but numpy, because training
 from a packed file must not.
@@ -23,7 +24,7 @@ Floats = NDArray[np.float32]
 LEAST_SHARE = 1e-6  # of a node: what is less likely still stays possible
 
 
-class Plan(NamedTuple):
+class LevelPlan(NamedTuple):
     """One direction through a batch. Nodes and arcs are those of the plan's own order."""
 
     arc: Numbers  # [arcs] number of each arc in the batch
@@ -41,7 +42,7 @@ class Plan(NamedTuple):
         return len(self.node_bounds) - 1
 
 
-def plan(source: Numbers, target: Numbers, level: Numbers) -> Plan:
+def plan_levels(source: Numbers, target: Numbers, level: Numbers) -> LevelPlan:
     """The plan of a batch, out of the nodes that its arcs join and the level of every node."""
     order = np.argsort(level, kind="stable")
     rank = np.empty_like(order)
@@ -51,7 +52,7 @@ def plan(source: Numbers, target: Numbers, level: Numbers) -> Plan:
     left = rank[source][arc]
     entering = csr_offsets(np.bincount(entered, minlength=len(level)))
     node_bounds = csr_offsets(np.bincount(level))
-    return Plan(
+    return LevelPlan(
         arc=arc,
         source=left,
         target=entered[arc],
@@ -95,6 +96,6 @@ def in_batches(depth: NDArray[np.integer], arc_offsets: Numbers, arcs: int) -> l
         return [np.arange(len(depth))] if len(depth) else []
     order = np.argsort(depth, kind="stable")
     sizes = np.diff(arc_offsets)[order]
-    number = (np.cumsum(sizes) - sizes) // arcs
-    cuts = np.flatnonzero(np.diff(number)) + 1
+    batch = (np.cumsum(sizes) - sizes) // arcs
+    cuts = np.flatnonzero(np.diff(batch)) + 1
     return [order[start:stop] for start, stop in pairwise([0, *cuts.tolist(), len(order)]) if stop > start]

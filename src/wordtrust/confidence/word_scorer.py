@@ -22,7 +22,7 @@ from ..transcripts.transcript import Transcript, transcripts
 from .adapt import adapt, networks_for, tolerance_of
 from .calibration.model_calibration import ModelCalibration
 from .choice import Choice
-from .lattice_rnn import Scorer
+from .lattice_rnn import LatticeRNNScorer
 from .model_file import Model, load_model
 from .out_of_domain import usual_features_of
 
@@ -35,7 +35,7 @@ class WordScorer:
 
     def __init__(self, model: Model, *, allow_mismatch: bool = False, threads: int | None = None) -> None:
         self.model, self._allow_mismatch, self._threads = model, allow_mismatch, threads
-        self._scorer = Scorer(
+        self._scorer = LatticeRNNScorer(
             model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic
         )
         record = model.card.calibration

@@ -11,15 +11,20 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import OptionError
 from ..lattices.lattice import Floats, Ints, Lattices, Vocabulary
+from .config import Config
 from .features import Arcs
 from .phones import estimate_phones
 
+MOST_CACHED = 300_000  # words in a `WordCache`, which then begins anew
+_MOST_VOCABULARIES = 8
+_SILENCE = 1  # its row in a `WordCache`; row 0 stands for words not met yet
 MAX_NGRAMS = 64  # of a word: the pieces of about 23 characters
 _BLOCK = 50_000  # words hashed at a time
 _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
@@ -50,20 +55,20 @@ class WordTable:
     def phones_of(self, words: Sequence[str], rows: Ints) -> Ints:
         """The phones of each word, estimated where the lexicon does not tell."""
         if self.phones is None or not len(self.phones):
-            found = np.zeros(len(rows), np.int32)
+            counts = np.zeros(len(rows), np.int32)
         else:
-            found = np.where(rows >= 0, self.phones[rows], 0).astype(np.int32)
-        for place in np.flatnonzero(found == 0).tolist():
-            found[place] = self._estimate(words[place])
-        return found
+            counts = np.where(rows >= 0, self.phones[rows], 0).astype(np.int32)
+        for index in np.flatnonzero(counts == 0).tolist():
+            counts[index] = self._estimate(words[index])
+        return counts
 
     def _estimate(self, word: str) -> int:
         if len(self._estimates) > 1_000_000:
             self._estimates.clear()
-        known = self._estimates.get(word)
-        if known is None:
-            known = self._estimates[word] = estimate_phones(word) if word else 0
-        return known
+        count = self._estimates.get(word)
+        if count is None:
+            count = self._estimates[word] = estimate_phones(word) if word else 0
+        return count
 
     def mass_of(self, rows: Ints) -> Floats:
         """How often each word was heard."""
@@ -74,9 +79,9 @@ class WordTable:
     def vectors_of(self, rows: Ints) -> Floats:
         """The vector of each word, 0 where there is none."""
         assert self.vectors is not None
-        found = np.zeros((len(rows), self.vectors.shape[1]), np.float32)
-        found[rows >= 0] = self.vectors[rows[rows >= 0]]
-        return found
+        vectors = np.zeros((len(rows), self.vectors.shape[1]), np.float32)
+        vectors[rows >= 0] = self.vectors[rows[rows >= 0]]
+        return vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +97,9 @@ class BatchWords:
         return cls.lookup(networks.vocabulary, networks.word)
 
     @classmethod
-    def lookup(cls, vocabulary: Vocabulary, numbers: Ints) -> BatchWords:
-        """Of words by their number."""
-        distinct, index = np.unique(numbers, return_inverse=True)
+    def lookup(cls, vocabulary: Vocabulary, word_ids: Ints) -> BatchWords:
+        """Of words by their ids in a vocabulary."""
+        distinct, index = np.unique(word_ids, return_inverse=True)
         return cls(vocabulary.lookup(distinct.tolist()), index)
 
 
@@ -127,6 +132,75 @@ def known_arcs(networks: Lattices, table: WordTable, *, in_training: bool = Fals
         mass -= own_mass(networks)
     phones = table.phones_of(words.words, rows)[words.index].astype(np.float64)
     return Arcs(networks, phones, mass), words, rows
+
+
+class WordCache:
+    """Phones, frequency and vector of every word met so far, looked up once; safe to use from several threads.
+
+    Its rows are in arrays that only grow, until there are too many and it begins anew.
+    """
+
+    def __init__(self, table: WordTable, config: Config, embedding: Floats | None) -> None:
+        self._table, self._config, self._embedding = table, config, embedding
+        self._lock = Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._rows: dict[str, int] = {"": _SILENCE}
+        self._vocabularies: dict[int, tuple[Vocabulary, Ints]] = {}  # by identity: the row of each word, or 0
+        dimension = 0 if self._config.embedding == "none" else self._config.dimension
+        self._known = np.zeros((1024, dimension + 2), np.float32)  # phones, mass, vector
+
+    def of(self, vocabulary: Vocabulary, word_ids: Ints) -> tuple[Ints, Floats]:
+        """The row of each word, and the array: phones, how often it was heard in training, vector."""
+        with self._lock:
+            if len(self._rows) > MOST_CACHED:
+                self._forget()
+            row_of = self._rows_of(vocabulary)
+            rows = row_of[word_ids]
+            if not rows.all():
+                new = np.unique(word_ids[rows == 0])
+                row_of[new] = self._learn(vocabulary.lookup(new.tolist()))
+                rows = row_of[word_ids]
+            return rows, self._known
+
+    def _rows_of(self, vocabulary: Vocabulary) -> Ints:
+        """[words of the vocabulary] the row of each, 0 for those not met yet."""
+        cached = self._vocabularies.get(id(vocabulary))
+        if cached and len(cached[1]) >= len(vocabulary):
+            return cached[1]
+        row_of = np.zeros(len(vocabulary), np.int32)
+        row_of[0] = _SILENCE
+        if cached:
+            row_of[: len(cached[1])] = cached[1]
+        elif len(self._vocabularies) >= _MOST_VOCABULARIES:
+            self._vocabularies.pop(next(iter(self._vocabularies)))
+        self._vocabularies[id(vocabulary)] = vocabulary, row_of  # kept alive, so its identity is its own
+        return row_of
+
+    def _learn(self, words: tuple[str, ...]) -> Ints:
+        new = [word for word in dict.fromkeys(words) if word not in self._rows]
+        first = len(self._rows) + 1
+        if first + len(new) > len(self._known):
+            grown = np.zeros((2 * (first + len(new)), self._known.shape[1]), np.float32)
+            grown[: len(self._known)] = self._known
+            self._known = grown  # who has the old one has all rows that it asked for
+        self._known[first : first + len(new)] = self._facts(new)
+        self._rows.update(zip(new, range(first, first + len(new)), strict=True))
+        return np.array([self._rows[word] for word in words], np.int32)
+
+    def _facts(self, words: list[str]) -> Floats:
+        rows = self._table.rows(words)
+        facts = np.empty((len(words), self._known.shape[1]), np.float32)
+        facts[:, 0] = self._table.phones_of(words, rows)
+        facts[:, 1] = self._table.mass_of(rows)
+        if self._embedding is not None and len(words):
+            offsets, buckets = ngram_buckets(words, self._config.buckets)
+            sums = np.add.reduceat(self._embedding[buckets], offsets[:-1])
+            facts[:, 2:] = sums / np.diff(offsets)[:, None]
+        elif self._config.embedding == "table":
+            facts[:, 2:] = self._table.vectors_of(rows)
+        return facts
 
 
 def ngram_buckets(

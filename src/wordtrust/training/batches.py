@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..confidence.config import Config
-from ..confidence.levels import Numbers, Plan, local_log_posterior, plan, skip_logit
+from ..confidence.levels import LevelPlan, Numbers, local_log_posterior, plan_levels, skip_logit
 from ..confidence.word_table import WordTable, ngram_buckets
 from .dataset import Dataset
 from .lattice_rnn import Batch, Traversal
@@ -20,7 +20,7 @@ def make_batch(
     arcs, source, target, forward = _planned(data, utterances)
     nodes, _ = _rows(data.node_offsets, utterances)
     order, identity = forward.arc, np.arange(len(arcs))
-    backward = plan(target[order], source[order], data.level_back[nodes].astype(np.int64))
+    backward = plan_levels(target[order], source[order], data.level_back[nodes].astype(np.int64))
     arcs = arcs[order]
     place = np.empty_like(identity)
     place[backward.arc] = identity
@@ -60,14 +60,14 @@ def rows_of(data: Dataset, utterances: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-def _planned(data: Dataset, utterances: NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers, Plan]:
+def _planned(data: Dataset, utterances: NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers, LevelPlan]:
     """The arcs of these utterances, the nodes that they join, and the order of the forward direction."""
     arcs, owner = _rows(data.arc_offsets, utterances)
     nodes, _ = _rows(data.node_offsets, utterances)
     sizes = np.diff(data.node_offsets)[utterances]
     first = (np.cumsum(sizes) - sizes)[owner]
     source, target = data.source[arcs] + first, data.target[arcs] + first
-    return arcs, source, target, plan(source, target, data.level[nodes].astype(np.int64))
+    return arcs, source, target, plan_levels(source, target, data.level[nodes].astype(np.int64))
 
 
 def _rows(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding_bag
 
 from ..confidence.config import Config
-from ..confidence.levels import Plan, merge_weights
+from ..confidence.levels import LevelPlan, merge_weights
 
 try:
     from .lstm_kernels import CompiledLstm
@@ -60,7 +60,7 @@ class Traversal:
     levels: list[BatchLevel]
 
     @classmethod
-    def of(cls, plan: Plan, merge: str, posterior: NDArray[np.float32], device: torch.device) -> Traversal:
+    def of(cls, plan: LevelPlan, merge: str, posterior: NDArray[np.float32], device: torch.device) -> Traversal:
         """Of a plan; `posterior` in the order of the batch."""
 
         def put(array: NDArray[Any]) -> Tensor:

@@ -14,8 +14,8 @@ from ..base.errors import InputError, OptionError
 from ..base.folds import speaker_number
 from ..confidence import features
 from ..confidence.features import Statistics
+from ..confidence.lattice_rnn_kernels import node_levels
 from ..confidence.model_card import ModelCard
-from ..confidence.node_levels import node_levels
 from ..confidence.word_table import BatchWords, WordTable, heard, known_arcs
 from ..confidence.word_vectors import make_table
 from ..lattices.lattice import Floats, Ints, Lattices

@@ -16,13 +16,12 @@ from wordtrust import build, read
 from wordtrust.base import blas
 from wordtrust.base.blas import one_blas_thread
 from wordtrust.base.errors import InputError
-from wordtrust.confidence import features
+from wordtrust.confidence import features, word_table
 from wordtrust.confidence import lattice_rnn as module
 from wordtrust.confidence.config import EMBEDDINGS, MERGES, Config, weight_shapes
 from wordtrust.confidence.features import Arcs, Statistics
-from wordtrust.confidence.lattice_rnn import Scorer
-from wordtrust.confidence.lattice_rnn_kernels import tanh
-from wordtrust.confidence.node_levels import node_levels
+from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
+from wordtrust.confidence.lattice_rnn_kernels import node_levels, tanh
 from wordtrust.confidence.word_table import BatchWords, WordTable
 from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, Vocabulary, concatenate
 from wordtrust.training.dataset import Dataset
@@ -63,8 +62,8 @@ def make_weights(config: Config, seed: int = 0, spread: float = 0.5) -> dict[str
     }
 
 
-def make_scorer(config: Config, seed: int = 0, threads: int | None = None) -> Scorer:
-    return Scorer(config, make_weights(config, seed), table(), statistics(config.columns), threads=threads)
+def make_scorer(config: Config, seed: int = 0, threads: int | None = None) -> LatticeRNNScorer:
+    return LatticeRNNScorer(config, make_weights(config, seed), table(), statistics(config.columns), threads=threads)
 
 
 def network(arcs: list[tuple[int, int]], words: list[str], rng: np.random.Generator, utt: str = "u") -> Lattices:
@@ -148,15 +147,15 @@ def _longer(vectors: Floats | None) -> Floats:
 
 
 def _forward_order(data: Dataset) -> NDArray[np.int64]:
-    from wordtrust.confidence.levels import plan
+    from wordtrust.confidence.levels import plan_levels
 
     first = np.repeat(data.node_offsets[:-1], np.diff(data.arc_offsets))
-    return plan(data.source + first, data.target + first, data.level.astype(np.int64)).arc
+    return plan_levels(data.source + first, data.target + first, data.level.astype(np.int64)).arc
 
 
 def assert_like_torch(config: Config, nets: Lattices, seed: int = 0, spread: float = 0.5) -> Floats:
     weights, known, stats = make_weights(config, seed, spread), table(), statistics(config.columns)
-    scorer = Scorer(config, weights, known, stats)
+    scorer = LatticeRNNScorer(config, weights, known, stats)
     found, (outputs, confidence) = scorer.outputs(nets), torch_outputs(config, weights, known, stats, nets)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, outputs, atol=1e-4)
@@ -183,7 +182,7 @@ def test_equals_torch_at_the_size_of_real_models(merge: str) -> None:
 def test_equals_torch_where_gates_are_saturated() -> None:
     config, nets = make_config(), random_networks(4, 20)
     weights = {name: weight * (8 if ".input." in name else 1) for name, weight in make_weights(config).items()}
-    found = Scorer(config, weights, table(), statistics()).outputs(nets)[:, 0]
+    found = LatticeRNNScorer(config, weights, table(), statistics()).outputs(nets)[:, 0]
     np.testing.assert_allclose(found, torch_outputs(config, weights, table(), statistics(), nets)[0][:, 0], atol=1e-4)
 
 
@@ -296,10 +295,8 @@ def test_words_are_known_by_their_spelling_in_growing_and_in_other_vocabularies(
 
 
 def test_forgets_words_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wordtrust.confidence import lattice_rnn_words as scorer_words
-
-    monkeypatch.setattr(scorer_words, "MOST_WORDS", 3)
-    monkeypatch.setattr(scorer_words, "MOST_VOCABULARIES", 2)
+    monkeypatch.setattr(word_table, "MOST_CACHED", 3)
+    monkeypatch.setattr(word_table, "_MOST_VOCABULARIES", 2)
     scorer, config = make_scorer(make_config()), make_config()
     for seed in range(6):
         nets = random_networks(seed, 3)
@@ -341,13 +338,13 @@ def damaged(config: Config, **changes: Floats | None) -> dict[str, Floats]:
 def test_weights_that_are_not_those_of_the_model(changes: dict[str, Floats | None], message: str) -> None:
     config = make_config()
     with pytest.raises(InputError, match=message):
-        Scorer(config, damaged(config, **changes), table(), statistics())
+        LatticeRNNScorer(config, damaged(config, **changes), table(), statistics())
 
 
 def test_statistics_of_other_features() -> None:
     config = make_config()
     with pytest.raises(InputError, match="statistics"):
-        Scorer(config, make_weights(config), table(), statistics(COLUMNS[1:]))
+        LatticeRNNScorer(config, make_weights(config), table(), statistics(COLUMNS[1:]))
 
 
 def test_shapes_are_those_of_torch() -> None:
