@@ -50,9 +50,9 @@ def ours(path: Path, folder: Path) -> tuple[float, int]:
     with Transcriber(["moonshine"]) as transcriber, Journal(folder / "journal", {}) as journal:
         [recording] = recordings([AudioFile.open(path)])
         started = time.process_time()
-        said = [transcriber.transcript(recording, heard) for heard in transcriber.hear(recording, journal)]
+        said = [transcriber.transcript(recording, heard) for heard in transcriber.recognize(recording, journal)]
         for ending in ("json", "srt", "html"):
-            with TranscriptWriter(folder / f"words.{ending}", recordings=True, about=transcriber.about) as out:
+            with TranscriptWriter(folder / f"words.{ending}", recordings=True, about=transcriber.provenance) as out:
                 out.add(said)
         journal.remove()
         return time.process_time() - started, sum(len(each.words) for each in said)

@@ -20,7 +20,7 @@ from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats.references import References, read_references
 from wordtrust.lattices.text import DEFAULT
 from wordtrust.networks.align import align_all
-from wordtrust.transcription.manifest import ENDINGS
+from wordtrust.transcription.manifest import AUDIO_SUFFIXES
 from wordtrust.transcription.transcriber import Transcriber, recordings
 
 Words = list[tuple[str, float | None]]  # normalised, with a score
@@ -45,7 +45,7 @@ def hear(spec: str, clips: list[Path]) -> tuple[list[Words], list[Words]]:
     with Transcriber(spec.split(",")) as transcriber:
         for clip in clips:
             [recording] = recordings([AudioFile.open(clip)])
-            heard = list(transcriber.hear(recording))
+            heard = list(transcriber.recognize(recording))
             own.append([each for part in heard for each in own_words(part.lines[0], transcriber.identities[0].pick)])
             said = [transcriber.transcript(recording, part) for part in heard]
             ours.append([(word.norm, word.confidence) for part in said for word in part.words])
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("references", type=Path)
     parser.add_argument("recognizers", nargs="+")
     given = parser.parse_args()
-    clips = sorted(each for each in given.clips.iterdir() if each.suffix in ENDINGS)
+    clips = sorted(each for each in given.clips.iterdir() if each.suffix in AUDIO_SUFFIXES)
     references = read_references(given.references)
     print("| recognizer | its own WER | NCE of its scores | WER of the output | NCE of the confidences |")
     print("|---|---|---|---|---|")

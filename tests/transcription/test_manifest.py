@@ -8,10 +8,10 @@ import pytest
 
 from wordtrust.base.errors import InputError
 from wordtrust.lattices.assemble import Problems
-from wordtrust.transcription.manifest import Item, read_manifest
+from wordtrust.transcription.manifest import ManifestEntry, read_manifest
 
 
-def items(path: Path, text: str, audio: Path | None = None) -> list[Item]:
+def items(path: Path, text: str, audio: Path | None = None) -> list[ManifestEntry]:
     path.write_text(text, "utf-8")
     return read_manifest(path, audio)
 
@@ -23,8 +23,8 @@ def test_a_table(tmp_path: Path) -> None:
         'u2\t/far/b.mp3\t\t\t\tdev\tIt\'s "so".\n',
     )
     assert found == [
-        Item("u1", tmp_path / "clips/a.wav", "line 2", 1.5, 3.0, 2, "train"),
-        Item("u2", Path("/far/b.mp3"), "line 4", split="dev"),
+        ManifestEntry("u1", tmp_path / "clips/a.wav", "line 2", 1.5, 3.0, 2, "train"),
+        ManifestEntry("u2", Path("/far/b.mp3"), "line 4", split="dev"),
     ]
 
 

@@ -15,8 +15,9 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.cli import cli
 from wordtrust.formats import read
 from wordtrust.lattices.assemble import Problems
-from wordtrust.transcription.corpus_job import Done, journal_of, recognize
+from wordtrust.transcription.corpus_job import CorpusResult, recognize_corpus
 from wordtrust.transcription.manifest import read_manifest
+from wordtrust.transcription.transcription_job import journal_path
 
 soundfile = pytest.importorskip("soundfile")
 SECONDS = {"a": 1.5, "b": 3.2, "c": 0.4, "d": 2.0}
@@ -34,9 +35,11 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(corpus: Path, out: str = "out", *, by_split: bool = False, skip: bool = False) -> tuple[Done, Problems]:
+def run(
+    corpus: Path, out: str = "out", *, by_split: bool = False, skip: bool = False
+) -> tuple[CorpusResult, Problems]:
     problems = Problems(skip=skip)
-    done = recognize(
+    done = recognize_corpus(
         read_manifest(corpus / "m.tsv"), "ears", corpus / out, jobs=1, problems=problems, by_split=by_split,
         watch=lambda _: None,
     )  # fmt: skip
@@ -49,7 +52,7 @@ def test_a_store(corpus: Path) -> None:
     assert (done.utterances, done.resumed, round(done.seconds, 2)) == (4, 0, 7.1)
     assert {each.utt: each.text for each in found} == {"a": "one", "b": "one two three", "c": "", "d": "one two"}
     assert {each.origin.recognizer for each in found} == {"ears"}
-    assert not journal_of(corpus / "out").exists()
+    assert not journal_path(corpus / "out").exists()
 
 
 def test_a_store_for_each_split(corpus: Path) -> None:
@@ -86,13 +89,13 @@ def test_parts_that_are_not_there(corpus: Path) -> None:
 def test_a_bad_answer_is_told_and_not_kept(corpus: Path) -> None:
     for model in ("mad", "wrong", "odd"):
         with pytest.raises(InputError, match="utterance a"):
-            recognize(
+            recognize_corpus(
                 read_manifest(corpus / "m.tsv"), f"ears={model}", corpus / "out", jobs=1, problems=Problems(),
                 by_split=False, watch=lambda _: None,
             )  # fmt: skip
-        assert len(journal_of(corpus / "out").read_text().splitlines()) == 1
+        assert len(journal_path(corpus / "out").read_text().splitlines()) == 1
     with pytest.raises(InputError, match="no utterance is left"):
-        recognize(
+        recognize_corpus(
             read_manifest(corpus / "m.tsv"), "ears=odd", corpus / "out", jobs=1, problems=Problems(skip=True),
             by_split=False, watch=lambda _: None,
         )  # fmt: skip
@@ -114,11 +117,11 @@ def test_it_goes_on_where_it_was(corpus: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        recognize(
+        recognize_corpus(
             read_manifest(corpus / "m.tsv"), "ears", corpus / "out", jobs=1, problems=Problems(), by_split=False,
             watch=stop,
         )  # fmt: skip
-    assert journal_of(corpus / "out").exists()
+    assert journal_path(corpus / "out").exists()
     done, _ = run(corpus)
     assert (done.utterances, done.resumed) == (4, 1)
     assert [each.utt for each in read(corpus / "out")] == ["a", "b", "c", "d"]

@@ -21,8 +21,8 @@ from wordtrust.base.journal import Journal
 from wordtrust.cli import cli
 from wordtrust.recognizers import RecognizerIdentity
 from wordtrust.recognizers.answers import to_lattice
-from wordtrust.transcription.online_scorer import Judge, Together
-from wordtrust.transcription.transcriber import Heard, Recording, Transcriber, recordings
+from wordtrust.transcription.online_scorer import OnlineCombiner, OnlineScorer
+from wordtrust.transcription.transcriber import AudioRecording, RecognizedSegment, Transcriber, recordings
 
 soundfile = pytest.importorskip("soundfile")
 ASSETS = Path(find_spec("moonshine_voice").submodule_search_locations[0]) / "assets"  # type: ignore[index, union-attr]
@@ -45,7 +45,7 @@ def test_words_have_the_times_of_the_recording() -> None:
     assert len(found) >= 1
     with Transcriber(["ears"]) as transcriber:
         [recording] = recordings([AudioFile.open(SPEECH)])
-        heard = list(transcriber.hear(recording))
+        heard = list(transcriber.recognize(recording))
     assert [each.words[0].start for each in found if each.words] == pytest.approx(
         [each.start for each in heard if each.end - each.start >= 1]
     )
@@ -72,18 +72,18 @@ def test_an_interrupt_loses_nothing(tmp_path: Path) -> None:
     soundfile.write(talk, np.tile(AudioFile.open(SPEECH).samples(), 3), 16000)
     [recording] = recordings([AudioFile.open(talk)])
     with Transcriber(["ears"]) as transcriber, Journal(tmp_path / "j", {}) as journal:
-        all_of_it = list(transcriber.hear(recording))
-        coming = transcriber.hear(recording, journal)
+        all_of_it = list(transcriber.recognize(recording))
+        coming = transcriber.recognize(recording, journal)
         first = [next(coming), next(coming)]
         coming.close()  # type: ignore[attr-defined]
         assert len(list(journal)) == 2
     with Transcriber(["ears=deaf"]) as deaf, Journal(tmp_path / "j", {}) as journal:
-        coming = deaf.hear(recording, journal)
+        coming = deaf.recognize(recording, journal)
         assert [next(coming), next(coming)] == first == all_of_it[:2]
         with pytest.raises(InputError, match="failed: RuntimeError: no ears"):
             next(coming)
     with Transcriber(["ears"]) as transcriber, Journal(tmp_path / "j", {}) as journal:
-        assert list(transcriber.hear(recording, journal)) == all_of_it
+        assert list(transcriber.recognize(recording, journal)) == all_of_it
 
 
 def test_channels(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def line(word: str) -> str:
 
 def test_recognizers_that_are_known_are_joined() -> None:
     names = [RecognizerIdentity("moonshine-tiny", "1"), RecognizerIdentity("whisper-base", "1", pick="average")]
-    both = Together(names)
+    both = OnlineCombiner(names)
     assert both.joint is not None
     heard = [to_lattice(line(word), "u", who) for word, who in zip(["morning", "mourning"], names, strict=True)]
     found = both.transcript(heard)
@@ -170,10 +170,10 @@ def test_recognizers_that_are_known_are_joined() -> None:
 
 def test_others_are_chosen_by_confidence() -> None:
     names = [RecognizerIdentity("moonshine-tiny", "1"), RecognizerIdentity("ears", "1")]
-    both = Together(names)
+    both = OnlineCombiner(names)
     assert both.joint is None
-    assert "higher mean confidence" in both.told()[-1]
-    alone = [Together([who]) for who in names]
+    assert "higher mean confidence" in both.messages()[-1]
+    alone = [OnlineCombiner([who]) for who in names]
     heard = [to_lattice(line(word), "u", who) for word, who in zip(["morning", "mourning"], names, strict=True)]
     single = [each.transcript([lattices]) for each, lattices in zip(alone, heard, strict=True)]
     assert both.transcript(heard).confidence == max(each.confidence or 0 for each in single)
@@ -181,21 +181,21 @@ def test_others_are_chosen_by_confidence() -> None:
 
 def test_models_and_recognizers_must_fit() -> None:
     with pytest.raises(OptionError, match="moonshine-tiny was trained for moonshine-tiny, not for ears"):
-        Judge(RecognizerIdentity("ears", "1"), "moonshine-tiny")
+        OnlineScorer(RecognizerIdentity("ears", "1"), "moonshine-tiny")
     with pytest.raises(OptionError, match="2 recognizers need as many models, not 1"):
-        Together([RecognizerIdentity("a", "1"), RecognizerIdentity("b", "1")], ["generic"])
+        OnlineCombiner([RecognizerIdentity("a", "1"), RecognizerIdentity("b", "1")], ["generic"])
     with pytest.raises(OptionError, match="is there twice"):
-        Together([RecognizerIdentity("a", "1"), RecognizerIdentity("a", "1")])
+        OnlineCombiner([RecognizerIdentity("a", "1"), RecognizerIdentity("a", "1")])
 
 
 def test_a_generic_model_learns_while_it_listens() -> None:
-    recording = Recording("u", AudioFile.open(SPEECH))
+    recording = AudioRecording("u", AudioFile.open(SPEECH))
     with Transcriber(["ears"]) as transcriber:
-        heard = [Heard(0.0, 2.0, (line(word),)) for word in ("morning", "day", "evening", "night")]
+        heard = [RecognizedSegment(0.0, 2.0, (line(word),)) for word in ("morning", "day", "evening", "night")]
         first = [transcriber.transcript(recording, each) for each in heard]
-        assert transcriber.together.changes
-        again = [transcriber.transcript(recording, each, again=True) for each in heard]
-        assert again == [transcriber.transcript(recording, each, again=True) for each in heard]
+        assert transcriber.combiner.is_provisional
+        again = [transcriber.transcript(recording, each, learn=False) for each in heard]
+        assert again == [transcriber.transcript(recording, each, learn=False) for each in heard]
     assert first[0].confidence != again[0].confidence
     assert first[-1] == again[-1]
 
@@ -204,7 +204,7 @@ def test_segments_without_words_do_no_harm() -> None:
     """Records of nothing have none of the scores that others have."""
     nothing = '{"nbest": [{"score": 0.0, "words": []}]}'
     names = [RecognizerIdentity("moonshine-tiny", "1"), RecognizerIdentity("whisper-base", "1", pick="average")]
-    both, alone = Together(names), Together(names[:1])
+    both, alone = OnlineCombiner(names), OnlineCombiner(names[:1])
     for number in range(45):
         said = [line("morning"), nothing, line("day")][number % 3]
         heard = [to_lattice(text, "u", who) for text, who in zip([said, nothing], names, strict=True)]
@@ -217,11 +217,11 @@ def test_segments_without_words_do_no_harm() -> None:
 
 def test_a_recognizer_that_does_not_know_the_same_of_all(tmp_path: Path) -> None:
     """Its utterances cannot be looked at together; those that are alike can."""
-    mixed = Together([RecognizerIdentity("ears", "1")])
+    mixed = OnlineCombiner([RecognizerIdentity("ears", "1")])
     bare = '{"nbest": [{"score": -1.0, "words": [{"word": "one", "start": 0.0, "end": 1.0}]}]}'
     for number in range(45):
-        mixed.transcript([to_lattice(line("day") if number % 2 else bare, "u", mixed.judges[0].identity)])
-    assert mixed.judges[0].trust <= 1
+        mixed.transcript([to_lattice(line("day") if number % 2 else bare, "u", mixed.scorers[0].identity)])
+    assert mixed.scorers[0].domain_factor <= 1
 
 
 def test_a_bad_answer_is_not_kept(tmp_path: Path) -> None:
@@ -234,10 +234,10 @@ def test_a_bad_answer_is_not_kept(tmp_path: Path) -> None:
 def test_distrust_lowers_confidences_of_one_and_of_several() -> None:
     names = [RecognizerIdentity("moonshine-tiny", "1"), RecognizerIdentity("whisper-base", "1", pick="average")]
     for who in (names[:1], names):
-        together = Together(who)
+        together = OnlineCombiner(who)
         heard = [to_lattice(line("morning"), "u", each) for each in who]
         before = together.transcript(heard).words[0].confidence
-        together.judges[0].trust = 0.5
+        together.scorers[0].domain_factor = 0.5
         assert together.transcript(heard).words[0].confidence == pytest.approx(before / 2)
 
 

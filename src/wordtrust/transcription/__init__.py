@@ -1,1 +1,1 @@
-"""Audio to transcripts: recordings, corpora, manifests."""
+"""From audio to transcripts with word confidences, and from corpora of audio to stores of lattices."""

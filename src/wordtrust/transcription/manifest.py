@@ -1,10 +1,10 @@
-"""Manifests: which utterances there are, and where their audio is.
+"""Manifests: the utterances of a corpus and where their audio is.
 
-- a table with tabs and a header: `audio` (a path), and where they are known `utt`, `start`, `end` (seconds),
-  `channel` (from 1), `split`; references (`text`, `speaker`) may stand in the same table;
+- a table with tabs and a header: `audio` (a path), and optionally `utt`, `start`, `end` (seconds), `channel` (from 1)
+  and `split`; references (`text`, `speaker`) may be in the same table;
 - JSON lines: the same names, or NeMo's `audio_filepath`, `offset` and `duration`;
-- Kaldi's wav.scp: a name and a path on each line. Commands (`... |`) are never run;
-- a folder or audio files: each file is an utterance.
+- Kaldi's wav.scp: an utterance and a path on each line. Commands (`... |`) are never run;
+- a folder or an audio file: each file is an utterance.
 
 Paths are relative to the manifest's folder. A table without the column `audio` finds UTT.wav, UTT.mp3, ... there.
 """
@@ -23,13 +23,27 @@ from ..base.errors import InputError, OptionError
 from ..formats.inputs import Stream, streams
 from ..lattices.assemble import Problems
 
-AUDIO = ("audio", "audio_filepath", "path", "file", "wav")  # names of the column
-ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".oga", ".aiff", ".aif", ".au", ".m4a", ".wv", ".caf", ".w64")
+AUDIO_COLUMNS = ("audio", "audio_filepath", "path", "file", "wav")  # names of the column with the path
+AUDIO_SUFFIXES = (
+    ".wav",
+    ".flac",
+    ".mp3",
+    ".ogg",
+    ".opus",
+    ".oga",
+    ".aiff",
+    ".aif",
+    ".au",
+    ".m4a",
+    ".wv",
+    ".caf",
+    ".w64",
+)
 _REMEDY = "A manifest is a table with tabs and the column `audio`, JSON lines, wav.scp, or a folder of audio files"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ManifestEntry:
     """An utterance to be recognised."""
 
     utt: str
@@ -42,52 +56,54 @@ class Item:
 
     @property
     def key(self) -> list[Any]:
-        """What must not have changed if work on it is to be taken up again."""
+        """What must not have changed if work on it is to be resumed."""
         try:
             stat = self.path.stat()
-        except OSError:  # it is told when it is read
+        except OSError:  # reported when it is read
             return [self.utt, str(self.path)]
         return [self.utt, str(self.path), stat.st_size, stat.st_mtime_ns, self.start, self.end, self.channel]
 
 
-def read_manifest(given: str | Path, audio: Path | None = None, problems: Problems | None = None) -> list[Item]:
-    """The utterances of a manifest, a folder or an audio file; `audio` is where paths begin, if not beside it.
+def read_manifest(
+    manifest: str | Path, audio: Path | None = None, problems: Problems | None = None
+) -> list[ManifestEntry]:
+    """The utterances of a manifest, a folder or an audio file; `audio` is the folder of relative paths, if another.
 
     Bad rows are errors, or go to `problems` when that says to skip them.
     """
-    path, problems = Path(given), problems or Problems()
-    if path.is_dir() or path.suffix.lower() in ENDINGS:
-        items = list(_files(path, problems))
+    path, problems = Path(manifest), problems or Problems()
+    if path.is_dir() or path.suffix.lower() in AUDIO_SUFFIXES:
+        entries = list(_entries_of_files(path, problems))
     else:
-        items = [item for stream in streams([path]) for item in _items(stream, audio or path.parent, problems)]
-    if not items:
-        raise InputError("there are no utterances in it", file=str(given), remedy=_REMEDY)
-    _refuse_doubles(items, str(given))
-    return items
+        entries = [entry for stream in streams([path]) for entry in _entries(stream, audio or path.parent, problems)]
+    if not entries:
+        raise InputError("there are no utterances in it", file=str(manifest), remedy=_REMEDY)
+    _check_unique(entries, str(manifest))
+    return entries
 
 
-def _files(path: Path, problems: Problems) -> Iterator[Item]:
+def _entries_of_files(path: Path, problems: Problems) -> Iterator[ManifestEntry]:
     if not path.is_dir():
-        yield Item(path.stem, path, "")
+        yield ManifestEntry(path.stem, path, "")
         return
-    for file in _audio_in(path, problems):
+    for file in _audio_files(path, problems):
         if file.is_file():
-            yield Item(file.relative_to(path).with_suffix("").as_posix().replace("/", "-"), file, "")
+            yield ManifestEntry(file.relative_to(path).with_suffix("").as_posix().replace("/", "-"), file, "")
 
 
-def _audio_in(folder: Path, problems: Problems) -> list[Path]:
-    """All audio files below a folder; folders that cannot be read are told."""
+def _audio_files(folder: Path, problems: Problems) -> list[Path]:
+    """All audio files below a folder; folders that cannot be read are reported."""
 
-    def tell(error: OSError) -> None:
+    def report(error: OSError) -> None:
         problems.report(InputError(f"the folder cannot be read: {error.strerror}", file=str(error.filename)))
 
-    names = (Path(place) / name for place, _, files in os.walk(folder, onerror=tell) for name in files)
-    return sorted(path for path in names if path.suffix.lower() in ENDINGS)
+    names = (Path(parent) / name for parent, _, files in os.walk(folder, onerror=report) for name in files)
+    return sorted(path for path in names if path.suffix.lower() in AUDIO_SUFFIXES)
 
 
-def _items(stream: Stream, folder: Path, problems: Problems) -> Iterator[Item]:
+def _entries(stream: Stream, folder: Path, problems: Problems) -> Iterator[ManifestEntry]:
     header: list[str] | None = None
-    index: dict[str, Path] = {}
+    files: dict[str, Path] = {}  # by utterance, listed when first needed
     for number, raw in stream.lines():
         line = raw.decode("utf-8", "replace").removeprefix("\ufeff").strip("\r\n")
         if number == 1 and _is_header(line):
@@ -96,38 +112,44 @@ def _items(stream: Stream, folder: Path, problems: Problems) -> Iterator[Item]:
             place = f"line {number}"
             try:
                 row = _row(header, line)
-                yield _item(row, _path(row, folder, index, problems), place)
+                yield _entry(row, _path(row, folder, files, problems), place)
             except InputError as error:
                 problems.report(error.at(file=stream.name, place=place))
 
 
 def _is_header(line: str) -> bool:
     names = {name.strip().lower() for name in line.split("\t")}
-    return bool(names & {*AUDIO, "utt"}) and not line.lstrip().startswith("{")
+    return bool(names & {*AUDIO_COLUMNS, "utt"}) and not line.lstrip().startswith("{")
 
 
 def _row(header: list[str] | None, line: str) -> Mapping[str, Any]:
-    """A line as names and values."""
+    """A line as column names and values."""
     if header is not None:
         return _table_row(header, line)
     return check.record(check.parse(line)) if line.lstrip().startswith("{") else _scp_row(line)
 
 
-def _path(row: Mapping[str, Any], folder: Path, index: dict[str, Path], problems: Problems) -> Path:
-    """Where the audio is: what the row says, or the file that is called like the utterance."""
-    column = next((name for name in AUDIO if row.get(name)), None)
+def _path(row: Mapping[str, Any], folder: Path, files: dict[str, Path], problems: Problems) -> Path:
+    """The audio file that the row names, or the one that is named after the utterance."""
+    column = next((name for name in AUDIO_COLUMNS if row.get(name)), None)
     if column is not None:
         return folder / check.string(row, column)
-    if not index:
-        index.update(_index(folder, problems))
-    return _found(index, check.string(row, "utt"), folder)
+    if not files:
+        if not folder.is_dir():
+            raise OptionError(f"{folder}: there is no such folder of audio")
+        files.update({file.stem: file for file in _audio_files(folder, problems)})
+    utt = check.string(row, "utt")
+    if utt not in files:
+        remedy = "Name the files in the column `audio`, or their folder with --audio"
+        raise InputError(f"there is no audio file {utt}.* in {folder}", utt=utt, remedy=remedy)
+    return files[utt]
 
 
 def _table_row(header: list[str], line: str) -> dict[str, Any]:
     values = [value.strip() for value in line.split("\t")]
     if len(values) != len(header):
-        found = f"{len(values)} fields where the header has {len(header)}"
-        raise InputError(found, remedy="Separate fields by one tab")
+        message = f"{len(values)} fields where the header has {len(header)}"
+        raise InputError(message, remedy="Separate fields by one tab")
     row: dict[str, Any] = {name: value for name, value in zip(header, values, strict=True) if value}
     for name in ("start", "end", "offset", "duration", "channel"):
         if name in row:
@@ -144,7 +166,7 @@ def _scp_row(line: str) -> dict[str, Any]:
     return {"utt": fields[0], "audio": fields[1].strip()}
 
 
-def _item(row: Mapping[str, Any], path: Path, place: str) -> Item:
+def _entry(row: Mapping[str, Any], path: Path, place: str) -> ManifestEntry:
     start, end, offset, length = (check.number_or_none(row, name) for name in ("start", "end", "offset", "duration"))
     if offset is not None:  # without it, the duration is that of the whole file
         start, end = offset, offset + length if length is not None else end
@@ -153,7 +175,9 @@ def _item(row: Mapping[str, Any], path: Path, place: str) -> Item:
     part = "" if start is None else f"-{start:.2f}"  # parts of one file have names of their own
     name = next((str(row[key]) for key in ("utt", "id") if row.get(key) not in (None, "")), f"{path.stem}{part}")
     split = row.get("split")
-    return Item(name, path, place, start, end, None if channel is None else int(channel), split and str(split))
+    return ManifestEntry(
+        name, path, place, start, end, None if channel is None else int(channel), split and str(split)
+    )
 
 
 def _check_times(start: float | None, end: float | None, channel: float | None) -> None:
@@ -164,24 +188,16 @@ def _check_times(start: float | None, end: float | None, channel: float | None) 
         raise InputError(f"the channel is {channel:g}", remedy="Channels are counted from 1")
 
 
-def _index(folder: Path, problems: Problems) -> dict[str, Path]:
-    if not folder.is_dir():
-        raise OptionError(f"{folder}: there is no such folder of audio")
-    return {file.stem: file for file in _audio_in(folder, problems)}
-
-
-def _found(index: Mapping[str, Path], utt: str, folder: Path) -> Path:
-    if utt not in index:
-        remedy = "Name the files in the column `audio`, or their folder with --audio"
-        raise InputError(f"there is no audio file {utt}.* in {folder}", utt=utt, remedy=remedy)
-    return index[utt]
-
-
-def _refuse_doubles(items: Iterable[Item], name: str) -> None:
+def _check_unique(entries: Iterable[ManifestEntry], name: str) -> None:
     seen: dict[str, str] = {}
-    for item in items:
-        if item.utt in seen:
+    for entry in entries:
+        if entry.utt in seen:
             remedy = "Give each its own name in the column `utt`"
-            raise InputError(f"two utterances have this name, also {seen[item.utt]}", file=name, utt=item.utt,
-                             place=item.place, remedy=remedy)  # fmt: skip
-        seen[item.utt] = item.place or str(item.path)
+            raise InputError(
+                f"two utterances have this name, also {seen[entry.utt]}",
+                file=name,
+                utt=entry.utt,
+                place=entry.place,
+                remedy=remedy,
+            )
+        seen[entry.utt] = entry.place or str(entry.path)

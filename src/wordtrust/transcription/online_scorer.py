@@ -1,7 +1,7 @@
-"""Recognizers at work, utterance by utterance: which model judges the words of each, and what they say together.
+"""Word confidences segment by segment, while recognizers are still working, of one recognizer or of several.
 
-What was heard so far tells more about a recognizer than the first utterance did: a generic model takes its statistics
-from it, and any model sees whether it is out of its depth. So the first utterances may be judged again at the end.
+Every segment tells more about a recognizer: a generic model adapts to its statistics, and any model can find that the
+speech is out of its domain. So the confidences of early segments may change, and can be computed again at the end.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..base.errors import OptionError
+from ..combination.combination_file import FittedCombination
 from ..combination.joint import JointHypotheses, JointModel, hypotheses
 from ..confidence.out_of_domain import LEAST_UTTERANCES
 from ..confidence.shipped import COMBINATION, FOLDER, MODEL, names
@@ -18,79 +19,83 @@ from ..lattices.paths import Paths
 from ..recognizers import RecognizerIdentity
 from ..transcripts.transcript import Transcript, transcripts
 
-GENERIC, JOINT = "generic", "joint"
+GENERIC, JOINT = "generic", "joint"  # shipped models
 
 
-class Judge:
-    """The model that judges the words of one recognizer."""
+class OnlineScorer:
+    """The confidence model of one recognizer, which adapts to it and watches for speech out of its domain."""
 
     def __init__(self, identity: RecognizerIdentity, model: str | None = None) -> None:
         self.identity = identity
         self.model = model or (identity.name if identity.name in names(MODEL) else GENERIC)
-        self._own = load(model or FOLDER / self.model, threads=1)
-        self._scorer = self._own
+        self._original = load(model or FOLDER / self.model, threads=1)
+        self._scorer = self._original
         self._seen: list[Lattices] = []
-        self._next = 1  # utterances that must have been heard before the model is looked at again
-        self.trust = 1.0  # what confidences are multiplied with where the model knows nothing like it
-        if not self._own.model.is_generic and self._own.model.recognizer not in (None, "", identity.name):
+        self._next_update = 1  # utterances after which the scorer is adapted again
+        self.domain_factor = 1.0  # the factor of confidences, below 1 where the speech is out of the model's domain
+        if not self._original.model.is_generic and self._original.model.recognizer not in (None, "", identity.name):
             raise OptionError(
-                f"{self.model} was trained for {self._own.model.recognizer}, not for {identity.name}: "
+                f"{self.model} was trained for {self._original.model.recognizer}, not for {identity.name}: "
                 "leave --model out, or train one (docs/audio.md)"
             )
 
     @property
-    def changes(self) -> bool:
-        """Whether what was heard later may change what was said before."""
-        return self._own.wants_adapting or self.trust < 1
+    def is_provisional(self) -> bool:
+        """Whether later speech may change the confidences of earlier words."""
+        return self._original.wants_adapting or self.domain_factor < 1
 
-    def told(self) -> str:
-        """For people: who judges."""
-        if self._own.model.is_generic:
+    def message(self) -> str:
+        """Which model computes the confidences."""
+        if self._original.model.is_generic:
             return f"{self.identity.name}: no model was trained for it, so the generic one judges its words"
         return f"{self.identity.name}: words judged by the model {self.model}"
 
     def networks(self, lattices: Lattices, *, learn: bool) -> Lattices:
-        """The networks of an utterance, after having learned from it."""
-        networks = self._own.networks(lattices)
+        """The networks of an utterance; with `learn`, the scorer adapts to them first."""
+        networks = self._original.networks(lattices)
         if learn and len(self._seen) < MOST_AHEAD and networks.word.any():
             self._seen.append(networks)
-            if len(self._seen) >= self._next:
-                self._learn()
+            if len(self._seen) >= self._next_update:
+                self._update()
         return networks
 
-    def _learn(self) -> None:
-        self._next = 2 * len(self._seen)
-        if self._own.wants_adapting:
-            self._scorer = self._own.adapted(self._seen)
+    def _update(self) -> None:
+        self._next_update = 2 * len(self._seen)
+        if self._original.wants_adapting:
+            self._scorer = self._original.adapted(self._seen)
         if len(self._seen) >= LEAST_UTTERANCES:
-            self.trust = self._scorer.domain_factor(concatenate(_alike(self._seen)))
+            self.domain_factor = self._scorer.domain_factor(concatenate(_most_frequent_kind(self._seen)))
 
-    def scored(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
-        """Networks, the confidence of every arc, and the chosen words."""
+    def score(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
+        """Networks, the confidence of every arc, and the path of the chosen words."""
         confidence = self._scorer.confidence(networks)
         return networks, confidence, self._scorer.choice.paths(networks, confidence)
 
     def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
         """The words of an utterance."""
-        curve, trust = self._scorer.calibration, self.trust
+        calibration, factor = self._scorer.calibration, self.domain_factor
         return transcripts(
-            *self.scored(networks),
+            *self.score(networks),
             alternatives=alternatives,
-            show=lambda scores: trust * (curve.of("words", scores) if curve else scores),
+            show=lambda scores: factor * (calibration.of("words", scores) if calibration else scores),
         )[0]
 
 
-def _alike(seen: Sequence[Lattices]) -> list[Lattices]:
-    """Those that have the same scores and evidence as most: a recognizer may not know the same of every utterance."""
+def _most_frequent_kind(networks: Sequence[Lattices]) -> list[Lattices]:
+    """Those with the same scores and evidence as most: only these can be concatenated."""
     kinds: dict[object, list[Lattices]] = {}
-    for each in seen:
-        known = tuple(sorted(each.arrays())), tuple(sorted(each.extra)), each.scales, tuple(sorted(each.notes))
-        kinds.setdefault(known, []).append(each)
+    for one in networks:
+        kind = tuple(sorted(one.arrays())), tuple(sorted(one.extra)), one.scales, tuple(sorted(one.notes))
+        kinds.setdefault(kind, []).append(one)
     return max(kinds.values(), key=len)
 
 
-class Together:
-    """Some recognizers, one or several, and the words that can be trusted of what they heard."""
+class OnlineCombiner:
+    """Transcripts of what one or several recognizers heard, utterance by utterance.
+
+    Several are decoded jointly where a shipped joint model knows them all; otherwise the transcript with the highest
+    mean confidence is taken.
+    """
 
     def __init__(
         self,
@@ -101,64 +106,64 @@ class Together:
     ) -> None:
         if models and len(models) != len(identities):
             raise OptionError(f"{len(identities)} recognizers need as many models, not {len(models)}: --model A,B")
-        if len({each.name for each in identities}) < len(identities):
-            raise OptionError(f"{identities[0].name} is there twice; other recognizers are other ears")
-        given = [*models, *[None] * (len(identities) - len(models))]
-        self.judges = [Judge(each, model) for each, model in zip(identities, given, strict=True)]
+        self._names = [identity.name for identity in identities]
+        if len(set(self._names)) < len(self._names):
+            raise OptionError(f"{self._names[0]} is there twice; other recognizers are other ears")
+        chosen = [*models, *[None] * (len(identities) - len(models))]
+        self.scorers = [OnlineScorer(identity, model) for identity, model in zip(identities, chosen, strict=True)]
         self._alternatives = alternatives
-        self.joint = _joint([each.name for each in identities]) if len(identities) > 1 and not models else None
+        self.joint = _shipped_joint_model(self._names) if len(identities) > 1 and not models else None
 
     @property
-    def changes(self) -> bool:
-        """Whether what was heard later may change what was said before."""
-        return any(each.changes for each in self.judges)
+    def is_provisional(self) -> bool:
+        """Whether later speech may change the words and confidences of earlier transcripts."""
+        return any(scorer.is_provisional for scorer in self.scorers)
 
-    def told(self) -> list[str]:
-        """For people: who judges, and how several are put together."""
-        found = [each.told() for each in self.judges]
+    def messages(self) -> list[str]:
+        """Which models compute the confidences, and how several recognizers are combined."""
+        messages = [scorer.message() for scorer in self.scorers]
         if self.joint is not None:
-            found.append("together: the joint network that was fitted for them")
-        elif len(self.judges) > 1:
-            found.append("together: for each stretch of speech the one with the higher mean confidence")
-        return found
+            messages.append("together: the joint network that was fitted for them")
+        elif len(self.scorers) > 1:
+            messages.append("together: for each stretch of speech the one with the higher mean confidence")
+        return messages
 
-    def doubts(self) -> list[str]:
-        """For people: models that are out of their depth."""
+    def warnings(self) -> list[str]:
+        """A warning for every model that met speech out of its domain."""
         return [
-            f"{each.identity.name}: this speech is unlike all that the model {each.model} knows, so confidences were "
-            "lowered (docs/shift.md)"
-            for each in self.judges
-            if each.trust < 1
+            f"{scorer.identity.name}: this speech is unlike all that the model {scorer.model} knows, so confidences "
+            "were lowered (docs/shift.md)"
+            for scorer in self.scorers
+            if scorer.domain_factor < 1
         ]
 
-    def transcript(self, heard: Sequence[Lattices], *, again: bool = False) -> Transcript:
-        """The words of an utterance that each recognizer heard; `again`: with all that was learned since."""
+    def transcript(self, lattices: Sequence[Lattices], *, learn: bool = True) -> Transcript:
+        """The transcript of an utterance from the lattices of every recognizer, with all that was learned so far."""
         networks = [
-            judge.networks(lattices, learn=not again) for judge, lattices in zip(self.judges, heard, strict=True)
+            scorer.networks(of_one, learn=learn) for scorer, of_one in zip(self.scorers, lattices, strict=True)
         ]
         if self.joint is not None:
-            return self._joined(networks)
+            return self._decode_jointly(self.joint, networks)
         found = [
-            judge.transcript(each, self._alternatives) for judge, each in zip(self.judges, networks, strict=True)
+            scorer.transcript(of_one, self._alternatives)
+            for scorer, of_one in zip(self.scorers, networks, strict=True)
         ]
-        return max(found, key=lambda each: each.confidence or 0.0)
+        return max(found, key=lambda transcript: transcript.confidence or 0.0)
 
-    def _joined(self, networks: Sequence[Lattices]) -> Transcript:
-        assert self.joint is not None
+    def _decode_jointly(self, joint: JointModel, networks: Sequence[Lattices]) -> Transcript:
         vocabulary = Vocabulary()
-        believed = [
-            hypotheses(*judge.scored(each), vocabulary) for judge, each in zip(self.judges, networks, strict=True)
+        members = [
+            hypotheses(*scorer.score(of_one), vocabulary)
+            for scorer, of_one in zip(self.scorers, networks, strict=True)
         ]
-        decoded = self.joint.decode(JointHypotheses.of(believed), [judge.identity.name for judge in self.judges])
-        trust = min(judge.trust for judge in self.judges)
-        return decoded.transcripts(alternatives=self._alternatives, show=lambda scores: trust * scores)[0]
+        decoded = joint.decode(JointHypotheses.of(members), self._names)
+        factor = min(scorer.domain_factor for scorer in self.scorers)
+        return decoded.transcripts(alternatives=self._alternatives, show=lambda scores: factor * scores)[0]
 
 
-def _joint(identities: Sequence[str]) -> JointModel | None:
-    """The joint model that comes with wordtrust, if it knows all of them."""
-    from ..combination.combination_file import FittedCombination
-
+def _shipped_joint_model(recognizers: Sequence[str]) -> JointModel | None:
+    """The joint model that comes with wordtrust, if it knows all of these recognizers."""
     if JOINT not in names(COMBINATION):
         return None
-    found = FittedCombination.load(FOLDER / JOINT).joint
-    return found if found is not None and set(identities) <= set(found.names) else None
+    joint = FittedCombination.load(FOLDER / JOINT).joint
+    return joint if joint is not None and set(recognizers) <= set(joint.names) else None

@@ -1,0 +1,168 @@
+"""Recordings through recognizers into transcript files: the work behind `wordtrust transcribe`.
+
+Finished segments are kept in a journal beside the first output file, so an interrupted job resumes where it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ..audio.audio_file import AudioFile
+from ..base.errors import InputError, OptionError
+from ..base.journal import Journal
+from ..lattices.assemble import Problems
+from ..transcripts.transcript import Transcript
+from ..transcripts.writer import TranscriptWriter
+from .transcriber import AudioRecording, RecognizedSegment, Transcriber, recordings
+
+Outputs = Mapping[Path, Sequence[AudioRecording]]  # the recordings that go into each file
+
+_SEVERAL = (".jsonl", ".jsonl.gz", ".ctm", ".ctm.gz", ".parquet")  # formats that may hold several recordings
+_LONG = 120.0  # seconds of audio from which on it pays to start processes
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def default_jobs(of: Sequence[AudioRecording]) -> int:
+    """One recognizer for little audio, one per core for more."""
+    return cores() if sum(recording.audio.duration or _LONG for recording in of) >= _LONG else 1
+
+
+def open_recordings(paths: Sequence[str], channels: str, problems: Problems) -> list[AudioRecording]:
+    """The recordings of audio files, all opened before the work begins."""
+    files = []
+    for path in paths:
+        try:
+            files.append(AudioFile.open(path))
+        except InputError as error:
+            problems.report(error)
+    if not files:
+        raise OptionError("no audio file is left")
+    return recordings(files, channels)
+
+
+def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording]) -> Outputs:
+    """The files to write, from names in which {name} stands for a recording's; refuses now what would fail later."""
+    outputs: dict[Path, list[AudioRecording]] = {}
+    for pattern in patterns:
+        if "{name}" not in pattern and len(of) > 1 and not pattern.endswith(_SEVERAL):
+            raise OptionError(
+                f"{pattern}: one file holds one recording, here are {len(of)}: put {{name}} into the file's name"
+            )
+        for recording in of:
+            path = Path(pattern.replace("{name}", recording.name)).resolve()
+            TranscriptWriter(path, recordings=True)
+            _check_writable(path, of)
+            if recording not in outputs.setdefault(path, []):
+                outputs[path].append(recording)
+    return outputs
+
+
+def _check_writable(path: Path, inputs: Sequence[AudioRecording]) -> None:
+    if not path.parent.is_dir():
+        raise OptionError(f"{path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise OptionError(f"{path}: cannot be written: it is a folder")
+    if not os.access(path.parent, os.W_OK):
+        raise OptionError(f"{path}: cannot be written: the folder does not allow it")
+    if any(path == Path(recording.audio.path).resolve() for recording in inputs):
+        raise OptionError(f"{path}: is what is read; name another file")
+
+
+def journal_path(out: Path) -> Path:
+    """Where finished segments or utterances are kept until all are done: beside the output."""
+    out = out.resolve()
+    return out.with_name(f".{out.name}.heard")
+
+
+class TranscriptionJob:
+    """Transcribes recordings segment by segment, then writes the files.
+
+        with TranscriptionJob(transcriber, recordings, outputs, "moonshine") as job:
+            for recording in recordings:
+                for segment, transcript in job.segments(recording): ...
+            for path, words in job.write(): ...
+
+    `recognizer` is how the recognizers were named: two folders may hold models of one name.
+    """
+
+    def __init__(
+        self, transcriber: Transcriber, of: Sequence[AudioRecording], outputs: Outputs, recognizer: str
+    ) -> None:
+        self._transcriber, self._recordings, self._outputs = transcriber, of, outputs
+        self._transcripts: dict[str, list[Transcript]] = {}
+        self._stack = ExitStack()
+        self._journal: Journal | None = None
+        if outputs:
+            work = {
+                "about": transcriber.provenance,
+                "asked": recognizer,
+                "recordings": [recording.key for recording in of],
+            }
+            self._journal = Journal(journal_path(next(iter(outputs))), work)
+
+    def __enter__(self) -> Self:
+        if self._journal is not None:
+            self._stack.enter_context(self._journal)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    @property
+    def resumed(self) -> int:
+        """The number of segments that an interrupted job had finished."""
+        return self._journal.resumed if self._journal is not None else 0
+
+    def segments(self, recording: AudioRecording) -> Iterator[tuple[RecognizedSegment, Transcript]]:
+        """The segments of a recording with their transcripts, as they come."""
+        kept = self._transcripts[recording.name] = []
+        for segment in self._transcriber.recognize(recording, self._journal):
+            transcript = self._transcriber.transcript(recording, segment)
+            if transcript.words:
+                kept.append(transcript)
+            yield segment, transcript
+
+    def write(self) -> Iterator[tuple[Path, int]]:
+        """Write all files, and return each with its number of words; then the journal is removed."""
+        if self._journal is not None and self._transcriber.combiner.is_provisional:
+            for recording in self._recordings:
+                self._revise(recording, self._journal)
+        for path, members in self._outputs.items():
+            yield path, self._write_file(path, members)
+        if self._journal is not None:
+            self._journal.remove()
+
+    def _revise(self, recording: AudioRecording, journal: Journal) -> None:
+        """Score all segments again with models adapted to all of them; nothing is recognised again."""
+        found = (
+            self._transcriber.transcript(recording, segment, learn=False)
+            for segment in self._transcriber.recognize(recording, journal)
+        )
+        self._transcripts[recording.name] = [transcript for transcript in found if transcript.words]
+
+    def _write_file(self, path: Path, members: Sequence[AudioRecording]) -> int:
+        about = self._transcriber.provenance
+        if len(members) == 1:
+            about = {"file": members[0].audio.path, "duration": members[0].audio.duration, **about}
+        channels = {recording.name: _ctm_name(recording) for recording in members if recording.channel}
+        with TranscriptWriter(path, recordings=True, about=about, channels=channels) as writer:
+            for recording in members:
+                writer.add(self._transcripts[recording.name])
+        return sum(len(segment.words) for recording in members for segment in self._transcripts[recording.name])
+
+
+def _ctm_name(recording: AudioRecording) -> tuple[str, str]:
+    """The name and the channel of a recording: CTM has a field for the channel, so it need not be in the name."""
+    stem, channel = Path(recording.audio.path).stem, str(recording.channel)
+    return (stem if recording.name == f"{stem}-{channel}" else recording.name), channel
