@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.nbest_records import Record, as_lines, hypothesis, read, records
-from tests.helpers.reading import all_paths, stream_of
+from tests.helpers.reading import all_paths, path_scores, paths_by_text, stream_of
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats.format import ReadOptions
@@ -21,18 +21,6 @@ from wordtrust.formats.nbest.records import FORMAT, sniff
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import DEFAULT, Normalizer
-
-
-def chains(lattice: Lattice) -> dict[str, list[int]]:
-    """The arcs of each chain by what it says; every path is a chain."""
-    paths = all_paths(lattice)
-    assert sum(map(len, paths)) == lattice.arcs
-    return {" ".join(lattice.words[arc] for arc in path if lattice.word[arc]): path for path in paths}
-
-
-def path_score(lattice: Lattice, path: list[int]) -> float:
-    assert lattice.acoustic is not None
-    return float(lattice.acoustic[path].astype(np.float64).sum())
 
 
 def arcs(lattice: Lattice, path: list[int]) -> list[tuple[str, float, float, float]]:
@@ -56,7 +44,7 @@ def sample() -> Lattices:
 
 def test_the_sample_by_hand(sample: Lattices) -> None:
     lattice = sample["ferry"]
-    found = chains(lattice)
+    found = paths_by_text(lattice)
     assert set(found) == {"the ferry leaves", "the fairy leaves early", ""}
     # log(e^-1 + e^-1.6) = -0.5625: 0.1375 more than the words' -0.7 goes on the last arc.
     assert arcs(lattice, found["the ferry leaves"]) == [
@@ -82,7 +70,7 @@ def test_the_sample_by_hand(sample: Lattices) -> None:
 
 def test_evidence_by_hand(sample: Lattices) -> None:
     lattice = sample["ferry"]
-    path = chains(lattice)["the fairy leaves early"]
+    path = paths_by_text(lattice)["the fairy leaves early"]
     evidence = {name: values[path].round(4).tolist() for name, values in lattice.extra.items()}
     assert evidence == {
         "logprob": pytest.approx([0, -0.1, -0.4, -0.3, -0.3]),
@@ -94,7 +82,7 @@ def test_evidence_by_hand(sample: Lattices) -> None:
         "empty_logprob": [-14.5] * 5,
         "length": [6] * 5,
     }
-    merged = chains(lattice)["the ferry leaves"]
+    merged = paths_by_text(lattice)["the ferry leaves"]
     assert lattice.extra["share"][merged].tolist() == [0.5, 0.5, 0.5, 0.5]
     assert lattice.extra["rank"][merged].tolist() == [0, 0, 0, 0]
 
@@ -126,8 +114,8 @@ def test_the_picked_hypothesis_is_the_best_before_merging() -> None:
     record = {"nbest": [{"text": "a", "score": -1.0}, {"text": "b", "score": -1.1}, {"text": "B.", "score": -1.1}]}
     lattice = read(record)[0]
     assert lattice.text == "a"
-    assert path_score(lattice, chains(lattice)["b"]) > path_score(lattice, chains(lattice)["a"])
-    assert lattice.extra["rank"][chains(lattice)["a"]] == 0
+    assert path_scores(lattice)["b"] > path_scores(lattice)["a"]
+    assert lattice.extra["rank"][paths_by_text(lattice)["a"]] == 0
 
 
 def test_average_without_an_index_takes_the_best_average() -> None:
@@ -153,10 +141,10 @@ def test_the_most_probable_variant_is_shown_wherever_it_stands() -> None:
         lattice = read({"nbest": hypotheses}, options=ReadOptions(pick=pick))[0]
         assert lattice.text == "A!"
         assert lattice.picked is not None
-        assert np.flatnonzero(lattice.picked).tolist() == chains(lattice)["a"]
+        assert np.flatnonzero(lattice.picked).tolist() == paths_by_text(lattice)["a"]
         total = math.log(math.exp(-3) + math.exp(-1))
-        assert arcs(lattice, chains(lattice)["a"]) == [("A!", 0, 2, round(total, 4))]
-        assert lattice.extra["logprob"][chains(lattice)["a"]] == -0.5
+        assert arcs(lattice, paths_by_text(lattice)["a"]) == [("A!", 0, 2, round(total, 4))]
+        assert lattice.extra["logprob"][paths_by_text(lattice)["a"]] == -0.5
 
 
 def test_the_shared_end_is_the_duration_or_the_latest_word() -> None:
@@ -187,7 +175,7 @@ def test_texts_without_times_are_aligned() -> None:
     assert lattices.utts == ("7", "b")
     assert lattices.origin.times == "aligned"
     lattice = lattices["7"]
-    assert [surface_times[:3] for surface_times in arcs(lattice, chains(lattice)["moored at new moon"])] == [
+    assert [surface_times[:3] for surface_times in arcs(lattice, paths_by_text(lattice)["moored at new moon"])] == [
         ("", 0, 1),
         ("moored", 1, 2),
         ("at", 2, 3),
@@ -195,7 +183,7 @@ def test_texts_without_times_are_aligned() -> None:
         ("moon", 3.5, 4),
     ]
     # No word has a score of its own, so all of it is on the last arc.
-    assert arcs(lattice, chains(lattice)["we more at noon"])[-1] == ("noon", 3, 4, -3.25)
+    assert arcs(lattice, paths_by_text(lattice)["we more at noon"])[-1] == ("noon", 3, 4, -3.25)
     assert set(lattice.extra) == {"rank", "share"}
 
 
@@ -218,18 +206,18 @@ def test_words_without_log_probabilities() -> None:
     assert "logprob" not in lattice.extra
 
 
-@pytest.mark.parametrize("token_logprobs", [[-0.1], [-0.1, -0.2, -0.3], None, "x", [-0.1, None]])
-def test_tokens_that_do_not_fit_the_words_are_left_out(token_logprobs: Any) -> None:
+@pytest.mark.parametrize(
+    ("token_logprobs", "counts"),
+    [
+        *((logprobs, (1, 1)) for logprobs in ([-0.1], [-0.1, -0.2, -0.3], None, "x", [-0.1, None])),
+        *(([-0.1, -0.2], counts) for counts in ((0, 2), (0.5, 1.5), (3, -1))),
+    ],
+)
+def test_tokens_that_do_not_fit_the_words_are_left_out(token_logprobs: Any, counts: tuple[float, float]) -> None:
     record = hypothesis(-1, ("a", 0, 1, -0.1), ("b", 1, 2, -0.2), token_logprobs=token_logprobs)
-    assert set(read({"nbest": [record]})[0].extra) == {"logprob", "tokens", "length", "rank", "share"}
-
-
-@pytest.mark.parametrize("counts", [(0, 2), (0.5, 1.5), (3, -1)])
-def test_odd_numbers_of_tokens_give_no_least_one(counts: tuple[float, float]) -> None:
-    record = hypothesis(-1, ("a", 0, 1, -0.1), ("b", 1, 2, -0.2))
     for word, count in zip(record["words"], counts, strict=True):
         word["tokens"] = count
-    assert "least_token_logprob" not in read({"nbest": [record]})[0].extra
+    assert set(read({"nbest": [record]})[0].extra) == {"logprob", "tokens", "length", "rank", "share"}
 
 
 def test_an_utterance_without_words_does_not_split_the_batch() -> None:
@@ -293,7 +281,7 @@ def test_names_of_utterances() -> None:
 def test_other_spellings(record: Record) -> None:
     lattice = read(record)[0]
     assert lattice.text == "a b"
-    assert path_score(lattice, [0, 1]) == -1.5
+    assert path_scores(lattice) == {"a b": -1.5}
     assert sniff(as_lines(record), "") > 0.5
 
 
@@ -307,15 +295,15 @@ def test_other_formats_are_not_claimed() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(records())
-def test_every_reading_is_a_chain_with_its_score(record: Record) -> None:
+def test_every_distinct_hypothesis_is_a_chain_with_its_score(record: Record) -> None:
     expected: dict[str, float] = defaultdict(float)
     for each in record["nbest"]:
         expected[DEFAULT(each["text"])] += math.exp(each["score"])
     lattice = read(record)[0]
-    found = chains(lattice)
-    assert set(found) == set(expected)
-    for said, path in found.items():
-        assert path_score(lattice, path) == pytest.approx(math.log(expected[said]), rel=1e-5, abs=1e-4)
+    found = paths_by_text(lattice)
+    assert sum(map(len, found.values())) == lattice.arcs  # every path is a chain of its own
+    logs = {text: math.log(probability) for text, probability in expected.items()}
+    assert path_scores(lattice) == pytest.approx(logs, rel=1e-5, abs=1e-4)
     best = max(record["nbest"], key=lambda each: each["score"])
     assert lattice.picked is not None
     assert np.flatnonzero(lattice.picked).tolist() == sorted(found[DEFAULT(best["text"])])
@@ -342,10 +330,10 @@ def test_a_file_is_what_its_records_are(rows: list[Record]) -> None:
 
 def test_scores_may_be_whole_numbers_of_any_size() -> None:
     lattice = read({"nbest": [{"score": -(10**20), "text": "a"}]})[0]
-    assert path_score(lattice, [0]) == pytest.approx(-1e20)
+    assert path_scores(lattice) == {"a": pytest.approx(-1e20)}
 
 
 def test_the_normalizer_decides_what_is_equal() -> None:
     record = {"nbest": [{"text": "naïve", "score": -1}, {"text": "naive", "score": -2}]}
-    assert len(chains(read(record)[0])) == 1
-    assert len(chains(read(record, options=ReadOptions(normalizer=Normalizer(accents=False)))[0])) == 2
+    assert len(paths_by_text(read(record)[0])) == 1
+    assert len(paths_by_text(read(record, options=ReadOptions(normalizer=Normalizer(accents=False)))[0])) == 2

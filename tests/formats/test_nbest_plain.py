@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.reading import all_paths, read_bytes
+from tests.helpers.reading import path_scores, read_bytes
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.nbest.plain import FORMAT, sniff
 from wordtrust.lattices.assemble import Problems
-from wordtrust.lattices.lattice import Lattice, Lattices
+from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.text import DEFAULT
 
 
@@ -29,23 +29,14 @@ def read(
     return read_bytes(FORMAT, data, name=name, problems=problems, options=options)
 
 
-def scores(lattice: Lattice) -> dict[str, float]:
-    """What each chain says, and its score."""
-    assert lattice.acoustic is not None
-    return {
-        " ".join(lattice.words[arc] for arc in path if lattice.word[arc]): float(lattice.acoustic[path].sum())
-        for path in all_paths(lattice)
-    }
-
-
 def test_blank_lines_between_utterances() -> None:
     lattices = read((SAMPLES / "nbest-plain" / "tide.nbest").read_bytes())
     assert lattices.utts == ("tide-1", "tide-2")
     assert lattices.facts.place.tolist() == [1, 5]
-    assert scores(lattices[0]) == pytest.approx(
+    assert path_scores(lattices[0]) == pytest.approx(
         {"the tide is low": -1.89, "the tide is slow": -2.66, "the tide was low now": -4.1}
     )
-    assert scores(lattices[1]) == pytest.approx({"hoist the sail": -0.41, "": -3.5})
+    assert path_scores(lattices[1]) == pytest.approx({"hoist the sail": -0.41, "": -3.5})
     assert [lattice.text for lattice in lattices] == ["The tide is low", "Hoist the sail"]
     assert lattices.origin.times == "aligned"
     assert lattices.origin.format == "nbest-plain"
@@ -67,8 +58,8 @@ def test_names_in_front() -> None:
     lattices = read((SAMPLES / "nbest-plain" / "named.tsv").read_bytes())
     assert lattices.utts == ("u1", "u2")
     merged = math.log(math.exp(-1.89) + math.exp(-2.66))
-    assert scores(lattices["u1"]) == pytest.approx({"the tide is low": merged})
-    assert scores(lattices["u2"]) == pytest.approx({"hoist the sail": -0.41, "hoist a sail": -0.93})
+    assert path_scores(lattices["u1"]) == pytest.approx({"the tide is low": merged})
+    assert path_scores(lattices["u2"]) == pytest.approx({"hoist the sail": -0.41, "hoist a sail": -0.93})
 
 
 @pytest.mark.parametrize(
@@ -91,6 +82,8 @@ def test_layouts(data: str, utts: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
+        (b"-1.5\ta\n-2.5\t\xe9\n", "line 2, utterance tide: not UTF-8: byte 5 of the line is 0xe9"),
+        (b"u\t-1.5\ta\n\xe9\t-2.5\tb\n", "line 2, utterance \ufffd: not UTF-8"),
         ("-1.5\ta\nx\tb\n-3.5\tc", 'line 2, utterance tide: the score is "x", not a finite number'),
         ("-1.5\ta\nnan\tb\n-3.5\tc", 'line 2, utterance tide: the score is "nan"'),
         ("-1.5\ta\n-1e40\tb", "the score is -1e+40, too large for a log-probability"),
@@ -100,22 +93,15 @@ def test_layouts(data: str, utts: tuple[str, ...]) -> None:
         ("0.5\ta\n0.25\tb", "the scores look like probabilities: 0.5, 0.25. Give their natural logarithms"),
     ],
 )
-def test_bad_lines(data: str, message: str) -> None:
+def test_bad_lines(data: str | bytes, message: str) -> None:
     with pytest.raises(InputError) as error:
         read(data)
     assert message in str(error.value)
     assert error.value.file == "lists/tide.nbest"
 
 
-def test_bad_encoding() -> None:
-    with pytest.raises(InputError, match="line 2, utterance tide: not UTF-8: byte 5 of the line is 0xe9"):
-        read(b"-1.5\ta\n-2.5\t\xe9\n")
-    with pytest.raises(InputError, match="line 2, utterance \ufffd: not UTF-8"):
-        read(b"u\t-1.5\ta\n\xe9\t-2.5\tb\n")
-
-
 def test_scores_above_zero_that_fall_are_taken_as_they_are() -> None:
-    assert scores(read("13.5\ta\n12.5\tb")[0]) == pytest.approx({"a": 13.5, "b": 12.5})
+    assert path_scores(read("13.5\ta\n12.5\tb")[0]) == pytest.approx({"a": 13.5, "b": 12.5})
 
 
 def test_a_bad_utterance_does_not_lose_the_others() -> None:
@@ -177,5 +163,5 @@ def test_scores_and_texts_come_through(utterances: list[list[tuple[float, str]]]
             text: math.log(math.fsum(math.exp(score) for score, other in lines if DEFAULT(other) == text))
             for text in said
         }
-        assert scores(lattice) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        assert path_scores(lattice) == pytest.approx(expected, rel=1e-5, abs=1e-5)
         assert np.all(lattice.time[lattice.target] - lattice.time[lattice.source] >= 0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.reading import all_paths, posteriors, read_bytes, timed_words
+from tests.helpers.reading import path_scores, posteriors, read_bytes, timed_words
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats.format import ReadOptions
@@ -29,18 +29,6 @@ def sample(name: str) -> Lattice:
 def alternative(score: float, *words: tuple[str, float, float], text: str | None = None) -> dict[str, Any]:
     result = {"result": [{"word": word, "start": start, "end": end} for word, start, end in words]} if words else {}
     return {"confidence": score, "text": " ".join(word for word, _, _ in words) if text is None else text, **result}
-
-
-def scored_paths(lattice: Lattice) -> dict[str, float]:
-    """The total score of every path by what it says; each text has one path."""
-    assert lattice.acoustic is not None
-    paths = all_paths(lattice)
-    found = {
-        " ".join(lattice.words[arc] for arc in path if lattice.words[arc]): float(lattice.acoustic[path].sum())
-        for path in paths
-    }
-    assert len(found) == len(paths)
-    return found
 
 
 def test_results_of_a_file_are_one_utterance() -> None:
@@ -77,7 +65,7 @@ def test_nothing_said() -> None:
 
 def test_alternatives_are_chains_piece_by_piece() -> None:
     lattice = sample("alternatives.json")
-    assert scored_paths(lattice) == {
+    assert path_scores(lattice) == {
         "sail home now": 302.5, "salome now": 300.25, "sail home": 301.0, "salome": 298.75,
     }  # fmt: skip
     assert lattice.text == "sail home now"
@@ -93,7 +81,7 @@ def test_the_first_alternative_is_picked_even_if_another_scores_higher() -> None
 def test_equal_alternatives_add_up() -> None:
     found = [alternative(3, ("It's", 0, 1)), alternative(2, ("its", 0, 1)), alternative(2.5, ("it’s", 0.1, 1))]
     (lattice,) = read({"alternatives": found})
-    assert scored_paths(lattice) == {
+    assert path_scores(lattice) == {
         "it's": pytest.approx(math.log(math.exp(3) + math.exp(2.5))), "its": pytest.approx(2.0),
     }  # fmt: skip
     assert lattice.text == "It's"
@@ -105,7 +93,7 @@ def test_pieces_that_overlap_are_cut() -> None:
         {"alternatives": [alternative(1, ("c", 1.1, 2)), alternative(0, ("d", 1.2, 2.2))]},
     ]
     (lattice,) = read("\n".join(map(json.dumps, lines)))
-    assert scored_paths(lattice) == {"a c": 2, "a d": 1, "b c": 1, "b d": 0}
+    assert path_scores(lattice) == {"a c": 2, "a d": 1, "b c": 1, "b d": 0}
     assert np.all(lattice.time[lattice.target] - lattice.time[lattice.source] > 0.05)
     assert 1.1 in lattice.time.round(3)
 
@@ -129,7 +117,7 @@ def test_alternatives_without_times_are_aligned() -> None:
     ]
     (lattice,) = read("\n".join(map(json.dumps, lines)))
     assert lattice.origin.times == "aligned"
-    assert scored_paths(lattice) == {
+    assert path_scores(lattice) == {
         "we set sail at dawn": 6, "we set sail at don": 5, "we sail at dawn": 5, "we sail at don": 4,
     }  # fmt: skip
     times = {
@@ -145,7 +133,7 @@ def test_a_plain_result_among_alternatives() -> None:
         {"result": [{"word": "b", "start": 1, "end": 2, "conf": 1}]},
     ]
     (lattice,) = read("\n".join(map(json.dumps, lines)))
-    assert scored_paths(lattice) == {"a b": 2}
+    assert path_scores(lattice) == {"a b": 2}
 
 
 @pytest.mark.parametrize(

@@ -64,3 +64,18 @@ def all_paths(lattice: Lattice) -> list[list[int]]:
         leaving = np.flatnonzero(lattice.source == node).tolist()
         open_paths += [(int(lattice.target[arc]), [*path, arc]) for arc in leaving]
     return found
+
+
+def paths_by_text(lattice: Lattice) -> dict[str, list[int]]:
+    """The arcs of every path by its normalised text; no two paths may say the same."""
+    paths = all_paths(lattice)
+    texts = {" ".join(lattice.words[arc] for arc in path if lattice.words[arc]): path for path in paths}
+    assert len(texts) == len(paths)
+    return texts
+
+
+def path_scores(lattice: Lattice) -> dict[str, float]:
+    """The total acoustic score of every path by its text."""
+    assert lattice.acoustic is not None
+    scores = lattice.acoustic.astype(np.float64)
+    return {text: float(scores[path].sum()) for text, path in paths_by_text(lattice).items()}
