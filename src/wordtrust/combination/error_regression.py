@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from ..base.errors import InputError, OptionError
 from ..lattices.lattice import Ints
+from ..lattices.weights import Reals
 from ..networks.align import align_numbers
-from ..networks.word_confidence import Reals
 from .system_output import SystemOutput, SystemOutputs
 
 RIDGE = 10.0  # utterances that speak for "no influence", in units of each input's mean square

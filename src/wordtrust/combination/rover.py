@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import InputError, OptionError
 from ..lattices.lattice import Ints, Offsets
-from ..networks.word_confidence import Reals
+from ..lattices.weights import Reals
 from .rover_kernels import AVERAGE, FREQUENCY, MAXIMUM, count_errors, write_winners
 from .system_output import SystemOutput, SystemOutputs
 

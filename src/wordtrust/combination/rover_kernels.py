@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Ints, Offsets
-from ..networks.word_confidence import Reals
+from ..lattices.weights import Reals
 
 Slots = NDArray[np.int32]  # [slots, recognizers] places of words
 Steps = NDArray[np.uint8]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..base.errors import OptionError
 from ..evaluation.metrics.resample import REPLICATES, numbered, speaker_draws
 from ..lattices.lattice import Ints
-from ..networks.word_confidence import Reals
+from ..lattices.weights import Reals
 from .error_regression import ErrorRegression
 from .rover import RoverSettings, rover_errors
 from .system_output import SystemOutput, SystemOutputs

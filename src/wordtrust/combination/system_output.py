@@ -23,9 +23,10 @@ from ..formats.references import Reference
 from ..lattices.lattice import Floats, Ints, Lattices, Offsets, Times, Vocabulary, renumbered
 from ..lattices.paths import Paths, one_best
 from ..lattices.text import UNKNOWN
+from ..lattices.weights import Reals
 from ..networks.align import align_numbers
 from ..networks.build_store import REFERENCE, SPEAKER
-from ..networks.word_confidence import Reals, word_confidence
+from ..networks.word_confidence import word_confidence
 from ..transcripts.transcript import Transcript, spelling
 from ..transcripts.words import Word
 

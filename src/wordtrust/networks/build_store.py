@@ -1,17 +1,18 @@
-"""From lattices to labelled networks: the job of `wordtrust build`.
+"""Labelled networks from lattices: the job of `wordtrust build`.
 
-A built network is a lattice like any other, so it lives in the same store; what is known of it besides stands in
-named columns: labels on the arcs, the reference, the speaker and other decoders' outputs on the utterance.
+A built network is a lattice like any other, so it is kept in the same kind of store; what else is known of it stands
+in named columns: labels on the arcs; the reference, the speaker and the outputs of other decoders on the utterance.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,14 @@ from ..base.errors import InputError
 from ..base.threads import workers
 from ..base.version import __version__
 from ..formats.references import Reference
-from ..lattices.lattice import Lattices
+from ..lattices.lattice import Lattices, Offsets
 from ..lattices.paths import Paths, best_paths
 from ..lattices.posterior import prune
 from ..lattices.weights import log_scores
-from ..networks.tuned_scales import TunedScales
 from .consensus import consensus
 from .hwcn import TOLERANCE, build
 from .labels import ReferenceWords, label_arcs
+from .tuned_scales import TunedScales
 
 # On arcs: 1 right, 0 wrong, -1 silence. By both rules, and by the one that was asked for.
 LABEL, ORACLE_LABEL, ONE_BEST_LABEL = "label", "label_oracle", "label_one_best"
@@ -47,8 +48,8 @@ class BuildOptions:
     labels: str = "oracle"  # the rule of the column `label`; those of both rules are there as well
     beam: float | None = None  # prune lattices first: arcs on no path within this of the best
 
-    def about(self) -> dict[str, object]:
-        """What figures about these networks should be told with."""
+    def to_json(self) -> dict[str, object]:
+        """The options that figures about these networks are reported with."""
         return {"tolerance": self.tolerance, "push": self.push, "labels": self.labels, "beam": self.beam}
 
 
@@ -73,15 +74,17 @@ def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
     networks = build(lattices, tolerance=options.tolerance, scales=scales, push=options.push).lattices
     notes, extra = dict(networks.notes), dict(networks.extra)
     if options.tuned:
-        notes[TUNED_ONE_BEST] = _said(lattices, best_paths(lattices, log_scores(lattices, options.tuned.one_best)))
+        notes[TUNED_ONE_BEST] = _path_words(
+            lattices, best_paths(lattices, log_scores(lattices, options.tuned.one_best))
+        )
         notes[TUNED_MBR] = _consensus_words(lattices, options.tuned)
     if options.references is not None:
-        known = [options.references[utt] for utt in lattices.utts]
-        notes[REFERENCE] = tuple(" ".join(each.words) for each in known)
-        notes[SPEAKER] = tuple(each.speaker_or_utt for each in known)
-        spoken = ReferenceWords.of([each.words for each in known], networks)
-        extra[ORACLE_LABEL] = label_arcs(networks, spoken, "oracle").astype(np.float32)
-        extra[ONE_BEST_LABEL] = label_arcs(networks, spoken, "one-best").astype(np.float32)
+        references = [options.references[utt] for utt in lattices.utts]
+        notes[REFERENCE] = tuple(" ".join(reference.words) for reference in references)
+        notes[SPEAKER] = tuple(reference.speaker_or_utt for reference in references)
+        words = ReferenceWords.of([reference.words for reference in references], networks)
+        extra[ORACLE_LABEL] = label_arcs(networks, words, "oracle").astype(np.float32)
+        extra[ONE_BEST_LABEL] = label_arcs(networks, words, "one-best").astype(np.float32)
         extra[LABEL] = extra[ORACLE_LABEL if options.labels == "oracle" else ONE_BEST_LABEL]
     return replace(networks, notes=notes, extra=extra)
 
@@ -91,24 +94,27 @@ def noted_references(networks: Lattices) -> ReferenceWords:
     return ReferenceWords.of([note.split() for note in networks.notes[REFERENCE]], networks)
 
 
-def _said(lattices: Lattices, paths: Paths) -> tuple[str, ...]:
-    """The normalised words of paths, as text."""
-    words = lattices.vocabulary.lookup(lattices.word[paths.arcs_in(lattices)].tolist())
-    bounds = zip(paths.offsets[:-1].tolist(), paths.offsets[1:].tolist(), strict=True)
-    return tuple(" ".join(word for word in words[start:stop] if word) for start, stop in bounds)
+def _path_words(lattices: Lattices, paths: Paths) -> tuple[str, ...]:
+    spoken = paths.without_silence(lattices)
+    words = lattices.vocabulary.lookup(lattices.word[spoken.arcs_in(lattices)].tolist())
+    return _texts(words, spoken.offsets)
 
 
 def _consensus_words(lattices: Lattices, tuned: TunedScales) -> tuple[str, ...]:
-    found = consensus(lattices, tuned.mbr)
-    words = found.vocabulary.lookup(found.word[found.best].tolist())
-    bounds = zip(found.best_offsets[:-1].tolist(), found.best_offsets[1:].tolist(), strict=True)
-    return tuple(" ".join(words[start:stop]) for start, stop in bounds)
+    decoded = consensus(lattices, tuned.mbr)
+    words = decoded.vocabulary.lookup(decoded.word[decoded.best].tolist())
+    return _texts(words, decoded.best_offsets)
+
+
+def _texts(words: Sequence[str], offsets: Offsets) -> tuple[str, ...]:
+    """The words of each utterance as text."""
+    return tuple(" ".join(words[start:stop]) for start, stop in pairwise(offsets.tolist()))
 
 
 def build_store(
     batches: Iterable[Lattices], out: Path, options: BuildOptions, *, jobs: int | None = None, key: Iterable[str] = ()
 ) -> BuiltStore:
-    """Build networks into a store, `jobs` batches at a time; gives what is in it.
+    """Build networks into a store, `jobs` batches at a time; gives how much is in it.
 
     With a `key` that names the input and all that is in it, an interrupted or killed build goes on after its last
     finished shard when it is called with the same options and key.
@@ -116,10 +122,10 @@ def build_store(
     from ..formats.store.write import StoreWriter
 
     key = list(key)
-    said = sorted((utt, each.words) for utt, each in (options.references or {}).items())
-    named = (__version__, options.about(), options.tuned, said, key)
-    resume = sha256(repr(named).encode()).hexdigest()[:16] if key else None
-    with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.about()) as store:
+    references = sorted((utt, reference.words) for utt, reference in (options.references or {}).items())
+    work = (__version__, options.to_json(), options.tuned, references, key)
+    resume = sha256(repr(work).encode()).hexdigest()[:16] if key else None
+    with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.to_json()) as store:
         utterances, nodes, arcs = store.resumed, store.resumed_nodes, store.resumed_arcs
         for networks in _parallel(_after(batches, store.resumed), options, jobs or os.cpu_count() or 1):
             store.add(networks)

@@ -1,18 +1,28 @@
-"""The heterogeneous word confusion network (DESIGN, section 4): a lattice whose nodes of similar time are one node,
-and whose arcs with the same ends and the same word are one arc. Every segmentation into words survives.
+"""The heterogeneous word confusion network (HWCN): a lattice whose nodes of similar time are merged into one node,
+and whose arcs with the same ends and the same word are merged into one arc.
 
-Nodes are taken in the order of the lattice (time, then depth) and cut into runs from left to right: a new run begins
-where the next node lies more than the tolerance after the first of the run, or where a word leads to it from inside
-the run. Each run becomes one node. Hence
+A classic confusion network forces every hypothesis into one segmentation; the HWCN keeps all of them.
 
-- the times in a merged node span at most the tolerance, and no word is ever swallowed, however short;
+*Nodes* are taken in the order of the lattice (time, then depth) and cut into runs from left to right: a new run
+begins where the next node lies more than the tolerance after the first of the run, or where a word arc leads to it
+from inside the run. Each run becomes one node. Hence
+
+- the times in a merged node span at most the tolerance, and no word is ever lost, however short;
 - arcs lead from a run to a later one: the network has no cycle and keeps the order of time;
-- start and end stay apart; arcs without a word inside a run are absorbed, other ones stay;
+- start and end stay apart; silence arcs inside a run are absorbed by its node, others stay;
 - which nodes and arcs there are depends on the graph and its times alone: not on scores or scales, and not on the
   order of arcs or the numbers of nodes in a file.
 
-A merged node's time is the mean of its nodes' times, by the mass of the paths through them; start and end keep
-theirs.
+A merged node's time is the mean of its nodes' times, weighted by their posteriors; start and end keep theirs.
+
+*Scores* of an arc e from v that is merged from e_1 ... e_n, which leave v_1 ... v_n:
+
+- posterior: P(e|X) = sum_i P(e_i|X);
+- acoustic: p(X|e) = 1/n sum_i p(X|e_i), in logarithms the log-mean-exp;
+- transition: P(e|v) = sum_i P(e_i|v_i) P(v_i) / sum_j P(v_j), where P(v_i) is the prior of a node, from a forward
+  pass over transition scores alone, and j runs over all nodes merged into v. Where an absorbed arc joins two of
+  these, a path would count twice: the divisor is the prior mass that enters v from outside. With normalised
+  transition scores it is also the mass that leaves v, so that the P(e|v) of the arcs leaving v sum to 1.
 """
 
 from __future__ import annotations
@@ -34,7 +44,7 @@ from ..lattices.weights import Reals, Scales
 from . import hwcn_kernels as kernels
 
 TOLERANCE = 0.1  # seconds
-SHARE = "share"  # evidence of N-best lists: the share of all hypotheses that an arc's is, spelling aside
+SHARE = "share"  # evidence of N-best lists: the share of the arc's hypothesis among all, whatever the spelling
 _ROUNDING = 1e-6  # seconds: 0.4 - 0.3 is a little more than 0.1
 _TINY = 1e-280  # smaller probabilities are summed as logarithms
 
@@ -96,18 +106,18 @@ class Networks(Sequence[Network]):
     def __getitem__(self, index: slice) -> list[Network]: ...
 
     def __getitem__(self, index: int | slice) -> Network | list[Network]:
-        numbers = range(len(self))[index]
-        return self._view(numbers) if isinstance(numbers, int) else [self._view(number) for number in numbers]
+        chosen = range(len(self))[index]
+        return self._view(chosen) if isinstance(chosen, int) else [self._view(i) for i in chosen]
 
-    def _view(self, number: int) -> Network:
-        first, after = self.lattices.arc_offsets[number : number + 2].tolist()
-        first_arc, after_arc = self.arc_offsets[number : number + 2].tolist()
+    def _view(self, index: int) -> Network:
+        first, after = self.lattices.arc_offsets[index : index + 2].tolist()
+        first_arc, after_arc = self.arc_offsets[index : index + 2].tolist()
         arc = self.arc[first_arc:after_arc]
         cuts = self.members.offsets[first : after + 1].tolist()
         members = (self.members.arcs[cuts[0] : cuts[-1]] - first_arc).tolist()
         return Network(
-            self.lattices[number],
-            self.node[self.node_offsets[number] : self.node_offsets[number + 1]],
+            self.lattices[index],
+            self.node[self.node_offsets[index] : self.node_offsets[index + 1]],
             np.where(arc == kernels.ABSORBED, arc, arc - np.int32(first)),
             tuple(tuple(members[begin - cuts[0] : end - cuts[0]]) for begin, end in pairwise(cuts)),
         )
@@ -116,11 +126,11 @@ class Networks(Sequence[Network]):
 def build(
     lattices: Lattices | Lattice, *, tolerance: float = TOLERANCE, scales: Scales | None = None, push: bool = True
 ) -> Networks:
-    """The networks of a batch of lattices.
+    """Build the HWCNs of a batch of lattices; the equations of merging stand at the top of this module.
 
-    `tolerance` is in seconds; posteriors are made with `scales`, or those of the lattices. With `push`, scores are
-    made local first (see `posterior.push`) where lattices have transition scores. Acoustic scores alone (N-best
-    lists) are each word's own already and stay as they are.
+    `tolerance` is in seconds; posteriors are made with `scales`, or those of the lattices. With `push`, acoustic and
+    transition scores are made local before they are merged (see `posterior.push_scores`) where lattices have
+    transition scores. Acoustic scores alone (N-best lists) are each word's own already and stay as they are.
     """
     if not 0 <= tolerance < np.inf:
         raise OptionError(f"the tolerance is in seconds, from 0 on, not {tolerance}")
@@ -167,24 +177,26 @@ class _Layout:
             source, target, word, surface, size, mixed, group, counts,
         )  # fmt: skip
         # Copies, so that nothing as large as the lattices stays behind the networks.
-        source, target, word, surface, size = (each[:groups].copy() for each in (source, target, word, surface, size))
+        source, target, word, surface, size = (
+            values[:groups].copy() for values in (source, target, word, surface, size)
+        )
         ends = csr_offsets(node_counts), csr_offsets(counts)
         return cls(flat, node, group, *ends, source, target, word, surface, size, mixed[:groups])
 
     def sums(self, values: Reals) -> Reals:
-        """The sum over the members of each network arc."""
+        """[network arcs] the sum over the members of each."""
         total = np.zeros(len(self.source))
         kernels.sums(self.group, values, total)
         return total
 
     def log_sums(self, logs: Reals) -> Reals:
-        """The same for logarithms."""
+        """[network arcs] the log-sum-exp over the members of each."""
         total = np.empty(len(self.source))
         kernels.log_sums(self.group, logs, total)
         return total
 
-    def through(self, nodes: Ints) -> Offsets:
-        """Network nodes of all arcs, counted through the batch."""
+    def in_batch(self, nodes: Ints) -> Offsets:
+        """[network arcs] nodes numbered within their utterance, numbered through the batch."""
         return np.repeat(self.node_offsets[:-1], np.diff(self.arc_offsets)) + nodes
 
 
@@ -203,7 +215,7 @@ def _merged(batch: Lattices, layout: _Layout, scales: Scales, push: bool, origin
         surface=_merge_surfaces(batch, layout, posterior.arc),
         acoustic=_merge_acoustic(batch, layout, push),
         transition=_merge_transition(batch, layout, push),
-        posterior=np.minimum(layout.sums(posterior.arc), 1.0).astype(np.float32),  # P(e|X) = sum of P(e_i|X)
+        posterior=np.minimum(layout.sums(posterior.arc), 1.0).astype(np.float32),  # P(e|X) = sum_i P(e_i|X)
         picked=_picked(batch, layout),
         extra=_merge_extra(batch, layout, posterior.arc),
         scales=scales,
@@ -229,7 +241,7 @@ def _merge_surfaces(batch: Lattices, layout: _Layout, posterior: Reals) -> Ints:
 
 
 def _merge_extra(batch: Lattices, layout: _Layout, posterior: Reals) -> dict[str, Floats]:
-    """Further evidence is that of the most probable member; the share of hypotheses is that of all of them."""
+    """Evidence of the most probable member; the share of hypotheses is summed over all of them."""
     if not batch.extra:
         return {}
     leader = np.full(len(layout.source), -1, np.int64)
@@ -241,7 +253,7 @@ def _merge_extra(batch: Lattices, layout: _Layout, posterior: Reals) -> dict[str
 
 
 def _merge_acoustic(batch: Lattices, layout: _Layout, push: bool) -> Floats | None:
-    """p(X|e) = mean of p(X|e_i)."""
+    """p(X|e) = 1/n sum_i p(X|e_i)."""
     if batch.acoustic is None:
         return None
     logs = batch.acoustic.astype(np.float64)
@@ -257,10 +269,9 @@ def _merge_acoustic(batch: Lattices, layout: _Layout, push: bool) -> Floats | No
 
 
 def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | None:
-    """P(e|v) = sum of P(e_i|v_i) P(v_i), over the prior mass of v.
+    """P(e|v) = sum_i P(e_i|v_i) P(v_i) / (the prior mass that enters v).
 
-    That mass is what enters v from outside: the sum of P(v_i), less what absorbed arcs lead from one v_i to another.
-    Pushed scores are normalised; then it is also what leaves v, so that the P(e|v) sum to 1.
+    Pushed scores are normalised: then that is the mass that leaves v as well, which is what is summed here.
     """
     if batch.transition is None:
         return None
@@ -269,7 +280,7 @@ def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | 
         return to_float32(_exact_transition(layout, logs))
     reach, after = arc_shares(layout.flat, logs)
     arc_masses(layout.flat, reach)  # from P(e_i|v_i) to P(e_i|v_i) P(v_i)
-    total, source = layout.sums(reach), layout.through(layout.source)
+    total, source = layout.sums(reach), layout.in_batch(layout.source)
     merged = np.log(np.maximum(total, _TINY) / np.maximum(np.bincount(source, total), _TINY)[source])
     if total.min(initial=1.0) < _TINY:
         exact = _exact_transition(layout, push_scores(layout.flat, logs, after))
@@ -278,14 +289,14 @@ def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | 
 
 
 def _exact_transition(layout: _Layout, logs: Reals) -> Reals:
-    """The same wholly in the log domain, for scores of any size."""
+    """The same equation, wholly in the log domain, for scores of any size."""
     prior, reach = np.full(len(layout.node), -np.inf), np.empty(len(logs))
     prior[layout.flat.start] = 0.0
     kernels.log_priors(layout.flat.first, layout.flat.target, logs, prior, reach)
     total, mass = layout.log_sums(reach), np.full(layout.node_offsets[-1], -np.inf)
     mass[layout.node_offsets[:-1]] = 0.0
-    kernels.entering(layout.through(layout.target), total, mass)
-    return total - mass[layout.through(layout.source)]
+    kernels.entering(layout.in_batch(layout.target), total, mass)
+    return total - mass[layout.in_batch(layout.source)]
 
 
 def _picked(batch: Lattices, layout: _Layout) -> Flags:

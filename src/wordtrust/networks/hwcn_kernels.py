@@ -10,8 +10,8 @@ from ..lattices.path_kernels import Numbers
 from ..lattices.weights import Reals
 
 ABSORBED = -1
-_MIX_1, _MIX_2 = 1_000_003, 0x9E3779B97F4A7C1  # odd numbers that spread the keys of a hash table
-_FREE = np.uint32(0xFFFFFFFF)  # a place in it that is not taken
+_MIX_1, _MIX_2 = 1_000_003, 0x9E3779B97F4A7C1  # odd numbers that scatter the keys of a hash table
+_FREE = np.uint32(0xFFFFFFFF)  # an empty slot of it
 
 
 @compiled
@@ -80,27 +80,25 @@ def group_arcs(arc_offsets: Offsets, source: Numbers, target: Numbers, word: Int
             room *= 2
         table, mask = np.full(room, _FREE, np.uint32), np.uint64(room - 1)  # a hash table
         for arc in range(arc_offsets[u], arc_offsets[u + 1]):
-            begin, end, said = merged[source[arc]], merged[target[arc]], word[arc]
+            begin, end, arc_word = merged[source[arc]], merged[target[arc]], word[arc]
             if begin == end:
                 group[arc] = ABSORBED
                 continue
-            slot = np.uint64(((begin * _MIX_1 + end) * _MIX_1 + said) * _MIX_2 >> 32) & mask
-            number = table[slot]
-            while number != _FREE and (
-                new_word[number] != said or new_target[number] != end or new_source[number] != begin
-            ):
+            slot = np.uint64(((begin * _MIX_1 + end) * _MIX_1 + arc_word) * _MIX_2 >> 32) & mask
+            g = table[slot]
+            while g != _FREE and (new_word[g] != arc_word or new_target[g] != end or new_source[g] != begin):
                 slot = (slot + np.uint64(1)) & mask
-                number = table[slot]
-            if number == _FREE:
-                number = groups
-                table[slot] = number
-                new_source[number], new_target[number], new_word[number] = begin, end, said
-                new_surface[number], size[number] = surface[arc], 0
+                g = table[slot]
+            if g == _FREE:
+                g = groups
+                table[slot] = g
+                new_source[g], new_target[g], new_word[g] = begin, end, arc_word
+                new_surface[g], size[g] = surface[arc], 0
                 groups += np.uint32(1)
-            group[arc] = number
-            size[number] += 1
-            if surface[arc] != new_surface[number]:
-                mixed[number] = True
+            group[arc] = g
+            size[g] += 1
+            if surface[arc] != new_surface[g]:
+                mixed[g] = True
         counts[u] = groups - before
     return int(groups)
 
@@ -108,25 +106,25 @@ def group_arcs(arc_offsets: Offsets, source: Numbers, target: Numbers, word: Int
 @compiled
 def list_members(group: Ints, offsets: Offsets, members: Offsets) -> None:
     """The arcs of each group, in their order: group g has members[offsets[g]:offsets[g + 1]]."""
-    for each in group:
-        if each != ABSORBED:
-            offsets[each + 1] += 1
-    for each in range(len(offsets) - 1):
-        offsets[each + 1] += offsets[each]
-    place = offsets[:-1].copy()
+    for g in group:
+        if g != ABSORBED:
+            offsets[g + 1] += 1
+    for g in range(len(offsets) - 1):
+        offsets[g + 1] += offsets[g]
+    end = offsets[:-1].copy()
     for arc in range(len(group)):
         if group[arc] != ABSORBED:
-            members[place[group[arc]]] = arc
-            place[group[arc]] += 1
+            members[end[group[arc]]] = arc
+            end[group[arc]] += 1
 
 
 @compiled
 def find_leaders(group: Ints, posterior: Reals, leader: Offsets) -> None:
     """The most probable member of each group; ties go to the earlier. `leader` comes filled with -1."""
     for arc in range(len(group)):
-        number = group[arc]
-        if number != ABSORBED and (leader[number] < 0 or posterior[arc] > posterior[leader[number]]):
-            leader[number] = arc
+        g = group[arc]
+        if g != ABSORBED and (leader[g] < 0 or posterior[arc] > posterior[leader[g]]):
+            leader[g] = arc
 
 
 @compiled
@@ -140,12 +138,12 @@ def sums(group: Ints, values: Reals, total: Reals) -> None:
 @compiled
 def list_marked(group: Ints, marked: Flags, arcs: Offsets) -> int:
     """The arcs of the groups that are marked, in their order; gives their number."""
-    found = 0
+    count = 0
     for arc in range(len(group)):
         if group[arc] != ABSORBED and marked[np.uint32(group[arc])]:
-            arcs[found] = arc
-            found += 1
-    return found
+            arcs[count] = arc
+            count += 1
+    return count
 
 
 @compiled
@@ -158,18 +156,18 @@ def log_sums(group: Ints, values: Reals, total: Reals) -> None:
     for arc in range(len(group)):
         if group[arc] != ABSORBED:
             part[group[arc]] += np.exp(values[arc] - top[group[arc]])
-    for number in range(len(total)):
-        total[number] = top[number] + np.log(part[number])
+    for g in range(len(total)):
+        total[g] = top[g] + np.log(part[g])
 
 
 @inner
-def _add_term(top: Reals, total: Reals, place: int, term: float) -> None:
+def _add_term(top: Reals, total: Reals, index: int, term: float) -> None:
     """Add exp(term) to a sum that is kept as exp(top) * total, with `top` its largest term."""
-    if term > top[place]:
-        total[place] = total[place] * np.exp(top[place] - term) + 1.0
-        top[place] = term
+    if term > top[index]:
+        total[index] = total[index] * np.exp(top[index] - term) + 1.0
+        top[index] = term
     else:
-        total[place] += np.exp(term - top[place])
+        total[index] += np.exp(term - top[index])
 
 
 @compiled

@@ -1,8 +1,8 @@
-"""The confidence of a word, as people see it.
+"""The confidence of a word of the output, from the confidences of arcs.
 
-An arc's confidence is that of a word in one segmentation. What is shown for a word of the output is the largest, over
-the instants it covers, of the summed confidences of all arcs that say the same word at that instant (DESIGN, section
-7): "there" from 3.1 to 3.6 s and "there" from 3.2 to 3.6 s are one word to people.
+An arc's confidence is that of a word in one segmentation: "there" from 3.1 to 3.6 s and "there" from 3.2 to 3.6 s are
+two arcs, but one word to people. What is shown for a word is the largest, over the instants it covers, of the summed
+confidences of all arcs that say the same word at that instant.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Ints, Lattices, Offsets, Times
 from ..lattices.paths import Paths
-
-Reals = NDArray[np.float64]
+from ..lattices.weights import Reals
 
 
 def word_confidence(lattices: Lattices, confidence: NDArray[np.floating], paths: Paths) -> Reals:
     """The confidence of every arc of `paths` as it is shown; for silence its own."""
     shown = np.empty(len(paths.arcs))
-    _shown(
+    _shown_confidence(
         lattices.arc_offsets, lattices.start_time, lattices.end_time, lattices.word,
         np.ascontiguousarray(confidence, np.float64), paths.offsets, paths.arcs, shown,
     )  # fmt: skip
@@ -28,14 +27,14 @@ def word_confidence(lattices: Lattices, confidence: NDArray[np.floating], paths:
 
 
 def capped_confidence(lattices: Lattices, confidence: NDArray[np.floating]) -> Reals:
-    """Confidences of arcs, those of words made smaller where all that cross an instant would sum to more than 1.
+    """Confidences of arcs, with those of words reduced where all that cross an instant would sum to more than 1.
 
-    What is calibrated arc by arc no longer knows of its rivals. Every arc is divided by the largest sum that it is
-    part of, so that no sum is left above 1.
+    Confidences that are calibrated one by one no longer add up with those of their rivals. Every arc is divided by
+    the largest sum that it is part of, so that no sum is left above 1.
     """
-    found = np.array(confidence, np.float64)
-    _cap(lattices.node_offsets, lattices.arc_offsets, lattices.source, lattices.target, lattices.word, found)
-    return found
+    capped = np.array(confidence, np.float64)
+    _cap(lattices.node_offsets, lattices.arc_offsets, lattices.source, lattices.target, lattices.word, capped)
+    return capped
 
 
 @compiled
@@ -59,29 +58,29 @@ def _cap(
 
 
 @inner
-def _same_words(word: Ints, start: Times, end: Times, arc: int, first: int, last: int, found: Offsets) -> int:
+def _same_words(word: Ints, start: Times, end: Times, arc: int, first: int, last: int, same: Offsets) -> int:
     """Which arcs from `first` on say the word of `arc` while it is said; `start` never falls."""
     count = 0
     for other in range(first, last):
         if start[other] >= end[arc]:
             break
         if word[other] == word[arc] and end[other] > start[arc]:
-            found[count] = other
+            same[count] = other
             count += 1
     return count
 
 
 @inner
-def _most(
-    found: Offsets, count: int, start: Times, end: Times, confidence: Reals, begin: float, heap: Offsets
+def _largest_sum(
+    same: Offsets, count: int, start: Times, end: Times, confidence: Reals, begin: float, heap: Offsets
 ) -> float:
     """The largest sum of confidences at any instant from `begin` on.
 
     The sum only rises where an arc begins. Those that go on are kept in a heap, the first to end on top.
     """
     size, total, most = 0, 0.0, 0.0
-    for one in range(count):
-        arc = found[one]
+    for i in range(count):
+        arc = same[i]
         instant = max(start[arc], begin)
         if end[arc] <= instant:  # it covers no instant
             continue
@@ -89,11 +88,11 @@ def _most(
             total -= confidence[heap[0]]
             size -= 1
             _sink(heap, size, end)
-        place = size
-        while place > 0 and end[heap[(place - 1) // 2]] > end[arc]:
-            heap[place] = heap[(place - 1) // 2]
-            place = (place - 1) // 2
-        heap[place] = arc
+        slot = size
+        while slot > 0 and end[heap[(slot - 1) // 2]] > end[arc]:
+            heap[slot] = heap[(slot - 1) // 2]
+            slot = (slot - 1) // 2
+        heap[slot] = arc
         total = confidence[arc] if size == 0 else total + confidence[arc]
         size += 1
         most = max(most, total)
@@ -102,21 +101,21 @@ def _most(
 
 @inner
 def _sink(heap: Offsets, size: int, end: Times) -> None:
-    """Put the last arc of a heap, which stands behind its end, in the place of the first."""
-    arc, place = heap[size], 0
+    """Put the last arc of a heap, which stands behind its end, in place of the first."""
+    arc, slot = heap[size], 0
     while True:
-        child = 2 * place + 1
+        child = 2 * slot + 1
         if child + 1 < size and end[heap[child + 1]] < end[heap[child]]:
             child += 1
         if child >= size or end[heap[child]] >= end[arc]:
             break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = arc
+        heap[slot] = heap[child]
+        slot = child
+    heap[slot] = arc
 
 
 @compiled
-def _shown(
+def _shown_confidence(
     arc_offsets: Offsets, start: Times, end: Times, word: Ints, confidence: Reals, offsets: Offsets, path: Ints,
     shown: Reals,
 ) -> None:  # fmt: skip
@@ -126,14 +125,14 @@ def _shown(
         for arc in range(first, last):
             if word[arc] > 0:
                 longest = max(longest, end[arc] - start[arc])
-        found, heap = np.empty(last - first, np.int64), np.empty(last - first, np.int64)
+        same, heap = np.empty(last - first, np.int64), np.empty(last - first, np.int64)
         begin = first  # arcs before it end too early for this word and all that follow
-        for place in range(offsets[u], offsets[u + 1]):
-            arc = first + path[place]
-            shown[place] = confidence[arc]
+        for i in range(offsets[u], offsets[u + 1]):
+            arc = first + path[i]
+            shown[i] = confidence[arc]
             if word[arc] == 0 or end[arc] <= start[arc]:  # it covers no instant
                 continue
             while start[begin] < start[arc] - longest:
                 begin += 1
-            count = _same_words(word, start, end, arc, begin, last, found)
-            shown[place] = max(shown[place], _most(found, count, start, end, confidence, start[arc], heap))
+            count = _same_words(word, start, end, arc, begin, last, same)
+            shown[i] = max(shown[i], _largest_sum(same, count, start, end, confidence, start[arc], heap))

@@ -17,9 +17,10 @@ from ..base.table import counted
 from ..evaluation.evaluate import Choose
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
+from ..lattices.weights import Reals
 from ..networks.build_store import REFERENCE
 from ..networks.labels import ReferenceWords, score_paths
-from ..networks.word_confidence import Reals, word_confidence
+from ..networks.word_confidence import word_confidence
 from ..transcripts.transcript import Transcript, transcripts
 from ..transcripts.words import Word, spelled
 

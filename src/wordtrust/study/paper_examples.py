@@ -11,7 +11,7 @@ import numpy as np
 from ..combination.subset_comparison import choose, mean_confidence
 from ..combination.system_output import SystemOutputs
 from ..lattices.lattice import Ints
-from ..networks.word_confidence import Reals
+from ..lattices.weights import Reals
 
 
 @dataclass(frozen=True, slots=True)

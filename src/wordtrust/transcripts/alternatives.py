@@ -14,7 +14,7 @@ import numpy as np
 from ..base.arrays import csr_offsets
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Flags, Ints, Lattices, Offsets, Times
-from ..networks.word_confidence import Reals
+from ..lattices.weights import Reals
 
 LEAST = 0.01  # alternatives of lower confidence are not worth a person's time
 _ROUNDING = 1e-6  # seconds: half of the duration is not enough, however times were rounded

@@ -22,7 +22,8 @@ from ..formats import ctm
 from ..lattices.lattice import Lattices, Offsets
 from ..lattices.paths import Paths
 from ..lattices.text import JOINER, join_surfaces, visible
-from ..networks.word_confidence import Reals, word_confidence
+from ..lattices.weights import Reals
+from ..networks.word_confidence import word_confidence
 from .alternatives import find_alternatives
 from .notebook import words_html
 from .terminal import words_text
