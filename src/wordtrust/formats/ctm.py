@@ -257,23 +257,23 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
 def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict[tuple[str, str], _Recording]:
     """All words by file and channel. A recording with a bad line is reported once, and marked."""
     recordings: dict[tuple[str, str], _Recording] = {}
-    for number, raw in stream.lines():
-        fields = (raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw).split()
+    for line_number, raw in stream.lines():
+        fields = (raw.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else raw).split()
         if not fields or fields[0].startswith(b";;"):
             continue
         if len(fields) < 2:
-            raise _wrong_field_count(fields).at(file=stream.name, place=f"line {number}")
+            raise _wrong_field_count(fields).at(file=stream.name, place=f"line {line_number}")
         key = _decoded(fields[0]), _decoded(fields[1])
         recording = recordings.get(key)
         if recording is None:
-            recording = recordings[key] = _Recording(number)
+            recording = recordings[key] = _Recording(line_number)
         if recording.is_bad:
             continue
         try:
             recording.add(CtmLine.parse(fields, in_alternation=recording.in_alternation), tokens)
         except InputError as error:
             recording.is_bad, recording.in_alternation = True, False
-            problems.report(error.at(file=stream.name, utt=_shown(key[0]), place=f"line {number}"))
+            problems.report(error.at(file=stream.name, utt=_shown(key[0]), place=f"line {line_number}"))
     return recordings
 
 

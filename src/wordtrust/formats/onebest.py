@@ -203,12 +203,12 @@ def _times(phrases: Sequence[RecognizedPhrase], words: Sequence[RecognizedWord])
     end = np.array([word.end for word in words], np.float64)
     _use_phrase_times(phrases, start, end)
     _check_times(words, start, end)
-    known = ~np.isnan(np.stack([start, end], 1))
-    if not known.any():
+    is_known = ~np.isnan(np.stack([start, end], 1))
+    if not is_known.any():
         seconds = np.arange(len(words) + 1, dtype=np.float64)
         return seconds[:-1], seconds[1:], len(words) > 0
-    if not known.all():
-        start, end = _by_letters(words, start, end, known)
+    if not is_known.all():
+        start, end = _by_letters(words, start, end, is_known)
     return *_forwards(start, end), False
 
 
@@ -236,13 +236,13 @@ def _use_phrase_times(phrases: Sequence[RecognizedPhrase], start: Times, end: Ti
 
 
 def _by_letters(
-    words: Sequence[RecognizedWord], start: Times, end: Times, known: NDArray[np.bool_]
+    words: Sequence[RecognizedWord], start: Times, end: Times, is_known: NDArray[np.bool_]
 ) -> tuple[Times, Times]:
     """Missing times between known ones: as many letters, as much time."""
     letters = np.cumsum([0, *(max(1, len(word.text.strip())) for word in words)]).astype(np.float64)
     position = np.stack([letters[:-1], letters[1:]], 1)
     times = np.stack([start, end], 1)
-    times[~known] = np.interp(position[~known], position[known], times[known])
+    times[~is_known] = np.interp(position[~is_known], position[is_known], times[is_known])
     return times[:, 0].copy(), times[:, 1].copy()
 
 

@@ -170,17 +170,17 @@ def _head(stream: Stream) -> list[str]:
 
 def _lines(stream: Stream) -> Iterator[tuple[int, str]]:
     """Numbered lines that are not empty."""
-    for number, raw in stream.lines():
-        data = raw.removeprefix(_UTF8_MARK) if number == 1 else raw
-        if (number == 1 and data.startswith(_UTF16)) or b"\0" in data:
-            raise _error(stream, number, "this is not UTF-8 text but UTF-16 or binary", "Save the text as UTF-8")
+    for line_number, raw in stream.lines():
+        data = raw.removeprefix(_UTF8_MARK) if line_number == 1 else raw
+        if (line_number == 1 and data.startswith(_UTF16)) or b"\0" in data:
+            raise _error(stream, line_number, "this is not UTF-8 text but UTF-16 or binary", "Save the text as UTF-8")
         try:
             line = data.decode()
         except UnicodeDecodeError as error:
             found = f"byte 0x{data[error.start]:02x} at column {error.start + 1} is not UTF-8"
-            raise _error(stream, number, found, "Convert the file, as in: iconv -f latin1 -t utf-8") from None
+            raise _error(stream, line_number, found, "Convert the file, as in: iconv -f latin1 -t utf-8") from None
         if line.strip():
-            yield number, line
+            yield line_number, line
 
 
 def _error(stream: Stream, line: int, found: str, remedy: str, utt: str = "") -> InputError:
@@ -198,32 +198,34 @@ def _refuse_others(stream: Stream, line: str) -> None:
 
 def _read_tsv(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
     lines = _lines(stream)
-    number, header = next(lines)
+    line_number, header = next(lines)
     columns = [name.strip().lower() for name in header.split("\t")]
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
         found = f"there is no column {' and no column '.join(missing)} among: {', '.join(columns)}"
-        raise _error(stream, number, found, "The first line names the columns, `utt` and `text` among them")
+        raise _error(stream, line_number, found, "The first line names the columns, `utt` and `text` among them")
     double = [name for name in _COLUMNS if columns.count(name) > 1]
     if double:
-        raise _error(stream, number, f"the column {double[0]} is there twice", "Rename or remove one")
-    for number, line in lines:
-        yield number, _table_row(stream, number, columns, line, words_of)
+        raise _error(stream, line_number, f"the column {double[0]} is there twice", "Rename or remove one")
+    for line_number, line in lines:
+        yield line_number, _table_row(stream, line_number, columns, line, words_of)
 
 
-def _table_row(stream: Stream, number: int, columns: list[str], line: str, words_of: WordsOf) -> Reference:
+def _table_row(stream: Stream, line_number: int, columns: list[str], line: str, words_of: WordsOf) -> Reference:
     values = line.split("\t")
     if len(values) != len(columns):
         found = f"{len(values)} fields where the header has {len(columns)}"
-        raise _error(stream, number, found, "Separate fields by one tab; a text holds none", utt=values[0])
+        raise _error(stream, line_number, found, "Separate fields by one tab; a text holds none", utt=values[0])
     fields = {name: value.strip() for name, value in zip(columns, values, strict=True) if name in _COLUMNS}
     utt = fields["utt"]
     if not utt:
-        raise _error(stream, number, "the utterance has no name", "Fill in the column `utt`")
+        raise _error(stream, line_number, "the utterance has no name", "Fill in the column `utt`")
     duration = fields.pop("duration", "")
     seconds = _seconds(duration) if duration else None
     if duration and seconds is None:
-        raise _error(stream, number, f"the duration is {duration!r}", "Give it in seconds, or leave it empty", utt)
+        raise _error(
+            stream, line_number, f"the duration is {duration!r}", "Give it in seconds, or leave it empty", utt
+        )
     return Reference(
         utt=utt,
         text=fields["text"],
@@ -242,9 +244,9 @@ def _seconds(text: str) -> float | None:
 
 
 def _read_kaldi(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
-    for number, line in _lines(stream):
+    for line_number, line in _lines(stream):
         utt, _, text = line.strip().replace("\t", " ", 1).partition(" ")
-        yield number, Reference(utt, text.strip(), words_of(text))
+        yield line_number, Reference(utt, text.strip(), words_of(text))
 
 
 def _nlp_columns(header: str) -> list[str]:
@@ -257,11 +259,11 @@ def _read_nlp(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
     columns = _nlp_columns(header)
     tokens: list[str] = []
     speakers: set[str] = set()
-    for number, line in lines:
+    for line_number, line in lines:
         values = line.split("|")
         if len(values) != len(columns):
             found = f"{len(values)} fields where the header has {len(columns)}"
-            raise _error(stream, number, found, "Separate fields by one |; a token holds none", utt=stream.stem)
+            raise _error(stream, line_number, found, "Separate fields by one |; a token holds none", utt=stream.stem)
         fields = {name: value.strip() for name, value in zip(columns, values, strict=True)}
         token = fields["token"]
         tokens.append(token if is_mark(token) else token + fields.get("punctuation", ""))
@@ -283,9 +285,9 @@ class _Recording:
 
 def _read_stm(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
     recordings: dict[tuple[str, str], _Recording] = {}
-    for number, line in _lines(stream):
+    for line_number, line in _lines(stream):
         if not line.lstrip().startswith(";;"):
-            _add_segment(stream, number, line, recordings)
+            _add_segment(stream, line_number, line, recordings)
     channels = Counter(file for file, _ in recordings)
     for (file, channel), recording in recordings.items():
         segments = sorted(recording.segments, key=lambda segment: segment[0])
@@ -309,19 +311,19 @@ def _is_stm(line: str) -> bool:
     return len(fields) >= 5 and all(_NUMBER.fullmatch(time) for time in fields[3:5])
 
 
-def _add_segment(stream: Stream, number: int, line: str, recordings: dict[tuple[str, str], _Recording]) -> None:
+def _add_segment(stream: Stream, line_number: int, line: str, recordings: dict[tuple[str, str], _Recording]) -> None:
     file, channel, speaker, *times, text = [*line.split(None, 5), "", "", "", "", "", ""][:6]
     start, end = (_seconds(time) for time in times)
     if start is None or end is None or end < start:
         found = f"the times of this segment are {times[0]!r} and {times[1]!r}"
         remedy = "An STM line is: file channel speaker start end [<label>] text, with times in seconds"
-        raise _error(stream, number, found, remedy, utt=file)
-    recording = recordings.setdefault((file, channel), _Recording(number))
+        raise _error(stream, line_number, found, remedy, utt=file)
+    recording = recordings.setdefault((file, channel), _Recording(line_number))
     recording.end = max(recording.end, end)
     try:
         words = _segment_words(text)
     except ValueError as error:
-        raise _error(stream, number, str(error), "Alternatives are written { a / b }", utt=file) from None
+        raise _error(stream, line_number, str(error), "Alternatives are written { a / b }", utt=file) from None
     recording.segments.append((start, words))
     if speaker.lower() not in _NO_SPEAKERS:
         recording.speakers.add(speaker)

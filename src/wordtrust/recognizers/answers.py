@@ -1,7 +1,7 @@
-"""What a recognizer heard, as a line of JSON and as lattices.
+"""The output of recognizers as lines of JSON, and those as lattices.
 
-Lines travel between processes and are kept in journals. They become lattices through the readers of files, so what
-anybody's recognizer gives is checked as well as any file.
+Lines travel between processes and are kept in journals. They become lattices through the readers of files, so that
+the output of a recognizer is checked as thoroughly as any file.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ..lattices.lattice import Lattice, Lattices, concatenate
 from .base import NBestRecord, RecognizerIdentity
 
 
-def to_line(heard: NBestRecord | Lattice) -> str:
+def to_line(output: NBestRecord | Lattice) -> str:
     """A record or a lattice as JSON on one line, without its end."""
-    if isinstance(heard, Lattice):
-        return jsonl.lattice_line(heard).rstrip("\n")
-    if not isinstance(heard, Mapping):
-        raise InputError(f"it gave {type(heard).__name__}, not an N-best record or a Lattice", remedy=_REMEDY)
+    if isinstance(output, Lattice):
+        return jsonl.lattice_line(output).rstrip("\n")
+    if not isinstance(output, Mapping):
+        raise InputError(f"it gave {type(output).__name__}, not an N-best record or a Lattice", remedy=_REMEDY)
     try:
-        return json.dumps(dict(heard), ensure_ascii=False, allow_nan=False, default=_plain)
+        return json.dumps(dict(output), ensure_ascii=False, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise InputError(f"its record cannot be written as JSON: {error}", remedy=_REMEDY) from None
 
