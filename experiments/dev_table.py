@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from wordtrust import Lattices, stream
-from wordtrust.evaluation.evaluate import evaluate
+from wordtrust.evaluation.evaluate import evaluate_networks
 from wordtrust.evaluation.tune import tune
 from wordtrust.formats.references import References, read_references
 from wordtrust.networks.build_store import BuildOptions, build_networks
@@ -47,7 +47,7 @@ def row(name: str, file: Path, references: References) -> list[str]:
     """The figures of one recognizer."""
     batches = list(stream(file))
     tuned = tune(batches, references)
-    found = evaluate(networks(batches, references, tuned, 0.1)).to_dict()
+    found = evaluate_networks(networks(batches, references, tuned, 0.1)).to_dict()
     ways = ("one_best", "tuned_one_best", "tuned_mbr", "best_confidence")
     rates = [found["wer"][way] for way in ways] + [oracle_rate(batches, references)]
     rates += [oracle_rate(networks(batches, references, tuned, each), references) for each in TOLERANCES]

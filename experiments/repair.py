@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordtrust.confidence.calibration import make
-from wordtrust.evaluation.evaluate import ArcScorer, evaluate
+from wordtrust.evaluation.evaluate import ArcScorer, evaluate_networks
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.networks.build_store import SPEAKER
@@ -38,7 +38,7 @@ class Words:
     @classmethod
     def of(cls, batches: Sequence[Lattices], judge: ArcScorer) -> Words:
         """Of networks, as this judge sees them."""
-        found = evaluate(batches, judge).scores
+        found = evaluate_networks(batches, judge).scores
         raw = found["one_best", "confidence"]
         place = {speaker: number for number, speaker in enumerate(raw.speakers)}
         numbers = [place[speaker] for batch in batches for speaker in batch.notes[SPEAKER]]

@@ -27,7 +27,7 @@ from wordtrust.confidence.features import given
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.shipped import MODEL
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import evaluate
+from wordtrust.evaluation.evaluate import evaluate_networks
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats import stream
 from wordtrust.formats.references import References, read_references
@@ -72,7 +72,7 @@ def measures(scores: Scores) -> dict[str, Any]:
 
 def one_best(scorer: WordScorer, batches: Iterable[Lattices], kind: str = "calibrated") -> Scores:
     """The words of the 1-best with the confidences of a model."""
-    found = evaluate(batches, partial(arc_confidences, scorer), scorer.choice.paths)
+    found = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths)
     if ("one_best", kind) not in found.scores:
         raise InputError("this model is not calibrated", remedy="Calibrate it with: wordtrust calibrate MODEL STORE")
     return found.scores["one_best", kind]
@@ -183,7 +183,7 @@ def outside_networks(scorer: WordScorer, folder: Path, bench: Bench) -> list[Lat
 
 def outside(scorer: WordScorer, batches: Sequence[Lattices], inside: Sequence[Lattices]) -> dict[str, Any]:
     """What a model says about words that are nearly all wrong, beside what posteriors say."""
-    found = evaluate(batches, partial(arc_confidences, scorer), scorer.choice.paths)
+    found = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths)
     kinds = ("posterior", "calibrated_posterior", "confidence", "calibrated")
     rows = {kind: measures(found.scores["one_best", kind]) for kind in kinds if ("one_best", kind) in found.scores}
     unaware = WordScorer(

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from .confidence import calibration as calibrate
     from .confidence.calibrate_model import calibrate_model
     from .confidence.calibrate_scores import calibrate_scores
+    from .confidence.evaluate_model import evaluate
     from .confidence.shipped import models
     from .confidence.word_scorer import WordScorer, load
     from .evaluation import metrics
+    from .evaluation.threshold import threshold
     from .formats import read, stream, write
     from .lattices.lattice import Lattice, Lattices
     from .lattices.text import Normalizer
@@ -45,11 +47,13 @@ _HOMES = {
     "calibrate": "confidence.calibration",
     "calibrate_model": "confidence.calibrate_model",
     "calibrate_scores": "confidence.calibrate_scores",
+    "evaluate": "confidence.evaluate_model",
     "load": "confidence.word_scorer",
     "metrics": "evaluation.metrics",
     "models": "confidence.shipped",
     "read": "formats",
     "stream": "formats",
+    "threshold": "evaluation.threshold",
     "transcribe": "transcription.transcriber",
     "write": "formats",
 }
@@ -58,7 +62,7 @@ _MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a 
 __all__ = [
     "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
     "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "calibrate_model", "calibrate_scores",
-    "load", "metrics", "models", "read", "stream", "transcribe", "write",
+    "evaluate", "load", "metrics", "models", "read", "stream", "threshold", "transcribe", "write",
 ]  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from wordtrust.base.folds import speaker_number
 from wordtrust.confidence.calibrate_model import OutOfFoldScorer
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import evaluate, path_errors
+from wordtrust.evaluation.evaluate import evaluate_networks, path_errors
 from wordtrust.evaluation.metrics import SpeakerErrors
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.weights import Scales
@@ -81,7 +81,7 @@ def test_criteria_have_their_own_error_rates() -> None:
 def test_measures_are_those_of_the_evaluation(networks: Lattices) -> None:
     scorer = WordScorer(made_model(networks))
     found = measure(scorer.confidence, [networks[:20], networks[20:]])
-    whole = evaluate([networks], OutOfFoldScorer(scorer).arc_confidences).to_dict()
+    whole = evaluate_networks([networks], OutOfFoldScorer(scorer).arc_confidences).to_dict()
     for population in ("arcs", "arcs_paper", "one_best"):
         for name in ("eer", "nce"):
             assert found[population][name] == pytest.approx(whole[population]["confidence"][name], abs=1e-9)

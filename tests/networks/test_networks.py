@@ -16,7 +16,7 @@ from benchmarks import synthetic as benchmark_data
 
 from tests.helpers.strategies import assembled, batch_of
 from wordtrust import read, stream
-from wordtrust.evaluation.evaluate import evaluate
+from wordtrust.evaluation.evaluate import evaluate_networks
 from wordtrust.formats.references import Reference, References
 from wordtrust.formats.store.write import StoreWriter
 from wordtrust.lattices.lattice import Lattices, concatenate
@@ -70,7 +70,7 @@ def test_without_references_there_are_no_labels() -> None:
 def test_evaluation_by_hand(tmp_path: Path) -> None:
     lattices, references = corpus()
     build_store([lattices], tmp_path / "s", BuildOptions(tuned=TUNED, references=references))
-    found = evaluate(stream(tmp_path / "s")).to_dict()
+    found = evaluate_networks(stream(tmp_path / "s")).to_dict()
     assert (found["utterances"], found["words"]) == (2, 3)
     assert found["wer"] == {
         "one_best": pytest.approx(1 / 3), "best_confidence": pytest.approx(1 / 3), "oracle": 0.0,
@@ -83,7 +83,10 @@ def test_evaluation_by_hand(tmp_path: Path) -> None:
 def test_evaluations_add_up(tmp_path: Path) -> None:
     lattices, references = corpus()
     networks = build_networks(lattices, BuildOptions(references=references))
-    whole, parts = evaluate([networks]), evaluate([networks[:1]]) + evaluate([networks[1:]])
+    whole, parts = (
+        evaluate_networks([networks]),
+        evaluate_networks([networks[:1]]) + evaluate_networks([networks[1:]]),
+    )
     assert parts.to_dict() == whole.to_dict()
 
 

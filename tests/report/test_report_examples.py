@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.strategies import assembled, batch_of
 from wordtrust.base.errors import InputError
-from wordtrust.evaluation.evaluate import evaluate, posterior_confidence
+from wordtrust.evaluation.evaluate import evaluate_networks, posterior_confidence
 from wordtrust.formats.references import Reference, References
 from wordtrust.lattices.lattice import Floats, Lattices
 from wordtrust.lattices.paths import best_confidence
@@ -85,7 +85,7 @@ def test_any_batches_give_the_same_examples() -> None:
     whole = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)), 3)
     keeper = ExampleKeeper(3)
     parts = [networks[start : start + 7] for start in range(0, 30, 7)]
-    evaluate(parts, posterior_confidence, keeper.watching(best_confidence))
+    evaluate_networks(parts, posterior_confidence, keeper.watching(best_confidence))
     assert keeper.examples == whole
     assert len(whole) <= 9
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.helpers.made_models import sample_networks
 from wordtrust.base.errors import InputError
 from wordtrust.confidence.features import clipped_logit
-from wordtrust.evaluation.evaluate import evaluate
+from wordtrust.evaluation.evaluate import evaluate_networks
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import one_best
 from wordtrust.study.baselines import Baselines, Logistic, _features, _table, choose_logistic, fit_baselines
@@ -74,12 +74,12 @@ def test_all_kinds_of_scores_are_judged(networks: Lattices, baselines: Baselines
 
 def test_words_that_are_shown_have_a_regression_of_their_own(networks: Lattices, baselines: Baselines) -> None:
     """What `evaluate` reports for 1-best words, worked out from the columns."""
-    found = evaluate([networks], baselines.judge).scores["one_best", "logistic"]
+    found = evaluate_networks([networks], baselines.judge).scores["one_best", "logistic"]
     paths = one_best(networks)
     arcs = paths.arcs_in(networks)
     arcs = arcs[networks.word[arcs] > 0]
     words = networks.vocabulary.lookup(networks.word[arcs].tolist())
-    shown = evaluate([networks], baselines.judge).scores["one_best", "posterior"].score.astype(np.float64)
+    shown = evaluate_networks([networks], baselines.judge).scores["one_best", "posterior"].score.astype(np.float64)
     raw = _features(networks, baselines.columns, baselines.table)[arcs]
     np.testing.assert_array_equal(raw[:, len(baselines.columns)], [len(word) for word in words])
     columns = np.column_stack([raw, clipped_logit(shown), clipped_logit(baselines.posterior_words.predict(shown))])
@@ -87,7 +87,7 @@ def test_words_that_are_shown_have_a_regression_of_their_own(networks: Lattices,
 
 
 def test_the_calibrated_posterior_is_that_of_the_training_data(networks: Lattices, baselines: Baselines) -> None:
-    train = evaluate([networks[:24]], baselines.judge)
+    train = evaluate_networks([networks[:24]], baselines.judge)
     for population in ("arcs", "one_best"):
         scores = train.scores[population, "calibrated_posterior"]
         assert scores.score.mean() == pytest.approx(scores.correct.mean(), abs=0.03)

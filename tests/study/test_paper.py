@@ -23,7 +23,7 @@ from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.features import PAPER
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import evaluate
+from wordtrust.evaluation.evaluate import evaluate_networks
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import best_confidence
 from wordtrust.networks.build_store import ONE_BEST_LABEL
@@ -108,7 +108,7 @@ def test_the_calibrator_is_the_papers_sum_over_training_words(
     paths = best_confidence(networks[:24], raw, "mean")
     arcs = paths.arcs_in(networks[:24])
     logits = logit(raw[arcs[networks.word[arcs] > 0]].astype(np.float64))
-    right = evaluate([networks[:24]], paper._raw_judge(lambda _: raw), Choice("mean").paths)
+    right = evaluate_networks([networks[:24]], paper._raw_judge(lambda _: raw), Choice("mean").paths)
     correct = right.scores["output", "confidence"].correct
     at = np.linspace(logits.min() - 0.5, logits.max() + 0.5, 20)
     expected = direct(logits, correct, float(found.L or 0), at)

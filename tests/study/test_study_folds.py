@@ -23,7 +23,13 @@ from wordtrust.confidence.calibration.model_calibration import ModelCalibration
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.model_file import save_model
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import ArcConfidence, ArcScorer, evaluate, path_errors, posterior_confidence
+from wordtrust.evaluation.evaluate import (
+    ArcConfidence,
+    ArcScorer,
+    evaluate_networks,
+    path_errors,
+    posterior_confidence,
+)
 from wordtrust.formats import stream
 from wordtrust.lattices.lattice import Floats, Lattices, concatenate
 from wordtrust.networks.build_store import SPEAKER
@@ -95,7 +101,9 @@ def test_words_are_chosen_and_calibrated_on_speakers_that_models_do_not_know(out
     choice, grid = Choice(**about["choice"]), np.linspace(0.02, 0.98, 25)
     kept = ModelCalibration.from_dict(about["calibration"])
     right, wrong = ways(out, name)
-    curves = [fit_calibration(evaluate([networks], judge(way), choice.paths), "platt") for way in (right, wrong)]
+    curves = [
+        fit_calibration(evaluate_networks([networks], judge(way), choice.paths), "platt") for way in (right, wrong)
+    ]
     for part in ("arcs", "words"):
         expected, seen = (each.of(part, grid) for each in curves)
         assert kept.of(part, grid) == pytest.approx(expected, abs=1e-4)

@@ -143,11 +143,11 @@ def measure(folder: Path, store: Path) -> dict[str, Any]:
 
     from wordtrust.confidence.calibrate_model import arc_confidences
     from wordtrust.confidence.word_scorer import load
-    from wordtrust.evaluation.evaluate import evaluate
+    from wordtrust.evaluation.evaluate import evaluate_networks
     from wordtrust.formats import stream
 
     scorer = load(folder)
-    found = evaluate(stream([str(store)]), partial(arc_confidences, scorer), scorer.choice.paths).to_dict()
+    found = evaluate_networks(stream([str(store)]), partial(arc_confidences, scorer), scorer.choice.paths).to_dict()
     return {name: _rounded(value) for name, value in found.items() if name != "arcs_paper"}
 
 

@@ -76,7 +76,7 @@ def _calibrate_scores(
 ) -> None:
     from ..confidence.calibrate_scores import fit_scores, save_calibrator
     from ..confidence.calibration import make
-    from ..evaluation.given_confidences import CONFIDENCE, ONE_BEST
+    from ..evaluation.evaluate import CONFIDENCE, ONE_BEST
 
     if out is None and not comparing:
         raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .evaluation import tell_unheard
+from .evaluation import warn_of_missing_outputs
 from .inputs import announce_compilation
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _tell_about(given: CombinationInput, together: SystemOutputs, fitted: Fitted
     if seen:
         told = f"the combination was fitted on {seen:,} of these utterances: it looks too good here"
         click.echo(f"wordtrust: {told}", err=True)
-    tell_unheard(len(given.references) - len(together), len(given.references))
+    warn_of_missing_outputs(len(given.references) - len(together), len(given.references))
 
 
 def _write_report(path: Path, found: SubsetComparison, figures: Path | None) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,12 +16,8 @@ _NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or 
 
 if TYPE_CHECKING:
     from ..confidence.word_scorer import WordScorer
-    from ..evaluation.evaluate import ArcScorer, Choose, Evaluation
-    from ..evaluation.metrics import Scores
-    from ..lattices.lattice import Floats, Lattices
-    from ..lattices.paths import Paths
-
-    Look = Callable[[Lattices, Floats, Paths], None]
+    from ..evaluation.evaluate import Evaluation, Inspect
+    from ..report import ExampleKeeper
 
 
 @click.command()
@@ -68,72 +62,80 @@ def evaluate(
         raise OptionError(_NOTHING_NAMED)
     if figures and not report:
         raise OptionError("--figures come with a report: --report FILE.html")
-    facts: dict[str, Any] = {}
-    if scores and report:
-        from ..report import ExampleKeeper
-
-        keeper = ExampleKeeper()
-        found = evaluate_scores(scores, ref, skip_bad, keeper.add)
-        facts = {"examples": keeper.examples}
-    elif scores:
-        found = evaluate_scores(scores, ref, skip_bad)
+    model, stores = _model_and_stores(store)
+    scorer = _scorer(model, stores, allow_mismatch)
+    keeper = _example_keeper(scorer) if report else None
+    inspect = keeper.add if keeper else None
+    if scores:
+        evaluation = evaluate_scores(scores, ref, skip_bad, inspect)
     else:
-        found, facts = evaluate_networks(store, criterion, allow_mismatch, report)
-    if report:
+        evaluation = _evaluate_networks(scorer, stores, criterion, inspect)
+    if report and keeper:
+        from ..confidence.model_file import read_log
         from ..report import write_report
 
-        write_report(report, found, title=", ".join(scores or store), figures=figures, **facts)
+        log = read_log(model) if model else []
+        title = ", ".join(scores or store)
+        write_report(report, evaluation, title=title, figures=figures, examples=keeper.examples, log=log)
         click.echo(f"{report}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
     if as_json:
-        click.echo(json.dumps(found.to_dict()))
+        click.echo(json.dumps(evaluation.to_dict()))
     else:
-        print_evaluation(found)
+        print_evaluation(evaluation)
 
 
-def evaluate_networks(
-    given: tuple[str, ...], criterion: str | None, allow_mismatch: bool, report: Path | None = None
-) -> tuple[Evaluation, dict[str, Any]]:
-    """The evaluation, and what a report shows besides."""
-    from ..base.progress import byte_progress
-    from ..confidence.model_file import read_log
+def _scorer(model: Path | None, stores: tuple[str, ...], allow_mismatch: bool) -> WordScorer | None:
+    """The model, a generic one adapted to the recognizer of the stores."""
     from ..confidence.word_scorer import load
-    from ..evaluation.evaluate import evaluate as measure
     from ..formats import stream
 
-    model, stores = _model_and_stores(given)
-    scorer = None if model is None else load(model, allow_mismatch=allow_mismatch)
-    if scorer and scorer.wants_adapting:
+    if model is None:
+        return None
+    scorer = load(model, allow_mismatch=allow_mismatch)
+    if scorer.wants_adapting:
         scorer = scorer.adapted_ahead(stream(stores))[0]
         tell_if_rough(scorer)
-    judge, choose = _judge(scorer, criterion)
-    keeper = None
-    if report:
-        from ..report import ExampleKeeper
+    return scorer
 
-        curve = scorer.calibration if scorer else None
-        keeper = ExampleKeeper(show=curve.parts["words"].predict if curve else None)
-        choose = keeper.watching(choose)
+
+def _example_keeper(scorer: WordScorer | None) -> ExampleKeeper:
+    from ..report import ExampleKeeper
+
+    calibration = scorer.calibration if scorer else None
+    return ExampleKeeper(show=calibration.parts["words"].predict if calibration else None)
+
+
+def _evaluate_networks(
+    scorer: WordScorer | None,
+    stores: tuple[str, ...],
+    criterion: str | None = None,
+    inspect: Inspect | None = None,
+) -> Evaluation:
+    from ..base.progress import byte_progress
+    from ..confidence.evaluate_model import evaluate as evaluate_model
+    from ..formats import stream
+
     with byte_progress("evaluating", stores) as watch:
-        found = measure(stream(stores, watch=watch), judge, choose)
-    if not found.utterances:
-        raise OptionError("no utterances found")
+        evaluation = evaluate_model(stream(stores, watch=watch), scorer, criterion=criterion, inspect=inspect)
     if scorer:
-        _tell_calibrated_on(scorer, found)
-    return found, {} if keeper is None else {"examples": keeper.examples, "log": read_log(model) if model else []}
+        _warn_if_calibrated_on(scorer, evaluation)
+    return evaluation
 
 
-def _tell_calibrated_on(scorer: WordScorer, found: Evaluation) -> None:
+def _warn_if_calibrated_on(scorer: WordScorer, evaluation: Evaluation) -> None:
     """Calibrated figures are no test on speakers that the calibration was fitted on."""
-    seen = scorer.calibrated_on(found.errors["one_best"].speakers)
+    seen = scorer.calibrated_on(evaluation.errors["one_best"].speakers)
     if seen:
-        told = f"the model was calibrated on {seen:,} of these speakers: calibrated figures look too good here"
-        click.echo(f"wordtrust: {told}", err=True)
+        warning = f"the model was calibrated on {seen:,} of these speakers: calibrated figures look too good here"
+        click.echo(f"wordtrust: {warning}", err=True)
 
 
 def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
     """The model, if the first argument is one."""
     from ..confidence.shipped import is_model
 
+    if not given:
+        return None, ()
     if not is_model(given[0]):
         late = next((each for each in given[1:] if is_model(each)), None)
         if late:
@@ -144,26 +146,12 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
     return Path(given[0]), given[1:]
 
 
-def _judge(scorer: WordScorer | None, criterion: str | None) -> tuple[ArcScorer, Choose]:
-    """Whose confidences are measured, and how they choose words."""
-    from functools import partial
-
-    from ..confidence.calibrate_model import arc_confidences
-    from ..confidence.choice import Choice
-    from ..evaluation.evaluate import posterior_confidence
-
-    if scorer is None:
-        return posterior_confidence, Choice(criterion or "mean").paths
-    choice = Choice(criterion, scorer.choice.threshold) if criterion else scorer.choice
-    return partial(arc_confidences, scorer), choice.paths
-
-
 def evaluate_scores(
-    scores: tuple[str, ...], ref: Path | None, skip_bad: bool, look: Look | None = None
+    scores: tuple[str, ...], ref: Path | None, skip_bad: bool, inspect: Inspect | None = None
 ) -> Evaluation:
     """The words of files with confidences, against references."""
     from ..base.progress import byte_progress
-    from ..evaluation.given_confidences import evaluate_words
+    from ..confidence.evaluate_model import evaluate as evaluate_model
     from ..formats import stream
     from ..formats.references import read_references
     from ..lattices.assemble import Problems
@@ -173,15 +161,13 @@ def evaluate_scores(
     references, problems = read_references(ref), Problems(skip=skip_bad, tell=tell_skipped)
     with byte_progress("reading", scores) as watch:
         batches = stream(scores, problems=problems, watch=watch)
-        found = evaluate_words(batches, references, problems, look)
-    if not found.utterances:
-        raise OptionError("no utterances found")
-    tell_unheard(len(references) - found.utterances, len(references))
-    return found
+        evaluation = evaluate_model(batches, references=references, problems=problems, inspect=inspect)
+    warn_of_missing_outputs(len(references) - evaluation.utterances, len(references))
+    return evaluation
 
 
-def tell_unheard(missing: int, references: int) -> None:
-    """A file of words cannot say that nothing was said: what it lacks counts as no error, which has to be known."""
+def warn_of_missing_outputs(missing: int, references: int) -> None:
+    """A file of words cannot say that nothing was recognized, so what it lacks is not counted as deletions."""
     if missing > 0:
         click.echo(
             f"wordtrust: {missing:,} of {references:,} references have no output here and are not counted", err=True
@@ -213,38 +199,27 @@ def threshold(
     allow_mismatch: bool,
     as_json: bool,
 ) -> None:
-    """From which confidence on can words be accepted unseen?
+    """Find the confidence from which on words can be accepted without review.
 
-    The threshold on these words, the one that also holds for new speakers, and what reviewing the least trusted
-    words finds. STORE must not be what the model was trained or calibrated on.
+    Prints the threshold for these words, the one that also holds for new speakers, and what reviewing the words of
+    lowest confidence finds. STORE must not be what the model was trained or calibrated on.
 
     \b
     Example: wordtrust threshold model eval.networks --precision 0.98
     """
-    from ..evaluation.metrics import errors_caught, guaranteed_threshold, operating_point
+    from ..evaluation.threshold import threshold as find_thresholds
     from .tables import print_threshold
 
     announce_compilation()
     if bool(scores) == bool(store):
         raise OptionError(_NOTHING_NAMED)
-    words = shown_words(
-        evaluate_scores(scores, ref, skip_bad) if scores else evaluate_networks(store, None, allow_mismatch)[0]
-    )
-    here, sure = operating_point(words, precision), guaranteed_threshold(words, precision, level, method=method)
-    review = {f"{share:g}": errors_caught(words, share) for share in (0.05, 0.1, 0.2, 0.3)}
-    if as_json:
-        on_these = None if here is None else asdict(here)
-        click.echo(
-            json.dumps({"on_these_words": on_these, "on_new_speakers": sure.to_dict(), "errors_caught": review})
-        )
+    if scores:
+        evaluation = evaluate_scores(scores, ref, skip_bad)
     else:
-        print_threshold(len(words), here, sure, review)
-
-
-def shown_words(found: Evaluation) -> Scores:
-    """The words that people get, with the best scores there are."""
-    for population in ("output", "one_best"):
-        for kind in ("calibrated", "confidence", "posterior"):
-            if (population, kind) in found.scores:
-                return found.scores[population, kind]
-    raise OptionError("no words with confidences found")
+        model, stores = _model_and_stores(store)
+        evaluation = _evaluate_networks(_scorer(model, stores, allow_mismatch), stores)
+    thresholds = find_thresholds(evaluation, precision, level, method=method)
+    if as_json:
+        click.echo(json.dumps(thresholds.to_dict()))
+    else:
+        print_threshold(thresholds)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..combination.subset_comparison import SubsetComparison
     from ..confidence.shipped import ShippedModel
     from ..evaluation.evaluate import Evaluation
-    from ..evaluation.metrics import GuaranteedThreshold, OperatingPoint
+    from ..evaluation.threshold import Thresholds
     from ..formats.format import Format
     from ..networks.tuned_scales import TunedScales
     from ..recognizers import RecognizerEntry
@@ -82,17 +82,16 @@ _TEXTS = (
 )
 
 
-def print_threshold(
-    words: int, here: OperatingPoint | None, sure: GuaranteedThreshold, review: Mapping[str, float | None]
-) -> None:
+def print_threshold(thresholds: Thresholds) -> None:
     """What `wordtrust threshold` shows."""
+    here, sure = thresholds.on_these_words, thresholds.on_new_speakers
     out, wanted = console(), f"{100 * sure.wanted:g}%"
     if here is None:
-        out.print(f"No threshold reaches {wanted} on these {words:,} words.")
+        out.print(f"No threshold reaches {wanted} on these {thresholds.words:,} words.")
     else:
         out.print(
-            f"On these {words:,} words: from {_rounded_up(here.threshold)} on, {100 * here.precision:.2f}% are "
-            f"right; that accepts {100 * here.accepted:.1f}% of the words."
+            f"On these {thresholds.words:,} words: from {_rounded_up(here.threshold)} on, "
+            f"{100 * here.precision:.2f}% are right; that accepts {100 * here.accepted:.1f}% of the words."
         )
     if sure.threshold is None or sure.accepted is None or sure.precision is None:
         out.print(f"For new speakers nothing can be promised at the level of {100 * sure.level:g}%: {sure.reason}.")
@@ -104,8 +103,11 @@ def print_threshold(
             f"{100 * sure.level:g}% sure ({sure.speakers:,} speakers, {sure.method}); that accepts "
             f"{100 * sure.accepted:.1f}% of the words, {100 * sure.precision:.2f}% of them right here."
         )
-    caught = [f"{100 * float(share):g}% of the words: {100 * found:.0f}%" for share, found in review.items()
-              if found is not None]  # fmt: skip
+    caught = [
+        f"{100 * share:g}% of the words: {100 * errors:.0f}%"
+        for share, errors in thresholds.errors_caught.items()
+        if errors is not None
+    ]
     if caught:
         out.print("Errors found by reviewing the least trusted words: " + "; ".join(caught))
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base.arrays import csr_offsets, row_offsets
 from ..base.errors import InputError, OptionError
-from ..evaluation.given_confidences import one_best_words
+from ..evaluation.evaluate import one_best_words
 from ..formats.references import Reference
 from ..lattices.lattice import Floats, Ints, Lattices, Offsets, Times, Vocabulary, renumbered
 from ..lattices.paths import Paths, one_best

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.errors import InputError, OptionError
 from ..base.folds import in_fold, speaker_number
-from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate, path_errors, posterior_confidence
+from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate_networks, path_errors, posterior_confidence
 from ..evaluation.metrics import ScoreMetrics, Scores
 from ..lattices.lattice import Floats, Lattices
 from ..networks.build_store import SPEAKER
@@ -208,7 +208,7 @@ def _held_out(parts: Sequence[tuple[OutOfFoldScorer, Source]], choice: Choice | 
     if choice is None:
         scored = ((batch, folds.confidence(batch)) for folds, source in parts for batch in source())
         choice, errors = choose(scored, path_errors)
-    evaluations = [evaluate(source(), folds.arc_confidences, choice.paths) for folds, source in parts]
+    evaluations = [evaluate_networks(source(), folds.arc_confidences, choice.paths) for folds, source in parts]
     total = sum(evaluations[1:], evaluations[0])
     if not total.utterances:
         raise InputError("there are no utterances to calibrate the model on")

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
-from ..evaluation.given_confidences import CONFIDENCE, ONE_BEST, evaluate_words, with_confidences
+from ..evaluation.evaluate import CONFIDENCE, ONE_BEST, evaluate_words, with_confidences
 from ..evaluation.metrics import Scores
 from ..formats.references import Reference
 from ..lattices.assemble import Problems

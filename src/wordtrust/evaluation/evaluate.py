@@ -1,19 +1,28 @@
-"""How good the words of a corpus are, and the trust put in them: error rates and metrics that add up over batches.
+"""Error rates and confidence metrics of a corpus; they add up over batches.
 
-What is evaluated are networks with labels and references, as `wordtrust build --ref` makes them (see `networks`).
+`evaluate_networks` takes networks with labels and references, as `wordtrust build --ref` makes them. `evaluate_words`
+takes plain outputs with word confidences, of recognizers that give nothing else: CTM, the JSON of cloud services,
+Whisper or Vosk are read like any other format, as lattices with one path, and compared with references.
+
+A recording with several speakers counts as one speaker: its words share a channel, a topic and each other's mistakes,
+so intervals should resample recordings. To tell its speakers apart, cut it into utterances by speaker on both sides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import csr_offsets
-from ..base.errors import InputError
+from ..base.errors import InputError, OptionError
+from ..formats import stream
+from ..formats.references import Reference, with_references
+from ..lattices.assemble import Problems
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
 from ..networks.align import align_all
@@ -27,16 +36,18 @@ from ..networks.build_store import (
     noted_references,
 )
 from ..networks.labels import ReferenceWords, oracle_paths, score_paths
-from ..networks.word_confidence import word_confidence
+from ..networks.word_confidence import Reals, word_confidence
 from .metrics import Scores, SpeakerErrors
 
 POPULATIONS = ("arcs", "arcs_paper", "one_best", "output")
 METRICS = ("eer", "nce", "auc", "ece")  # what --json shows; reports have more
+ONE_BEST, CONFIDENCE = "one_best", "confidence"  # population and kind of score of `evaluate_words`
+_DIGITS = 7  # that float32 keeps: how many of a confidence can have been written
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Errors of each way to choose words, and scores of each population; `+` joins shards."""
+    """Word errors of every way to choose words, and scores of every population; `+` joins shards."""
 
     utterances: int = 0
     errors: dict[str, SpeakerErrors] = field(default_factory=dict)  # one_best, best_confidence, oracle, ...
@@ -45,104 +56,126 @@ class Evaluation:
     def __add__(self, other: Evaluation) -> Evaluation:
         return Evaluation(
             self.utterances + other.utterances,
-            _joined(self.errors, other.errors),
-            _joined(self.scores, other.scores),
+            _added(self.errors, other.errors),
+            _added(self.scores, other.scores),
         )
 
+    @property
+    def words(self) -> Scores:
+        """The words of the output, or else of the 1-best, with the best scores there are."""
+        for population in ("output", "one_best"):
+            for kind in ("calibrated", "confidence", "posterior"):
+                if (population, kind) in self.scores:
+                    return self.scores[population, kind]
+        raise OptionError("no words with confidences found")
+
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: what DESIGN section 9 promises to scripts."""
+        """For JSON."""
         words = self.errors["one_best"].total.reference_words if self.errors else 0
-        found: dict[str, Any] = {"utterances": self.utterances, "words": words}
+        record: dict[str, Any] = {"utterances": self.utterances, "words": words}
         rates = {name: errors.total.wer for name, errors in self.errors.items()}
-        found["wer"] = {name: rate for name, rate in rates.items() if rate is not None}
+        record["wer"] = {name: rate for name, rate in rates.items() if rate is not None}
         for (population, kind), scores in self.scores.items():
-            measured = scores.metrics().to_dict()
-            found.setdefault(population, {})[kind] = {name: measured[name] for name in METRICS if name in measured}
-        return found
+            metrics = scores.metrics().to_dict()
+            record.setdefault(population, {})[kind] = {name: metrics[name] for name in METRICS if name in metrics}
+        return record
 
 
-def _joined(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
+def _added(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
     """What both have, added; the sum must not mix corpora of which one lacks something."""
     if not first or not second:
         return first or second
     return {name: first[name] + second[name] for name in first if name in second}
 
 
-Curve = Callable[[NDArray[np.floating]], NDArray[np.floating]]
-
-
-def _as_it_is(scores: NDArray[np.floating]) -> NDArray[np.floating]:
-    return scores
-
-
-@dataclass(frozen=True, slots=True)
-class ArcConfidence:
-    """A confidence for every arc, and what becomes of it (calibration) for arcs and for words that are shown."""
-
-    confidence: Floats
-    of_arcs: Curve = _as_it_is
-    of_words: Curve = _as_it_is
-    shown: Floats | None = (
-        None  # [arcs] what an arc is worth as a word of the output, unless its arcs together say it
-    )
-
-
-ArcScorer = Callable[[Lattices], Mapping[str, ArcConfidence]]  # by kind of score; words are chosen by the last one
-Choose = Callable[[Lattices, Floats], Paths]
-
-
-def posterior_confidence(networks: Lattices) -> dict[str, ArcConfidence]:
-    """The judge that needs no model."""
-    _require_references(networks)
-    assert networks.posterior is not None
-    return {"posterior": ArcConfidence(networks.posterior)}
-
-
-def evaluate(
-    batches: Iterable[Lattices], judge: ArcScorer = posterior_confidence, choose: Choose = best_confidence
-) -> Evaluation:
-    """Evaluate networks, with their posteriors as confidence unless another judge is given."""
-    parts = [evaluate_batch(batch, judge, choose) for batch in batches]
+def _total(parts: list[Evaluation]) -> Evaluation:
     while len(parts) > 1:  # in pairs: adding one by one would copy everything every time
         parts = [sum(parts[start : start + 2], Evaluation()) for start in range(0, len(parts), 2)]
     return parts[0] if parts else Evaluation()
 
 
+Curve = Callable[[NDArray[np.floating]], NDArray[np.floating]]
+
+
+def _identity(scores: NDArray[np.floating]) -> NDArray[np.floating]:
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class ArcConfidence:
+    """A confidence for every arc, and the calibration of arcs and of output words."""
+
+    confidence: Floats
+    of_arcs: Curve = _identity
+    of_words: Curve = _identity
+    shown: Floats | None = None  # [arcs] its confidence as an output word, if not that of all its arcs together
+
+
+ArcScorer = Callable[[Lattices], Mapping[str, ArcConfidence]]  # by kind of score; words are chosen by the last one
+Choose = Callable[[Lattices, Floats], Paths]
+Inspect = Callable[[Lattices, Floats, Paths], None]  # sees every batch with its confidences and the chosen words
+
+
+BatchSource = Lattices | str | Path | Iterable[Lattices | str | Path]  # files, folders, globs, or what was read
+
+
+def read_batches(source: BatchSource, problems: Problems | None = None) -> Iterator[Lattices]:
+    """Batches of lattices or networks, read from files unless they are given."""
+    if isinstance(source, Lattices):
+        yield source
+    elif isinstance(source, str | Path):
+        yield from stream(source, problems=problems)
+    else:
+        for part in source:
+            yield from read_batches(part, problems)
+
+
+def posterior_confidence(networks: Lattices) -> dict[str, ArcConfidence]:
+    """The posteriors of networks as confidences: the arc scorer that needs no model."""
+    _require_references(networks)
+    assert networks.posterior is not None
+    return {"posterior": ArcConfidence(networks.posterior)}
+
+
+def evaluate_networks(
+    batches: Iterable[Lattices], score_arcs: ArcScorer = posterior_confidence, choose: Choose = best_confidence
+) -> Evaluation:
+    """Evaluate networks, with their posteriors as confidence unless another scorer is given."""
+    return _total([evaluate_batch(batch, score_arcs, choose) for batch in batches])
+
+
 def evaluate_batch(
-    networks: Lattices, judge: ArcScorer = posterior_confidence, choose: Choose = best_confidence
+    networks: Lattices, score_arcs: ArcScorer = posterior_confidence, choose: Choose = best_confidence
 ) -> Evaluation:
     """Evaluate one batch of networks."""
     _require_references(networks)
-    judged = judge(networks)
+    kinds = score_arcs(networks)
     references = [note.split() for note in networks.notes[REFERENCE]]
     spoken, speakers = ReferenceWords.of(references, networks), list(networks.notes[SPEAKER])
-    chosen = {
+    paths = {
         "one_best": one_best(networks),
-        "best_confidence": choose(networks, list(judged.values())[-1].confidence),
+        "best_confidence": choose(networks, list(kinds.values())[-1].confidence),
         "oracle": oracle_paths(networks, spoken),
     }
-    scored = {name: score_paths(networks, path, spoken) for name, path in chosen.items()}
+    scored = {name: score_paths(networks, path, spoken) for name, path in paths.items()}
     errors = {name: SpeakerErrors.of(each.alignments, speakers) for name, each in scored.items()}
     for name, note in (("tuned_one_best", TUNED_ONE_BEST), ("tuned_mbr", TUNED_MBR)):
         if note in networks.notes:
-            said = [text.split() for text in networks.notes[note]]
-            errors[name] = SpeakerErrors.of(align_all(references, said), speakers)
-    scores = dict(_arc_scores(networks, judged, speakers))
+            texts = [text.split() for text in networks.notes[note]]
+            errors[name] = SpeakerErrors.of(align_all(references, texts), speakers)
+    scores = dict(_arc_scores(networks, kinds, speakers))
     for population, name in (("one_best", "one_best"), ("output", "best_confidence")):
-        found = scored[name].alignments
-        for kind, each in judged.items():
-            shown = each.of_words(_word_scores(networks, each, scored[name].paths))
-            scores[population, kind] = Scores.of(shown, found.correct, speakers, found.offsets)
+        alignments = scored[name].alignments
+        for kind, arcs in kinds.items():
+            shown = arcs.of_words(_word_scores(networks, arcs, scored[name].paths))
+            scores[population, kind] = Scores.of(shown, alignments.correct, speakers, alignments.offsets)
     return Evaluation(len(networks), errors, scores)
 
 
 def path_errors(networks: Lattices, paths: Paths) -> int:
-    """How many word errors the words of these paths have."""
+    """Word errors of these paths."""
     _require_references(networks)
-    spoken = noted_references(networks)
-    return SpeakerErrors.of(
-        score_paths(networks, paths, spoken).alignments, list(networks.notes[SPEAKER])
-    ).total.errors
+    return score_paths(networks, paths, noted_references(networks)).errors
 
 
 def _require_references(networks: Lattices) -> None:
@@ -155,23 +188,91 @@ def _require_references(networks: Lattices) -> None:
 
 
 def _arc_scores(
-    networks: Lattices, judged: Mapping[str, ArcConfidence], speakers: list[str]
+    networks: Lattices, kinds: Mapping[str, ArcConfidence], speakers: list[str]
 ) -> Iterator[tuple[tuple[str, str], Scores]]:
-    words = networks.word > 0
-    offsets = csr_offsets(words)[networks.arc_offsets]
-    for population, name in (("arcs", ORACLE_LABEL), ("arcs_paper", ONE_BEST_LABEL)):
-        right = networks.extra[name][words] > 0
-        for kind, each in judged.items():
-            score = each.of_arcs(np.minimum(each.confidence[words], np.float32(1)))
-            yield (population, kind), Scores.of(score, right, speakers, offsets)
+    is_word = networks.word > 0
+    offsets = csr_offsets(is_word)[networks.arc_offsets]
+    for population, label in (("arcs", ORACLE_LABEL), ("arcs_paper", ONE_BEST_LABEL)):
+        correct = networks.extra[label][is_word] > 0
+        for kind, arcs in kinds.items():
+            score = arcs.of_arcs(np.minimum(arcs.confidence[is_word], np.float32(1)))
+            yield (population, kind), Scores.of(score, correct, speakers, offsets)
 
 
-def _word_scores(networks: Lattices, judged: ArcConfidence, paths: Paths) -> NDArray[np.float64]:
-    """The shown confidence of the words of paths."""
-    arcs = paths.arcs_in(networks)
-    if judged.shown is None:
-        shown = word_confidence(networks, judged.confidence, paths)
+def _word_scores(networks: Lattices, arcs: ArcConfidence, paths: Paths) -> Reals:
+    """The confidence of the words of paths, before calibration."""
+    on_path = paths.arcs_in(networks)
+    if arcs.shown is None:
+        shown = word_confidence(networks, arcs.confidence, paths)
     else:
-        shown = judged.shown[arcs].astype(np.float64)
-    words: NDArray[np.float64] = shown[networks.word[arcs] > 0]
+        shown = arcs.shown[on_path].astype(np.float64)
+    words: Reals = shown[networks.word[on_path] > 0]
     return words
+
+
+def evaluate_words(
+    batches: Iterable[Lattices],
+    references: Mapping[str, Reference],
+    problems: Problems | None = None,
+    inspect: Inspect | None = None,
+) -> Evaluation:
+    """Evaluate the 1-best words of outputs by the confidences that they came with.
+
+    An utterance counts only if every word has a confidence: a recognizer that leaves some out gives no number for
+    them, and the words that it is sure of would be judged alone. Utterances without a reference or without
+    confidences raise an error, or go to `problems` when that skips them. `inspect` sees every batch, with its
+    references noted.
+    """
+    problems = problems or Problems()
+    parts = []
+    for batch in batches:
+        kept = with_confidences(with_references(batch, references, problems), problems)
+        if len(kept):
+            parts.append(_evaluate_words(kept, references))
+            if inspect and kept.posterior is not None:
+                texts = tuple(" ".join(references[utt].words) for utt in kept.utts)
+                inspect(replace(kept, notes={**kept.notes, REFERENCE: texts}), kept.posterior, one_best(kept))
+    return _total(parts)
+
+
+def _evaluate_words(lattices: Lattices, references: Mapping[str, Reference]) -> Evaluation:
+    spoken = [references[utt] for utt in lattices.utts]
+    speakers = [reference.speaker_or_utt for reference in spoken]
+    paths, confidence = one_best_words(lattices)
+    words = ReferenceWords.of([reference.words for reference in spoken], lattices)
+    try:
+        alignments = score_paths(lattices, paths, words).alignments
+    except InputError as error:
+        raise error.at(file=lattices.origin.file) from None
+    is_word = lattices.word[paths.arcs_in(lattices)] > 0
+    scores = Scores.of(confidence[is_word], alignments.correct, speakers, alignments.offsets)
+    errors = SpeakerErrors.of(alignments, speakers)
+    return Evaluation(len(lattices), {ONE_BEST: errors}, {(ONE_BEST, CONFIDENCE): scores})
+
+
+def with_confidences(batch: Lattices, problems: Problems) -> Lattices:
+    """The batch if its words have confidences; else an empty one, and its utterances go to `problems`."""
+    if batch.posterior is not None:
+        return batch
+    if batch.acoustic is not None or batch.transition is not None:
+        found, remedy = "this is a lattice with scores but no confidences", "Make networks of it: wordtrust build"
+    else:
+        found = "the utterance has no confidences, or not for all of its words"
+        remedy = "Let the recognizer write one for every word, or go on without the utterance (--skip-bad)"
+    for lattice in batch:
+        problems.report(InputError(found, file=lattice.origin.file, utt=lattice.utt, remedy=remedy))
+    return batch[:0]
+
+
+def one_best_words(lattices: Lattices) -> tuple[Paths, Reals]:
+    """The 1-best of each utterance, and the confidence of every arc on it; that of silence is meaningless."""
+    assert lattices.posterior is not None
+    paths = one_best(lattices)
+    return paths, _as_written(word_confidence(lattices, lattices.posterior, paths))
+
+
+def _as_written(confidence: Reals) -> Reals:
+    """The decimal number that a float32 was read from: a threshold of 0.98 must accept words that say 0.98."""
+    positive = np.maximum(confidence, 1e-12)
+    scale = 10.0 ** np.clip(_DIGITS - 1 - np.floor(np.log10(positive)), 0, 22)  # exact powers, for exact decimals
+    return np.asarray(np.rint(confidence * scale) / scale)

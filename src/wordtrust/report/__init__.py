@@ -3,7 +3,7 @@
     from wordtrust.report import ExampleKeeper, write_report
 
     keeper = ExampleKeeper()
-    evaluation = evaluate(batches, judge, keeper.watching(choose))
+    evaluation = evaluate_networks(batches, scorer, keeper.watching(choose))
     write_report(Path("report.html"), evaluation, title="My recognizer", examples=keeper.examples)
 
 The page needs jinja2, its plots as files for papers need matplotlib: pip install 'wordtrust[report]'.

@@ -100,7 +100,7 @@ class ExampleKeeper:
     """Sees all utterances and keeps the first few of each sort.
 
     keeper = ExampleKeeper()
-    evaluation = evaluate(batches, judge, keeper.watching(choose))
+    evaluation = evaluate_networks(batches, scorer, keeper.watching(choose))
     keeper.examples
 
     `show` (a calibrator) turns confidences into those that are shown.

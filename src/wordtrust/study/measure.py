@@ -18,7 +18,7 @@ from ..combination.system_output import SystemOutput, SystemOutputs
 from ..confidence.calibrate_model import arc_confidences
 from ..confidence.model_file import MODEL_JSON, SCALES
 from ..confidence.word_scorer import WordScorer, load
-from ..evaluation.evaluate import METRICS, ArcConfidence, Evaluation, evaluate
+from ..evaluation.evaluate import METRICS, ArcConfidence, Evaluation, evaluate_networks
 from ..evaluation.metrics import (
     Difference,
     Interval,
@@ -145,7 +145,9 @@ def _subsets_record(subsets: SubsetsOnTest) -> dict[str, Any]:
 def measure_recognizer(model: Path, store: str) -> dict[str, Any]:
     """One recognizer: what `wordtrust evaluate` gives, with intervals, paired tests and baselines."""
     scorer = load(model)
-    evaluation = evaluate(stream(store), partial(_judge, scorer, _load_baselines(model)), scorer.choice.paths)
+    evaluation = evaluate_networks(
+        stream(store), partial(_judge, scorer, _load_baselines(model)), scorer.choice.paths
+    )
     record = evaluation.to_dict()
     record["speakers"] = len(evaluation.errors["one_best"].speakers)
     record["errors"] = {way: errors.total.to_dict() for way, errors in evaluation.errors.items()}

@@ -31,7 +31,7 @@ from ..confidence.choice import Choice
 from ..confidence.model_card import PaperRecord
 from ..confidence.model_file import MODEL_JSON, load_model, read_log, save_model
 from ..confidence.word_scorer import WordScorer, load
-from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate, posterior_confidence
+from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate_networks, posterior_confidence
 from ..evaluation.metrics import Scores
 from ..formats.references import Reference
 from ..lattices.lattice import Floats, Lattices
@@ -117,8 +117,8 @@ def finish_paper(model: Path, folds: Sequence[Path], train: Source, dev: Source,
     """Calibrate a trained model the paper's way and write it to `out`: L from dev, all else from train."""
     scorer = load(model)
     out_of_fold = OutOfFoldScorer(scorer, [load(folder) for folder in folds])
-    fitted_on = evaluate(train(), _raw_judge(out_of_fold.confidence), WORDS.paths)
-    held_out = evaluate(dev(), _raw_judge(scorer.confidence), WORDS.paths)
+    fitted_on = evaluate_networks(train(), _raw_judge(out_of_fold.confidence), WORDS.paths)
+    held_out = evaluate_networks(dev(), _raw_judge(scorer.confidence), WORDS.paths)
     parts = {part: _kernel(fitted_on.scores[source], held_out.scores[source]) for part, source in _FITTED_ON.items()}
     calibrated = with_calibration(scorer.model, ModelCalibration(parts), WORDS, fitted_on)
     paper = PaperRecord(DIFFERENCES, {part: parts[part].L_ for part in PARTS})
@@ -165,7 +165,7 @@ def evaluate_paper(scorer: WordScorer, batches: Iterable[Lattices]) -> Evaluatio
             )
         }
 
-    return evaluate(batches, judge, WORDS.paths)
+    return evaluate_networks(batches, judge, WORDS.paths)
 
 
 def paper_outputs(scorer: WordScorer, batches: Iterable[Lattices]) -> SystemOutput:

@@ -19,12 +19,10 @@ from .scores import ScoreMetrics, Scores
 from .thresholds import (
     GuaranteedThreshold,
     OperatingPoint,
-    ThresholdReport,
     errors_caught,
     guaranteed_threshold,
     operating_point,
     review_curve,
-    threshold_report,
 )
 
 __all__ = [
@@ -36,12 +34,10 @@ __all__ = [
     "ScoreMetrics",
     "Scores",
     "SpeakerErrors",
-    "ThresholdReport",
     "compare",
     "errors_caught",
     "guaranteed_threshold",
     "intervals",
     "operating_point",
     "review_curve",
-    "threshold_report",
 ]

@@ -31,7 +31,7 @@ Two tests:
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,6 @@ from .scores import REVIEWED, Scores, caught
 METHODS = ("betting", "bootstrap")
 PER = ("speaker", "word")
 PRECISION = 0.98
-REVIEW_SHARES = (0.05, 0.1, 0.2, 0.3)
 MIN_SPEAKERS = 20  # for a bootstrap: fewer do not represent a population
 _THRESHOLDS = 200
 _CELLS = 1 << 24  # speakers times thresholds, to bound memory
@@ -305,33 +304,3 @@ def _bootstrap(loss: Values, seed: int) -> Values:
     for weights in speaker_draws(len(loss), REPLICATES, generator):
         over += np.count_nonzero(weights.astype(np.float64) @ loss >= 0, axis=0)
     return np.asarray((over + 1) / (REPLICATES + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class ThresholdReport:
-    """From which confidence on words can be accepted without review."""
-
-    words: int
-    on_these_words: OperatingPoint | None  # None if no threshold reaches the precision
-    on_new_speakers: GuaranteedThreshold
-    errors_caught: dict[float, float | None]  # by share of the words reviewed, those with the lowest scores first
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "on_these_words": None if self.on_these_words is None else asdict(self.on_these_words),
-            "on_new_speakers": self.on_new_speakers.to_dict(),
-            "errors_caught": {f"{share:g}": caught for share, caught in self.errors_caught.items()},
-        }
-
-
-def threshold_report(
-    scores: Scores, precision: float = PRECISION, level: float = LEVEL, *, method: str = "betting"
-) -> ThresholdReport:
-    """The threshold that reaches a precision on these words, the one that holds for new speakers, and review."""
-    return ThresholdReport(
-        len(scores),
-        operating_point(scores, precision),
-        guaranteed_threshold(scores, precision, level, method=method),
-        {share: errors_caught(scores, share) for share in REVIEW_SHARES},
-    )

@@ -12,7 +12,7 @@ import pytest
 import wordtrust as wt
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
-from wordtrust.evaluation.given_confidences import evaluate_words, judged_words
+from wordtrust.evaluation.evaluate import evaluate_words
 from wordtrust.formats.references import References, read_references
 from wordtrust.lattices.assemble import Problems
 
@@ -40,7 +40,7 @@ def files(folder: Path, ctm: str = CTM, stm: str = STM) -> tuple[Path, Reference
 def test_words_confidences_labels_and_speakers(tmp_path: Path) -> None:
     """`black` stands for `back`, the second `cat` for `sat`; a recording of two speakers is a speaker of its own."""
     path, references = files(tmp_path)
-    words = judged_words(wt.read(path), references)
+    words = evaluate_words([wt.read(path)], references).words
     assert words.score.tolist() == [0.98, 0.5, 1.0, 0.07, 0.6, 0.6]  # exactly as written, not as float32
     assert words.correct.tolist() == [True, False, True, False, True, True]
     assert [words.speakers[number] for number in words.speaker] == ["call"] * 4 + ["carol"] * 2
@@ -60,7 +60,7 @@ def test_json_with_confidences(tmp_path: Path) -> None:
     words = [{"word": "the", "start": 0, "end": 1, "conf": 0.9}, {"word": "cat", "start": 1, "end": 2, "conf": 0.25}]
     (tmp_path / "call.json").write_text(json.dumps({"result": words, "text": "the cat"}))
     (tmp_path / "text").write_text("call the hat\n")
-    judged = judged_words(wt.read(tmp_path / "call.json"), read_references(tmp_path / "text"))
+    judged = evaluate_words([wt.read(tmp_path / "call.json")], read_references(tmp_path / "text")).words
     assert (judged.score.tolist(), judged.correct.tolist(), judged.speakers) == (
         [0.9, 0.25],
         [True, False],
@@ -72,7 +72,7 @@ def test_batches_add_up(tmp_path: Path) -> None:
     path, references = files(tmp_path)
     whole = wt.read(path)
     parts = evaluate_words([whole[:1], whole[1:]], references)
-    together = judged_words(whole, references)
+    together = evaluate_words([whole], references).words
     words = parts.scores["one_best", "confidence"]
     for name in ("score", "correct", "speaker"):
         assert np.array_equal(getattr(words, name), getattr(together, name))
@@ -104,7 +104,7 @@ def test_lattices_without_confidences_are_told_what_to_do(tmp_path: Path) -> Non
     hypotheses = [{"text": "the cat", "score": -1.0}, {"text": "a cat", "score": -2.0}]
     (tmp_path / "n.jsonl").write_text(json.dumps({"utt": "call", "nbest": hypotheses}) + "\n")
     with pytest.raises(InputError, match=r"scores but no confidences\. Make networks of it: wordtrust build"):
-        judged_words(wt.read(tmp_path / "n.jsonl"), files(tmp_path)[1])
+        evaluate_words([wt.read(tmp_path / "n.jsonl")], files(tmp_path)[1])
 
 
 def test_an_hour_is_aligned_in_seconds(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_hour_is_aligned_in_seconds(tmp_path: Path) -> None:
     ]
     path, references = files(tmp_path, "\n".join(lines), f"call A x 0 3600 {' '.join(said)}")
     started = time.perf_counter()
-    words = judged_words(wt.read(path), references)
+    words = evaluate_words([wt.read(path)], references).words
     assert time.perf_counter() - started < 15
     assert np.array_equal(words.correct, right)
     assert np.array_equal(words.score, np.where(right, 0.9, 0.4))

@@ -1,0 +1,78 @@
+"""Evaluate a model, or the posteriors of networks, or the confidences that came with words.
+
+wt.evaluate("eval.networks")                                         # posteriors
+wt.evaluate("eval.networks", "whisper-base").to_dict()               # a shipped model, a folder or a loaded scorer
+wt.evaluate("calls.ctm", references="calls.stm").words.metrics()     # words with confidences: no model needed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from ..base.errors import OptionError
+from ..evaluation.evaluate import (
+    BatchSource,
+    Choose,
+    Evaluation,
+    Inspect,
+    evaluate_networks,
+    evaluate_words,
+    posterior_confidence,
+    read_batches,
+)
+from ..formats.references import Reference, read_references
+from ..lattices.assemble import Problems
+from ..lattices.lattice import Floats, Lattices
+from ..lattices.paths import Paths
+from .calibrate_model import arc_confidences
+from .choice import Choice
+from .word_scorer import WordScorer, load
+
+
+def evaluate(
+    networks: BatchSource,
+    model: WordScorer | str | Path | None = None,
+    *,
+    references: Mapping[str, Reference] | str | Path | None = None,
+    criterion: str | None = None,
+    allow_mismatch: bool = False,
+    problems: Problems | None = None,
+    inspect: Inspect | None = None,
+) -> Evaluation:
+    """Measure the words and confidences of networks made with references (`wordtrust build --ref`).
+
+    Without a model, posteriors are the confidences. With `references`, `networks` are words that came with
+    confidences, and these are measured. Files, folders, globs and batches will do. `criterion` (mean, mean-silence,
+    gain) says how the best-confidence words are chosen, instead of as the model says. `inspect` sees every batch with
+    its confidences and the chosen words.
+    """
+    batches = read_batches(networks, problems)
+    if references is not None:
+        if model is not None or criterion is not None:
+            raise OptionError("words that come with confidences are evaluated without a model and a criterion")
+        known = references if isinstance(references, Mapping) else read_references(Path(references))
+        evaluation = evaluate_words(batches, known, problems, inspect)
+    elif model is None:
+        paths = _inspected(Choice(criterion or "mean").paths, inspect)
+        evaluation = evaluate_networks(batches, posterior_confidence, paths)
+    else:
+        scorer = model if isinstance(model, WordScorer) else load(model, allow_mismatch=allow_mismatch)
+        if scorer.wants_adapting:
+            scorer, batches = scorer.adapted_ahead(batches)
+        choice = Choice(criterion, scorer.choice.threshold) if criterion else scorer.choice
+        evaluation = evaluate_networks(batches, partial(arc_confidences, scorer), _inspected(choice.paths, inspect))
+    if not evaluation.utterances:
+        raise OptionError("no utterances found")
+    return evaluation
+
+
+def _inspected(choose: Choose, inspect: Inspect | None) -> Choose:
+    def choose_and_inspect(networks: Lattices, confidence: Floats) -> Paths:
+        paths = choose(networks, confidence)
+        if inspect:
+            inspect(networks, confidence, paths)
+        return paths
+
+    return choose_and_inspect
