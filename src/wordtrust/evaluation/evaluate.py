@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import csr_offsets
+from ..base.arrays import Reals, csr_offsets
 from ..base.errors import InputError, OptionError
 from ..formats import stream
 from ..formats.references import Reference, with_references
@@ -36,7 +36,7 @@ from ..networks.build_store import (
     noted_references,
 )
 from ..networks.labels import ReferenceWords, oracle_paths, score_paths
-from ..networks.word_confidence import Reals, word_confidence
+from ..networks.word_confidence import word_confidence
 from .metrics import Scores, SpeakerErrors
 
 POPULATIONS = ("arcs", "arcs_paper", "one_best", "output")
