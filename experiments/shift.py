@@ -23,7 +23,7 @@ from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.base.files import atomic_text
 from wordtrust.confidence.adapt import adapt
 from wordtrust.confidence.calibrate_model import OutOfFoldScorer, arc_confidences
-from wordtrust.confidence.features import given
+from wordtrust.confidence.features import available
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.shipped import MODEL
 from wordtrust.confidence.word_scorer import WordScorer
@@ -167,7 +167,7 @@ def lacking_columns(scorer: WordScorer, batches: Sequence[Lattices]) -> list[str
     columns = scorer.model.config.columns
     if scorer.model.is_generic:
         return []
-    return [each for each in columns if any(each not in given(batch, columns) for batch in batches)]
+    return [each for each in columns if any(each not in available(batch, columns) for batch in batches)]
 
 
 def outside_networks(scorer: WordScorer, folder: Path, bench: Bench) -> list[Lattices]:

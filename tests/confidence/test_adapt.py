@@ -52,7 +52,7 @@ def test_with_enough_utterances_a_generic_model_takes_their_statistics(networks:
     found = adapt(model, [many(networks)[:40], many(networks)[40:]])
     expected = plain_statistics(many(networks))
     np.testing.assert_allclose(found.statistics.mean, expected.mean, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(found.statistics.spread, expected.spread, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.statistics.std, expected.std, rtol=1e-4, atol=1e-5)
     assert found.recognizer == "mine"
     assert found.card.adapted == Adaptation(108, None, COLUMNS)
     assert found.weights is model.weights
@@ -65,7 +65,7 @@ def test_few_utterances_are_blended_with_what_the_model_knows(networks: Lattices
     found = moments.blended(shipped)  # mean 10, variance 5 here; a quarter of the weight
     assert found.mean.tolist() == [4.0]
     expected = 0.25 * (5 + 6**2) + 0.75 * (9 + 2**2)  # of the mixture
-    assert found.spread[0] == pytest.approx(np.sqrt(expected), rel=1e-6)
+    assert found.std[0] == pytest.approx(np.sqrt(expected), rel=1e-6)
 
 
 def test_what_never_changes_and_flags_are_left_as_they_are() -> None:
@@ -74,7 +74,7 @@ def test_what_never_changes_and_flags_are_left_as_they_are() -> None:
     moments.utterances = ENOUGH
     found = moments.blended(Statistics(moments.columns, np.array([0, 1, 7], "f4"), np.array([1, 2, 3], "f4")))
     assert found.mean.tolist() == [0, 2, 7]  # no arc had a rank
-    assert found.spread.tolist() == [1, 1, 3]
+    assert found.std.tolist() == [1, 1, 3]
 
 
 def test_another_model_takes_only_columns_on_another_scale(networks: Lattices) -> None:

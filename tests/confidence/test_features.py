@@ -18,8 +18,8 @@ from wordtrust.confidence.features import (
     PAPER,
     Arcs,
     Statistics,
+    available,
     columns_of,
-    given,
     matrix,
 )
 from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, Vocabulary, concatenate
@@ -185,14 +185,14 @@ def test_nothing_has_features_of_no_rows() -> None:
 
 def test_what_a_recognizer_does_not_give_is_absent() -> None:
     bare = replace(small(), transition=None, acoustic=None, picked=None, extra={})
-    assert given(bare, PAPER) == ("silence", "phones", "posterior", "frames")
-    assert given(bare, FULL) == (
-        *given(bare, PAPER), "posterior_logit", "local_posterior", "frequency", "depth", "phone_rate"
+    assert available(bare, PAPER) == ("silence", "phones", "posterior", "frames")
+    assert available(bare, FULL) == (
+        *available(bare, PAPER), "posterior_logit", "local_posterior", "frequency", "depth", "phone_rate"
     )  # fmt: skip
     some = replace(bare, extra={"rank": small().extra["rank"]}, acoustic=small().acoustic)
-    assert set(given(some, FULL)) - set(given(bare, FULL)) == {"rank", "acoustic", "acoustic_rate"}
-    assert given(small(), FULL) == FULL
-    assert given(replace(bare, posterior=None), ("posterior",)) == ("posterior",)  # every network has one
+    assert set(available(some, FULL)) - set(available(bare, FULL)) == {"rank", "acoustic", "acoustic_rate"}
+    assert available(small(), FULL) == FULL
+    assert available(replace(bare, posterior=None), ("posterior",)) == ("posterior",)  # every network has one
 
 
 @pytest.mark.parametrize("name", ["transition", "acoustic", "one_best", *EVIDENCE])
@@ -243,7 +243,7 @@ def test_statistics_of_words_are_over_words() -> None:
     silence = np.array([False, False, True, True])
     found = Statistics.of(raw, columns, silence)
     assert found.mean == pytest.approx([0, 3, 0.5])
-    assert found.spread == pytest.approx([1, 1, math.sqrt(0.08)])
+    assert found.std == pytest.approx([1, 1, math.sqrt(0.08)])
     made = found.normalise(raw, silence)
     assert made[:, 0].tolist() == [0, 0, 1, 1]
     assert made[:, 1].tolist() == [-1, 1, 0, 0]
@@ -276,10 +276,10 @@ def test_nothing_lies_beyond_the_limit() -> None:
 def test_a_column_that_never_changes_is_not_blown_up() -> None:
     raw = np.full((5, 1), 0.3, np.float32)
     found = Statistics.of(raw, ("posterior",), np.zeros(5, bool))
-    assert found.spread.tolist() == [1.0]
+    assert found.std.tolist() == [1.0]
     assert np.abs(found.normalise(raw, np.zeros(5, bool))).max() < 1e-6
 
 
 def test_statistics_without_a_word_are_neutral() -> None:
     found = Statistics.of(np.zeros((3, 1), np.float32), ("phones",), np.ones(3, bool))
-    assert (found.mean.tolist(), found.spread.tolist()) == ([0.0], [1.0])
+    assert (found.mean.tolist(), found.std.tolist()) == ([0.0], [1.0])

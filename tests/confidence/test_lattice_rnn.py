@@ -234,7 +234,7 @@ def real_networks(recognizer: str) -> Lattices:
 @pytest.mark.parametrize("recognizer", ["kaldi-small-2020", "whisper-base"])
 def test_equals_torch_on_real_networks(recognizer: str) -> None:
     nets = real_networks(recognizer)
-    columns = features.given(nets, features.FULL)
+    columns = features.available(nets, features.FULL)
     assert_like_torch(make_config(columns=columns, state=64, embedding="none"), nets, spread=0.3)
 
 

@@ -86,7 +86,7 @@ def test_round_trip_of_every_kind(tmp_path: Path, merge: str, embedding: str, sk
         np.testing.assert_array_equal(getattr(again.table, name), getattr(model.table, name))
     assert again.statistics.columns == COLUMNS
     np.testing.assert_array_equal(again.statistics.mean, model.statistics.mean)
-    np.testing.assert_array_equal(again.statistics.spread, model.statistics.spread)
+    np.testing.assert_array_equal(again.statistics.std, model.statistics.std)
     assert read_log(tmp_path / "m") == [{"epoch": 1}]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m"]
 

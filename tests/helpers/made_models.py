@@ -10,7 +10,7 @@ import numpy as np
 
 import wordtrust as wt
 from wordtrust.confidence.config import Config, weight_shapes
-from wordtrust.confidence.features import Statistics, given
+from wordtrust.confidence.features import Statistics, available
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import Model, save_model
 from wordtrust.confidence.word_table import WordTable
@@ -34,7 +34,7 @@ def sample_networks(recognizer: str = "") -> Lattices:
 def made_model(networks: Lattices, seed: int = 0, **about: Any) -> Model:
     """A model that has learned nothing, but trusts what the recognizer trusts; `about` goes into model.json."""
     rng = np.random.default_rng(seed)
-    config = Config(state=4, hidden=3, dimension=2, buckets=16, columns=given(networks, COLUMNS))
+    config = Config(state=4, hidden=3, dimension=2, buckets=16, columns=available(networks, COLUMNS))
     weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in weight_shapes(config).items()}
     weights["skip"] = np.ones(1, np.float32)
     size = len(config.columns)

@@ -25,12 +25,12 @@ from .model_file import Model
 from .word_table import WordTable, known_arcs
 
 ENOUGH = 100  # utterances from which on only their own statistics count; with fewer, the model's count as well
-FAR = 2.0  # spreads between means, or times the spread: a column is on another scale
+FAR = 2.0  # standard deviations between means, or times the standard deviation: a column is on another scale
 
 
 @dataclass
 class Moments:
-    """Sums over arcs, from which mean and spread of every column follow."""
+    """Sums over arcs, from which mean and standard deviation of every column follow."""
 
     columns: tuple[str, ...]
     arcs: Values  # [columns] how many had it
@@ -47,41 +47,41 @@ class Moments:
     def add(self, networks: Lattices, table: WordTable, *, lenient: bool) -> None:
         """Count the arcs of networks; a lenient one passes over columns that they do not have."""
         arcs = known_arcs(networks, table)[0]
-        columns = features.given(networks, self.columns) if lenient else self.columns
+        columns = features.available(networks, self.columns) if lenient else self.columns
         raw = features.matrix(arcs, columns).astype(np.float64)
         for column, values in zip(columns, raw.T, strict=True):
-            kept, place = values[~arcs.silence] if column in OF_WORDS else values, self.columns.index(column)
-            self.arcs[place] += len(kept)
-            self.sums[place] += kept.sum()
-            self.squares[place] += np.square(kept).sum()
+            kept, index = values[~arcs.silence] if column in OF_WORDS else values, self.columns.index(column)
+            self.arcs[index] += len(kept)
+            self.sums[index] += kept.sum()
+            self.squares[index] += np.square(kept).sum()
         self.utterances += len(networks)
 
-    def blended(self, shipped: Statistics) -> Statistics:
-        """Mean and spread of these arcs and, where the utterances are few, of the model's own training data."""
+    def blended(self, trained: Statistics) -> Statistics:
+        """Statistics of these arcs and, where the utterances are few, of the model's own training data."""
         share = np.minimum(1.0, self.utterances / ENOUGH) * (self.arcs > 0)
         count = np.maximum(self.arcs, 1)
         own = self.sums / count
-        spread = np.square(shipped.spread.astype(np.float64))
-        mean = share * own + (1 - share) * shipped.mean
-        here = np.maximum(self.squares / count - own**2, 0.0) + (own - mean) ** 2
-        variance = share * here + (1 - share) * (spread + (shipped.mean - mean) ** 2)
+        trained_variance = np.square(trained.std.astype(np.float64))
+        mean = share * own + (1 - share) * trained.mean
+        own_variance = np.maximum(self.squares / count - own**2, 0.0) + (own - mean) ** 2
+        variance = share * own_variance + (1 - share) * (trained_variance + (trained.mean - mean) ** 2)
         flags = np.array([column in FLAGS for column in self.columns])
-        found = np.where(flags | (variance < 1e-12), 1.0, np.sqrt(variance))
-        return Statistics(self.columns, np.where(flags, 0.0, mean).astype(np.float32), found.astype(np.float32))
+        std = np.where(flags | (variance < 1e-12), 1.0, np.sqrt(variance))
+        return Statistics(self.columns, np.where(flags, 0.0, mean).astype(np.float32), std.astype(np.float32))
 
 
-def on_another_scale(shipped: Statistics, here: Statistics) -> NDArray[np.bool_]:
+def on_another_scale(trained: Statistics, seen: Statistics) -> NDArray[np.bool_]:
     """[columns] whose values a model has hardly ever seen."""
-    ratio = here.spread / shipped.spread
-    far: NDArray[np.bool_] = np.abs(here.mean - shipped.mean) > FAR * shipped.spread
+    ratio = seen.std / trained.std
+    far: NDArray[np.bool_] = np.abs(seen.mean - trained.mean) > FAR * trained.std
     return far | (ratio > FAR) | (ratio < 1 / FAR)
 
 
-def _merged(shipped: Statistics, here: Statistics, taken: NDArray[np.bool_]) -> Statistics:
-    mean, spread = (
-        np.where(taken, getattr(here, name), getattr(shipped, name)).astype(np.float32) for name in ("mean", "spread")
+def _merged(trained: Statistics, seen: Statistics, taken: NDArray[np.bool_]) -> Statistics:
+    mean, std = (
+        np.where(taken, getattr(seen, name), getattr(trained, name)).astype(np.float32) for name in ("mean", "std")
     )
-    return Statistics(shipped.columns, mean, spread)
+    return Statistics(trained.columns, mean, std)
 
 
 def tolerance_of(card: ModelCard) -> float:
@@ -101,32 +101,32 @@ def adapt(model: Model, batches: Iterable[Lattices]) -> Model:
 
     Its calibration stays what it was: fit it anew where there are references.
     """
-    moments, seen = Moments.of(model.config.columns), None
+    moments, seen_card = Moments.of(model.config.columns), None
     for batch in batches:
         networks = networks_for(model, batch)
-        seen = seen or ModelCard.of_networks(networks)
+        seen_card = seen_card or ModelCard.of_networks(networks)
         _check_tolerance(model, networks)
         moments.add(networks, model.table, lenient=model.is_generic)
-    if seen is None:
+    if seen_card is None:
         raise InputError("there are no utterances to adapt the model to")
-    here = moments.blended(model.statistics)
-    taken = np.ones(len(here.columns), np.bool_) if model.is_generic else on_another_scale(model.statistics, here)
-    columns = [column for column, own in zip(here.columns, taken.tolist(), strict=True) if own]
+    seen = moments.blended(model.statistics)
+    taken = np.ones(len(seen.columns), np.bool_) if model.is_generic else on_another_scale(model.statistics, seen)
+    columns = [column for column, is_taken in zip(seen.columns, taken.tolist(), strict=True) if is_taken]
     card = replace(
         model.card,
-        recognizer=seen.recognizer,
-        tolerance=seen.tolerance,
-        scales=seen.scales,
+        recognizer=seen_card.recognizer,
+        tolerance=seen_card.tolerance,
+        scales=seen_card.scales,
         adapted=Adaptation(moments.utterances, model.recognizer, tuple(columns)),
     )
-    return replace(model, statistics=_merged(model.statistics, here, taken), card=card)
+    return replace(model, statistics=_merged(model.statistics, seen, taken), card=card)
 
 
 def _check_tolerance(model: Model, networks: Lattices) -> None:
-    trained, here = model.card.tolerance, networks.origin.tolerance
-    if trained is not None and here is not None and abs(here - trained) > 1e-9:
+    trained, built = model.card.tolerance, networks.origin.tolerance
+    if trained is not None and built is not None and abs(built - trained) > 1e-9:
         raise InputError(
-            f"networks with a tolerance of {here:g} s, the model was trained on {trained:g} s",
+            f"networks with a tolerance of {built:g} s, the model was trained on {trained:g} s",
             file=networks.origin.file,
             remedy=f"Build them with: wordtrust build --tolerance {trained:g}",
         )

@@ -33,7 +33,7 @@ SETS: Mapping[str, tuple[str, ...]] = {"paper": PAPER, "full": FULL}
 OF_WORDS = frozenset({"phones", "logprob", "least_token_logprob", "tokens", "frequency", "phone_rate"})
 FLAGS = frozenset({"silence", "one_best"})  # left as they are
 FRAME = 0.01  # seconds
-LIMIT = 8.0  # spreads from the mean: what lies beyond tells no more, and no input can blow up a network
+LIMIT = 8.0  # standard deviations from the mean: what lies beyond says no more, and no input can blow up a network
 SURE = 1e-6  # posteriors nearer to 0 or 1 than this count as this near
 
 Values = NDArray[np.float64]
@@ -137,21 +137,21 @@ def columns_of(name: str) -> tuple[str, ...]:
     """The columns of a feature set by name, or of a list of columns joined by commas."""
     if name in SETS:
         return SETS[name]
-    return known([part.strip() for part in name.split(",")])
+    return check_columns([part.strip() for part in name.split(",")])
 
 
-def known(columns: Sequence[str]) -> tuple[str, ...]:
+def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """The columns, if there is any and each of them is one that can be made."""
     unknown = [column for column in columns if column not in FULL]
     if unknown or not columns:
-        found = repr(unknown[0])[:100] if unknown else "at all"
-        raise OptionError(f"no feature set or column {found}; sets: paper, full; columns: {', '.join(FULL)}")
+        named = repr(unknown[0])[:100] if unknown else "at all"
+        raise OptionError(f"no feature set or column {named}; sets: paper, full; columns: {', '.join(FULL)}")
     if len(set(columns)) < len(columns):
         raise OptionError(f"a column is named twice: {', '.join(columns)}")
     return tuple(columns)
 
 
-def given(networks: Lattices, columns: Iterable[str]) -> tuple[str, ...]:
+def available(networks: Lattices, columns: Iterable[str]) -> tuple[str, ...]:
     """Those of the columns that these networks can fill."""
     return tuple(column for column in columns if _is_given(networks, column))
 
@@ -166,12 +166,12 @@ def _is_given(networks: Lattices, column: str) -> bool:
 
 def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
     """[arcs, columns] as they are, before normalisation."""
-    made = np.empty((len(arcs.networks.source), len(columns)), np.float32)
-    for place, column in enumerate(columns):
-        made[:, place] = _column(arcs, column)
+    values = np.empty((len(arcs.networks.source), len(columns)), np.float32)
+    for index, column in enumerate(columns):
+        values[:, index] = _column(arcs, column)
         if column in OF_WORDS:
-            made[arcs.silence, place] = 0.0
-    return made
+            values[arcs.silence, index] = 0.0
+    return values
 
 
 def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
@@ -196,37 +196,37 @@ def normalised(arcs: Arcs, statistics: Statistics, *, lenient: bool = False) -> 
     columns = statistics.columns
     if not lenient:
         return statistics.normalise(matrix(arcs, columns), arcs.silence)
-    made = np.zeros((len(arcs.silence), len(columns)), np.float32)
-    places = [place for place, column in enumerate(columns) if _is_given(arcs.networks, column)]
-    kept = Statistics(tuple(columns[place] for place in places), statistics.mean[places], statistics.spread[places])
-    made[:, places] = kept.normalise(matrix(arcs, kept.columns), arcs.silence)
-    return made
+    values = np.zeros((len(arcs.silence), len(columns)), np.float32)
+    kept = [index for index, column in enumerate(columns) if _is_given(arcs.networks, column)]
+    own = Statistics(tuple(columns[index] for index in kept), statistics.mean[kept], statistics.std[kept])
+    values[:, kept] = own.normalise(matrix(arcs, own.columns), arcs.silence)
+    return values
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Mean and spread of every column over the training data, those about words over words only."""
+    """Mean and standard deviation of every column over the training data, those about words over words only."""
 
     columns: tuple[str, ...]
     mean: Floats  # [columns] 0 for flags
-    spread: Floats  # [columns] 1 for flags
+    std: Floats  # [columns] 1 for flags
 
     @classmethod
     def of(cls, raw: Floats, columns: Sequence[str], silence: Flags) -> Statistics:
         """Of the features of all training arcs."""
-        mean, spread = np.zeros(len(columns)), np.ones(len(columns))
-        for place, column in enumerate(columns):
-            values = raw[~silence if column in OF_WORDS else slice(None), place].astype(np.float64)
+        mean, std = np.zeros(len(columns)), np.ones(len(columns))
+        for index, column in enumerate(columns):
+            values = raw[~silence if column in OF_WORDS else slice(None), index].astype(np.float64)
             if column not in FLAGS and len(values):
-                mean[place], spread[place] = values.mean(), values.std()
-        spread = np.where(spread > 1e-6, spread, 1.0)  # a column that never changes says nothing
-        return cls(tuple(columns), mean.astype(np.float32), spread.astype(np.float32))
+                mean[index], std[index] = values.mean(), values.std()
+        std = np.where(std > 1e-6, std, 1.0)  # a column that never changes says nothing
+        return cls(tuple(columns), mean.astype(np.float32), std.astype(np.float32))
 
     def normalise(self, raw: Floats, silence: Flags) -> Floats:
-        """Features of mean 0 and spread 1, within limits."""
+        """Features of mean 0 and standard deviation 1, within limits."""
         with np.errstate(over="ignore"):  # infinity is beyond the limit like much else
-            made: Floats = np.clip((raw - self.mean) / self.spread, -LIMIT, LIMIT)
-        for place, column in enumerate(self.columns):
+            values: Floats = np.clip((raw - self.mean) / self.std, -LIMIT, LIMIT)
+        for index, column in enumerate(self.columns):
             if column in OF_WORDS:
-                made[silence, place] = 0.0
-        return made
+                values[silence, index] = 0.0
+        return values

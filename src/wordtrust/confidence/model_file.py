@@ -37,7 +37,7 @@ from .word_table import WordTable
 
 KIND = "wordtrust model"
 VERSION = 1
-WEIGHTS, MODEL_JSON, LOG = "model.safetensors", "model.json", "train.jsonl"
+WEIGHTS, MODEL_JSON, LOG = "model.safetensors", shipped.MODEL, "train.jsonl"
 _FILE_KEYS = ("kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words")
 SCALES = "scales.json"  # of the networks it was trained on, in models that a study made
 WORDS = "words.safetensors"  # beside model folders that share words and vectors
@@ -49,7 +49,7 @@ LARGEST_WEIGHT = 1e6  # products stay numbers; trained weights are a few units a
 
 @dataclass(frozen=True)
 class Model:
-    """All of a model."""
+    """A trained lattice RNN, with all that scoring and calibrating it takes."""
 
     config: Config
     weights: Mapping[str, NDArray[np.float32]]
@@ -105,7 +105,7 @@ def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, s
     if shared_words:
         arrays = {name: values for name, values in arrays.items() if name not in SHARED_ARRAYS}
     write_tensors(folder / WEIGHTS, arrays | statistics_arrays(model.statistics), {})
-    found = {
+    record = {
         "kind": KIND,
         "version": VERSION,
         "wordtrust": __version__,
@@ -115,7 +115,7 @@ def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, s
         **({"shared_words": shared_words} if shared_words else {}),
         **model.card.to_json(),
     }
-    text = json.dumps(found, indent=None if small else 1, ensure_ascii=False)
+    text = json.dumps(record, indent=None if small else 1, ensure_ascii=False)
     (folder / MODEL_JSON).write_text(text + "\n", "utf-8")
     if not small:
         (folder / LOG).write_text("".join(json.dumps(line) + "\n" for line in log), "utf-8")
@@ -130,8 +130,8 @@ def in_half(values: NDArray[Any]) -> NDArray[Any]:
 
 def update_card(folder: Path, card: ModelCard, *, small: bool = False) -> None:
     """Write the card of a model anew, the weights as they are."""
-    found = _read_json(folder / MODEL_JSON)
-    kept = {name: found[name] for name in _FILE_KEYS if name in found}
+    record = _read_json(folder / MODEL_JSON)
+    kept = {name: record[name] for name in _FILE_KEYS if name in record}
     with atomic_text(folder / MODEL_JSON) as file:
         file.write(json.dumps({**kept, **card.to_json()}, indent=None if small else 1, ensure_ascii=False) + "\n")
 
@@ -151,35 +151,44 @@ def load_model(model: str | Path, *, allow_mismatch: bool = False) -> Model:
     `allow_mismatch` also takes a model whose features were made by another version.
     """
     folder = shipped.folder_of(model)
-    found = _read_json(folder / MODEL_JSON)
-    if found.get("feature_version") != features.VERSION and not allow_mismatch:
+    record = _read_json(folder / MODEL_JSON)
+    if record.get("feature_version") != features.VERSION and not allow_mismatch:
         raise InputError(
-            f"the model has features of version {found.get('feature_version')}, this wordtrust makes version "
+            f"the model has features of version {record.get('feature_version')}, this wordtrust makes version "
             f"{features.VERSION}",
             file=str(folder),
             remedy="Train it again, use the wordtrust that made it, or allow the mismatch (--allow-mismatch)",
         )
-    file = folder / WEIGHTS
-    arrays, _ = read_tensors(file)
-    if checksum(file) != found.get("checksum"):
-        raise InputError("its checksum is not the one in model.json", file=str(file), remedy=_DAMAGED)
-    if "shared_words" in found:
-        arrays |= shared_words(folder.resolve().parent / WORDS, found["shared_words"])
+    arrays = _read_arrays(folder, record)
     try:
-        config = Config.from_dict(found["config"])
-        features.known(config.columns)
-        weights = {name: _weight(arrays, name, shape) for name, shape in weight_shapes(config).items()}
-        table = table_from(arrays)
-        if config.embedding != "table":
-            table = replace(table, vectors=None)
-        if config.embedding == "table" and (table.vectors is None or table.vectors.shape[1] != config.dimension):
-            raise ValueError("the word vectors do not fit")
-        card = ModelCard.from_json({name: value for name, value in found.items() if name not in _FILE_KEYS})
-        return Model(config, weights, table, statistics_from(arrays, config.columns), card)
+        return _assemble(record, arrays)
     except InputError as error:
         raise error.at(file=str(folder)) from None
     except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
+
+
+def _read_arrays(folder: Path, record: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    file = folder / WEIGHTS
+    arrays, _ = read_tensors(file)
+    if checksum(file) != record.get("checksum"):
+        raise InputError("its checksum is not the one in model.json", file=str(file), remedy=_DAMAGED)
+    if "shared_words" in record:
+        arrays |= shared_words(folder.resolve().parent / WORDS, record["shared_words"])
+    return arrays
+
+
+def _assemble(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Model:
+    config = Config.from_dict(record["config"])
+    features.check_columns(config.columns)
+    weights = {name: _weight(arrays, name, shape) for name, shape in weight_shapes(config).items()}
+    table = table_from(arrays)
+    if config.embedding != "table":
+        table = replace(table, vectors=None)
+    if config.embedding == "table" and (table.vectors is None or table.vectors.shape[1] != config.dimension):
+        raise ValueError("the word vectors do not fit")
+    card = ModelCard.from_json({name: value for name, value in record.items() if name not in _FILE_KEYS})
+    return Model(config, weights, table, statistics_from(arrays, config.columns), card)
 
 
 def shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:
@@ -206,7 +215,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > _LARGEST_JSON:
             raise InputError("too large to be about a model", file=str(file), remedy=_DAMAGED)
-        found = json.loads(file.read_text("utf-8"))
+        record = json.loads(file.read_text("utf-8"))
     except OSError as error:
         remedy = f"A model is a folder that `wordtrust train` made{_shipped_names()}"
         if (file.parent / "store.json").is_file():
@@ -214,15 +223,15 @@ def _read_json(file: Path) -> dict[str, Any]:
         raise InputError(f"no model: {error.strerror}", file=str(file.parent), remedy=remedy) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"no JSON: {error}", file=str(file), remedy=_DAMAGED) from None
-    if not isinstance(found, dict) or found.get("kind") != KIND:
+    if not isinstance(record, dict) or record.get("kind") != KIND:
         raise InputError(f"does not say that it is a {KIND}", file=str(file), remedy=_DAMAGED)
-    if found.get("version") != VERSION:
+    if record.get("version") != VERSION:
         remedy = "Use a newer wordtrust, or train it again"
         raise InputError(
-            f"the model has version {found.get('version')!r}, this wordtrust reads version {VERSION}",
+            f"the model has version {record.get('version')!r}, this wordtrust reads version {VERSION}",
             file=str(file), remedy=remedy,
         )  # fmt: skip
-    return found
+    return record
 
 
 def _shipped_names() -> str:
@@ -240,7 +249,7 @@ def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...
 
 
 def checksum(file: Path) -> str:
-    """Of all that is in a file."""
+    """The SHA-256 of a file."""
     with file.open("rb") as opened:
         digest = sha256()
         while block := opened.read(1 << 20):

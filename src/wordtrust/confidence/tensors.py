@@ -1,4 +1,4 @@
-"""Arrays and what is known about them in one safetensors file, which can hold nothing that runs.
+"""Arrays and metadata in one safetensors file, which can hold nothing that runs.
 
 Both the model folder and packed training data are such files. Needs numpy and safetensors only.
 """
@@ -21,29 +21,29 @@ from .features import Statistics
 from .word_table import WordTable
 
 Arrays = Mapping[str, NDArray[Any]]
-ABOUT = "about"  # the name of the JSON text among the file's metadata
+_METADATA = "about"  # the name of the JSON text among the file's metadata
 
 
-def write_tensors(path: Path, arrays: Arrays, about: Mapping[str, Any]) -> None:
+def write_tensors(path: Path, arrays: Arrays, metadata: Mapping[str, Any]) -> None:
     """Write the file, whole or not at all."""
     ready = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with atomic(path) as file:
-        file.write(save(ready, {ABOUT: json.dumps(about)}))
+        file.write(save(ready, {_METADATA: json.dumps(metadata)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """All arrays by name, and what `about` was."""
+    """All arrays by name, and the metadata."""
     try:
         with safe_open(path, "np") as file:
-            about = json.loads((file.metadata() or {}).get(ABOUT, "{}"))
+            metadata = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror or error}", file=str(path)) from None
     except (SafetensorError, ValueError, RecursionError, KeyError, TypeError) as error:
         raise InputError(f"no whole safetensors file: {error}", file=str(path), remedy="Make it again") from None
-    if not isinstance(about, dict):
+    if not isinstance(metadata, dict):
         raise InputError("its metadata is no object", file=str(path), remedy="Make it again")
-    return arrays, about
+    return arrays, metadata
 
 
 def table_arrays(table: WordTable) -> dict[str, NDArray[Any]]:
@@ -112,15 +112,15 @@ def _column(arrays: Arrays, name: str, rows: int, kind: type[np.generic], dimens
 
 
 def statistics_arrays(statistics: Statistics) -> dict[str, NDArray[Any]]:
-    """Mean and spread of the columns."""
-    return {"statistics.mean": statistics.mean, "statistics.spread": statistics.spread}
+    """Mean and standard deviation of the columns."""
+    return {"statistics.mean": statistics.mean, "statistics.spread": statistics.std}
 
 
 def statistics_from(arrays: Arrays, columns: tuple[str, ...]) -> Statistics:
     """The statistics of these columns again."""
-    mean, spread = (typed(arrays, f"statistics.{name}", np.float32) for name in ("mean", "spread"))
-    if mean.shape != (len(columns),) or spread.shape != mean.shape or not np.isfinite([*mean, *spread]).all():
+    mean, std = (typed(arrays, f"statistics.{name}", np.float32) for name in ("mean", "spread"))
+    if mean.shape != (len(columns),) or std.shape != mean.shape or not np.isfinite([*mean, *std]).all():
         raise ValueError(f"statistics do not fit {len(columns)} columns")
-    if not (spread > 0).all():
-        raise ValueError("a column has no spread")
-    return Statistics(columns, mean, spread)
+    if not (std > 0).all():
+        raise ValueError("a column has no standard deviation")
+    return Statistics(columns, mean, std)

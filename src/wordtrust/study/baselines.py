@@ -34,7 +34,7 @@ from ..base.files import atomic_text
 from ..confidence.calibration import Calibrator, calibrator_from_dict, make
 from ..confidence.calibration.base import CLIP, sigmoid
 from ..confidence.calibration.parametric import fit_logistic
-from ..confidence.features import EVIDENCE, LIMIT, clipped_logit, given, matrix
+from ..confidence.features import EVIDENCE, LIMIT, available, clipped_logit, matrix
 from ..confidence.word_table import WordTable, heard, known_arcs
 from ..evaluation.evaluate import ArcConfidence, posterior_confidence
 from ..lattices.lattice import Flags, Lattices
@@ -209,7 +209,7 @@ def fit_baselines(train: Source, dev: Source, *, calibrator: str = "kernel") -> 
     batches = [batch for batch in train() if len(batch)]
     if not batches:
         raise InputError("there are no utterances to fit baselines on")
-    columns = given(batches[0], (*SHAPE, *SCORES))
+    columns = available(batches[0], (*SHAPE, *SCORES))
     seen = [_rows(batch, columns, table, in_training=True) for batch in batches]
     held = [_rows(batch, columns, table, in_training=False) for batch in dev() if len(batch)]
     if not held:

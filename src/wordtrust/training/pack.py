@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InputError, OptionError
-from ..confidence.features import known
+from ..confidence.features import check_columns
 from ..confidence.model_card import ModelCard
 from ..confidence.tensors import (
     read_tensors,
@@ -58,7 +58,7 @@ def read_pack(path: Path) -> TrainingData:
         remedy = "Make it with: wordtrust train STORE --dev STORE --pack FILE"
         raise InputError(f"no {KIND} of version {VERSION}", file=str(path), remedy=remedy)
     try:
-        columns = known(list(map(str, found["columns"])))
+        columns = check_columns(list(map(str, found["columns"])))
         table = table_from(arrays)
         train, dev = (_dataset(arrays, part, len(columns), len(table.words)) for part in ("train", "dev"))
         card = ModelCard.from_json(dict(found["about"]))

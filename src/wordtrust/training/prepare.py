@@ -45,7 +45,7 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
     if first is None:
         raise InputError("there are no utterances to train on")
     wanted = features.columns_of(options.features)
-    columns = features.given(first, wanted)
+    columns = features.available(first, wanted)
     if not columns:
         raise InputError(f"none of the features {options.features} is there", file=first.origin.file)
     also = {word for batch in dev() for word in BatchWords.of(batch).words}

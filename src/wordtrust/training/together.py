@@ -132,12 +132,12 @@ def _generic(config: Config, weights: Weights, parts: Mapping[str, TrainingData]
     """The part of nobody, with the mean of all statistics and the largest table of words."""
     columns = tuple(column for column in config.columns if not column.startswith(IDENTITY))
     shared, own = part_of(config, weights, None, columns)
-    mean, spread = (
-        np.array([_mean_over(parts, column, name) for column in columns], np.float32) for name in ("mean", "spread")
+    mean, std = (
+        np.array([_mean_over(parts, column, name) for column in columns], np.float32) for name in ("mean", "std")
     )
     table = max((part.table for part in parts.values()), key=lambda each: len(each.words))
     card = ModelCard(is_generic=True, training=TrainingRecord(training), trained_together=tuple(parts))
-    return Model(shared, own, table, Statistics(columns, mean, spread), card)
+    return Model(shared, own, table, Statistics(columns, mean, std), card)
 
 
 def _mean_over(parts: Mapping[str, TrainingData], column: str, name: str) -> float:

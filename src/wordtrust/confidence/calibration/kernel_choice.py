@@ -20,7 +20,7 @@ from .parametric import fit_platt
 PAPER_L = 1.8
 FALLBACK_PRIOR = 10.0
 PRIORS = tuple(float(f"{10 ** (step / 2):.3g}") for step in range(-2, 13))  # 0.1 to a million words a logit
-WIDTHS = tuple(1.5 * 2 ** (step / 2) for step in range(13))  # L times the spread of the logits: 1.5 to 96
+WIDTHS = tuple(1.5 * 2 ** (step / 2) for step in range(13))  # L times the standard deviation of the logits: 1.5 to 96
 SMALLEST_L, LARGEST_L = 0.01, 100.0
 FOLDS = 10
 _LEAST = 20  # words to choose anything on
@@ -59,8 +59,8 @@ def choose(
     if not fold.any():
         return fallback
     binned = _bin(logits, correct, fold)
-    spread = max(float(np.std(clipped(logits))), 0.01)
-    widths = [given_l] if given_l is not None else [_bounded(width / spread) for width in WIDTHS]
+    std = max(float(np.std(clipped(logits))), 0.01)
+    widths = [given_l] if given_l is not None else [_bounded(width / std) for width in WIDTHS]
     priors = [given_prior] if given_prior is not None else PRIORS
     quality = np.stack([_likelihoods(binned, width, priors) for width in widths])
     good = quality >= quality.max() - _NATS
