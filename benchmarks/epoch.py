@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from wordtrust.training.dataset import Dataset
-from wordtrust.training.loop import Trainer
-from wordtrust.training.machine import machine
+from wordtrust.training.dataset import Dataset, read_pack
 from wordtrust.training.options import TrainOptions
-from wordtrust.training.pack import read_pack
+from wordtrust.training.trainer import Progress, Trainer
+from wordtrust.training.worker import training_worker
 
 
 def replicate(data: Dataset, utterances: int) -> Dataset:
@@ -53,14 +52,14 @@ def main() -> None:
     given = parser.parse_args()
     data = read_pack(given.pack)
     data = replace(data, train=replicate(data.train, given.utterances))
-    with machine(given.device) as here:
+    with training_worker(given.device) as here:
         trainer = Trainer(data, TrainOptions(), here)
         arcs = len(data.train.source)
         name = torch.cuda.get_device_name() if here.device.type == "cuda" else "CPU"
         print(f"{name}: {len(data.train):,} utterances, {arcs:,} arcs, {len(trainer.train)} batches, state 128")
         for epoch in range(1, 4):
             began = time.perf_counter()
-            loss = trainer._epoch(lambda *_: None)
+            loss = trainer.run_epoch(Progress())
             seconds = time.perf_counter() - began
             print(f"epoch {epoch}: {seconds:.2f} s, {arcs / seconds:,.0f} arcs/s, loss {loss:.4f}")
 

@@ -3,7 +3,7 @@
 Run with `python -m benchmarks.model`. State 128, hidden 32, LSTM, merging by the mean. Networks are made up (200 arcs
 each), and real where the developers' data are. Ours includes everything from networks to logits (features, words,
 batches); the plain loops are given the inputs of their arcs. Seconds are those of the processor, since other work on
-the machine slows any of them; each is the best of some rounds, all ways in turn.
+the training_worker slows any of them; each is the best of some rounds, all ways in turn.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from wordtrust.confidence.model_card import ModelCard
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Floats, Lattices, Origin, concatenate
 from wordtrust.networks.build_store import LABEL, REFERENCE
-from wordtrust.training.batches import Words, make_batch
+from wordtrust.training.batches import WordInputs, make_batch
 from wordtrust.training.dataset import Dataset
-from wordtrust.training.heads import loss_of
-from wordtrust.training.lattice_rnn import LatticeRNN
-from wordtrust.training.memory import keep_freed_memory
+from wordtrust.training.lattice_rnn import LatticeRNN, loss_of
 from wordtrust.training.prepare import PrepareOptions, prepare
+from wordtrust.training.worker import keep_freed_memory
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 REAL = ("kaldi-small-2020/dev.ark.gz", "whisper-base/dev.jsonl.gz")
@@ -70,7 +69,7 @@ class Job:
 
     networks: Lattices
     data: Dataset
-    words: Words
+    words: WordInputs
     network: LatticeRNN
     scorer: LatticeRNNScorer
     inputs: Floats  # [arcs, inputs] what cells see
@@ -88,7 +87,7 @@ class Job:
         torch.nn.init.normal_(network.output.weight)
         weights = {name: weight.numpy() for name, weight in network.state_dict().items()}
         scorer = LatticeRNNScorer(config, weights, made.table, made.statistics, threads=1)
-        words = Words(made.table, config)
+        words = WordInputs(made.table, config)
         return cls(networks, made.dev, words, network, scorer, scorer._inputs(networks)[:, :-1])
 
     def score(self) -> Floats:

@@ -167,19 +167,19 @@ def of_speakers(batches: Iterator[Lattices], eighths: int) -> Iterator[Lattices]
 
 def run(bench: Bench, recognizer: str, variant: Variant, seed: int, tell: Tell) -> dict[str, Any]:
     """Train and measure; gives the line to keep. A killed training goes on from its checkpoint."""
-    from wordtrust.training.machine import machine
-    from wordtrust.training.run import train_model
+    from wordtrust.training import pipeline
+    from wordtrust.training.trainer import EpochRecord, Progress
 
     began, options = time.monotonic(), variant.options(seed)
     folder = bench.out / "running" / f"{recognizer}.{_plain(variant.name)}.{seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     data = bench.training_data(recognizer, variant)
 
-    def told(line: dict[str, Any]) -> None:
-        tell(f"{folder.name}: epoch {line['epoch']}, loss {line['loss']:.4f}, dev NCE {line.get('dev_nce', 0):.4f}")
+    def on_epoch(record: EpochRecord) -> None:
+        tell(f"{folder.name}: epoch {record.epoch}, loss {record.loss:.4f}, dev NCE {record.dev_nce or 0:.4f}")
 
-    with machine("cpu", 1) as here:
-        model = train_model(data, options, folder, here, tell=told)
+    model = pipeline.train(data, options, folder, device="cpu", threads=1, progress=Progress(on_epoch))
+    assert model is not None  # this process is the only one
     scorer = WordScorer(model, threads=1)
     measured = measure(scorer.confidence, stream(bench.networks(recognizer, variant.networks, DEV)))
     shutil.rmtree(folder, ignore_errors=True)

@@ -18,8 +18,8 @@ import wordtrust as wt
 from wordtrust.cli import cli, main
 from wordtrust.confidence.model_file import load_model, read_log
 from wordtrust.evaluation.evaluate import POPULATIONS
-from wordtrust.training.pack import read_pack
-from wordtrust.training.run import GRID, draft_of
+from wordtrust.training.dataset import read_pack
+from wordtrust.training.pipeline import GRID, training_folder
 
 SAMPLE = Path(__file__).parents[2] / "src" / "wordtrust" / "sample"
 LATTICES = f"{SAMPLE}/lattices/*-0[1-6].slf.gz"
@@ -128,28 +128,21 @@ def test_what_is_read_is_not_written_over(made: Path, run: Run, tmp_path: Path) 
 @pytest.fixture
 def interrupted(made: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | Path]:
     """A training that was interrupted in its second epoch, and the command that would go on with it."""
-    from wordtrust.training import loop as train
+    from wordtrust.training.trainer import Trainer
 
-    command: list[str | Path] = [
-        "train",
-        made / "networks",
-        "--dev",
-        made / "networks",
-        "--out",
-        tmp_path / "m",
-        *TINY,
-    ]
-    real = train.Trainer._epoch
+    networks = made / "networks"
+    command: list[str | Path] = ["train", networks, "--dev", networks, "--out", tmp_path / "m", *TINY]
+    real = Trainer.run_epoch
 
-    def epoch(trainer: Any, step: Any) -> float:
+    def epoch(trainer: Trainer, progress: Any) -> float:
         if trainer.state.epoch == 1:
             raise KeyboardInterrupt
-        return real(trainer, step)
+        return real(trainer, progress)
 
     with monkeypatch.context() as patch:
-        patch.setattr(train.Trainer, "_epoch", epoch)
+        patch.setattr(Trainer, "run_epoch", epoch)
         assert "interrupted" in run(*command, code=130)
-    assert draft_of(tmp_path / "m").is_dir()
+    assert training_folder(tmp_path / "m").is_dir()
     assert not (tmp_path / "m").exists()
     return command
 
@@ -157,7 +150,7 @@ def interrupted(made: Path, run: Run, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_interrupted_training_goes_on(interrupted: list[str | Path], made: Path, run: Run, tmp_path: Path) -> None:
     run(*interrupted)
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == (made / "model/model.safetensors").read_bytes()
-    assert not draft_of(tmp_path / "m").exists()
+    assert not training_folder(tmp_path / "m").exists()
 
 
 def test_training_does_not_go_on_with_other_data(interrupted: list[str | Path], run: Run) -> None:

@@ -105,9 +105,8 @@ def torch_outputs(
 ) -> tuple[Floats, Floats]:
     """Outputs and confidences of torch, in the order of the networks' arcs; features in single precision."""
     torch = pytest.importorskip("torch", reason="needs the extra `train`")
-    from wordtrust.training.batches import Words, make_batch
-    from wordtrust.training.heads import confidence_of
-    from wordtrust.training.lattice_rnn import LatticeRNN
+    from wordtrust.training.batches import WordInputs, make_batch
+    from wordtrust.training.lattice_rnn import LatticeRNN, confidence_of
 
     words = BatchWords.of(nets)
     rows = known.rows(words.words)
@@ -132,7 +131,7 @@ def torch_outputs(
     )
     model = LatticeRNN(config)
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
-    batch = make_batch(data, np.arange(len(data)), Words(everything, config), config.merge, torch.device("cpu"))
+    batch = make_batch(data, np.arange(len(data)), WordInputs(everything, config), config.merge, torch.device("cpu"))
     found, order = np.empty((len(nets.source), config.outputs), np.float32), _forward_order(data)
     confidence = np.empty(len(order), np.float32)
     with torch.no_grad():

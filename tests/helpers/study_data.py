@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
@@ -11,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wordtrust.training.options import TrainOptions
-from wordtrust.training.pack import read_pack
-from wordtrust.training.plan import FOLDS, model_folders
+from wordtrust.training.dataset import read_pack
+from wordtrust.training.study_training import FOLDS, StudyTraining, model_folders
 
 WORDS = tuple(
     "red green blue white black grey one two three four five six seven eight nine ten up down left right".split()
@@ -73,19 +71,19 @@ def _hypothesis(said: list[str], chance: float, random: np.random.Generator) -> 
     }
 
 
-def train_in_this_process(packs: Mapping[str, Path], out: Path, *, options: TrainOptions, **_: Any) -> None:
-    """Instead of `train_all`, which starts a process for each of many trainings, and with no teachers."""
-    from wordtrust.training.machine import machine
-    from wordtrust.training.together import train_together
+def train_in_this_process(training: StudyTraining, _: Any) -> None:
+    """Instead of `StudyTraining.run`, which starts a process for each of many trainings; and with no teachers."""
+    from wordtrust.training.multi_recognizer import train_multi_recognizer
+    from wordtrust.training.worker import training_worker
 
-    chosen = replace(options, average=0.0, batch_arcs=0)
-    parts = {name: read_pack(pack) for name, pack in packs.items()}
-    with machine("cpu") as here:
-        for number in range(FOLDS + 1):
-            fold: dict[str, Any] = {"folds": FOLDS, "fold": number - 1} if number else {}
-            train_together(parts, replace(chosen, **fold), out / "trunk", here, tell=lambda _: None)
-            for name in parts:
-                (out / "trunk" / name).rename(model_folders(name, out)[number])
-            if not number:
-                (out / "trunk" / "generic").rename(out / "generic")
-            rmtree(out / "trunk")
+    options, out = replace(training.options, average=0.0, batch_arcs=0), training.out
+    recognizers = {name: read_pack(pack) for name, pack in training.packs.items()}
+    with training_worker("cpu") as worker:
+        for i in range(FOLDS + 1):
+            fold: dict[str, Any] = {"folds": FOLDS, "fold": i - 1} if i else {}
+            train_multi_recognizer(recognizers, replace(options, **fold), out / "draft", worker)
+            for name in recognizers:
+                (out / "draft" / name).rename(model_folders(name, out)[i])
+            if not i:
+                (out / "draft" / "generic").rename(out / "generic")
+            rmtree(out / "draft")

@@ -39,7 +39,7 @@ from wordtrust.study.paper import (
     train_paper,
 )
 from wordtrust.study.paper_examples import examples
-from wordtrust.training.pack import read_pack
+from wordtrust.training.dataset import read_pack
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from tests.helpers.study_data import train_in_this_process, write_data
 from wordtrust.base.errors import WordtrustError
 from wordtrust.cli import cli
 from wordtrust.combination.combination_file import FittedCombination
+from wordtrust.training.study_training import StudyTraining
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 CHANCES = {"alpha": 0.35, "beta": 0.45, "gamma": 0.25}  # the best is not the first
@@ -42,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     write_data(folder / "data", CHANCES)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wordtrust.study.training.train_all", train_in_this_process)
+        patch.setattr(StudyTraining, "run", train_in_this_process)
         done = ran("study", folder / "data", "--out", folder / "out", *TINY, "--json")
     (folder / "printed.json").write_text(done.stdout, "utf-8")
     (folder / "told.txt").write_text(done.stderr, "utf-8")
@@ -339,23 +340,24 @@ def test_the_papers_system_on_top(made: Path, tmp_path: Path) -> None:
 
 
 def test_what_training_is_asked_for(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, Any] = {}
+    asked: list[StudyTraining] = []
 
-    def train(packs: dict[str, Path], out: Path, **more: Any) -> None:
-        asked.update(more, packs=packs, out=out)
+    def train(training: StudyTraining, _: Any) -> None:
+        asked.append(training)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("wordtrust.study.training.train_all", train)
+    monkeypatch.setattr(StudyTraining, "run", train)
     command = ["study", made / "data", "--out", tmp_path / "out", "--epochs", "3", "--device", "cpu"]
     CliRunner().invoke(cli, [str(word) for word in command])
-    assert asked["packs"] == {name: tmp_path / "out" / "work" / f"{name}.pack" for name in CHANCES}
-    assert all(pack.is_file() for pack in asked["packs"].values())
-    assert asked["out"] == tmp_path / "out" / "work" / "trained"
-    assert (asked["folds"], asked["options"].epochs, asked["device"]) == (4, 3, "cpu")
+    [training] = asked
+    assert training.packs == {name: tmp_path / "out" / "work" / f"{name}.pack" for name in CHANCES}
+    assert all(pack.is_file() for pack in training.packs.values())
+    assert training.out == tmp_path / "out" / "work" / "trained"
+    assert (training.folds, training.options.epochs, training.device) == (4, 3, "cpu")
 
 
 def test_packs_for_another_machine(made: Path, tmp_path: Path) -> None:
-    from wordtrust.training.pack import read_pack
+    from wordtrust.training.dataset import read_pack
 
     done = ran("study", made / "data", "--out", tmp_path / "out", "--until", "packs", "--recognizers", "beta")
     assert done.stdout == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,18 +34,18 @@ from wordtrust.formats import stream
 from wordtrust.lattices.lattice import Floats, Lattices, concatenate
 from wordtrust.networks.build_store import SPEAKER
 from wordtrust.study import StudyOptions, run_study
-from wordtrust.training.plan import FOLDS, model_folders
+from wordtrust.training.study_training import FOLDS, StudyTraining, model_folders
 
 CHANCES = {"alpha": 0.35, "beta": 0.45, "gamma": 0.25}
 SPLITS = {"train": 9, "dev": 5, "eval": 1}  # speakers
 Confidence = Callable[[Lattices], Floats]
 
 
-def untrained(packs: Mapping[str, Path], out: Path, **_: Any) -> None:
+def untrained(training: StudyTraining, _: Any) -> None:
     """Instead of training: models with random weights, so those of folds are as different as can be."""
-    for name, pack in packs.items():
+    for name, pack in training.packs.items():
         networks = concatenate(stream(str(pack.parent / name / "train")))
-        for number, folder in enumerate(model_folders(name, out)):
+        for number, folder in enumerate(model_folders(name, training.out)):
             fold = {"training": {"folds": FOLDS, "fold": number - 1}} if number else {}
             model = made_model(networks, number, **fold)
             save_model(replace(model, weights={key: 4 * each for key, each in model.weights.items()}), folder)
@@ -58,7 +58,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     write_data(folder / "data", CHANCES, SPLITS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wordtrust.study.training.train_all", untrained)
+        patch.setattr(StudyTraining, "run", untrained)
         run_study(folder / "data", folder / "out", StudyOptions(until="models", jobs=1))
     return folder / "out"
 

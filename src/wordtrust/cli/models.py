@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from ..confidence.calibrate_scores import CalibratedWords
     from ..confidence.model_file import Model
     from ..confidence.word_scorer import WordScorer
-    from ..training.dataset import TrainingData
-    from ..training.loop import Step, Tell
+    from ..training.trainer import EpochRecord, Progress
 
 _UNFAMILIAR = (
     "utterances here are unlike all that the model knows, so confidences were lowered; where you have references, "
     "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"
 )
-_TOGETHER = ("identity_drop", "taught")  # of `python -m wordtrust.training --together`
+_MULTI_RECOGNIZER = ("identity_drop", "taught")  # of `python -m wordtrust.training --together`
 _OUTPUTS = ".jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
 
 
@@ -40,14 +39,16 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
     """Every option of training, as the list of them has it."""
     from ..training.options import TrainOptions
 
-    for each in reversed(fields(TrainOptions)):
-        if each.name in _TOGETHER:
+    for option in reversed(fields(TrainOptions)):
+        if option.name in _MULTI_RECOGNIZER:
             continue
-        name, text, choices = each.name.replace("_", "-"), each.metadata["help"], each.metadata["choices"]
-        flags = f"--{name}/--no-{name}" if isinstance(each.default, bool) else f"--{name}"
+        name, text, choices = option.name.replace("_", "-"), option.metadata["help"], option.metadata["choices"]
+        flags = f"--{name}/--no-{name}" if isinstance(option.default, bool) else f"--{name}"
         metavar = f"[{'|'.join(choices)}]" if choices else None  # `TrainOptions` checks them, for both command lines
-        command = click.option(flags, each.name, type=type(each.default), default=each.default, show_default=True,
-                               help=text, metavar=metavar, hidden=not text)(command)  # fmt: skip
+        command = click.option(
+            flags, option.name, type=type(option.default), default=option.default, show_default=True, help=text,
+            metavar=metavar, hidden=not text,
+        )(command)  # fmt: skip
     return command
 
 
@@ -94,9 +95,9 @@ def train(
     Examples: wordtrust train train.networks --dev dev.networks --out model
               wordtrust train train.networks --dev dev.networks --start moonshine-tiny --out model
     """
-    from ..training.availability import require_torch
-    from ..training.options import TrainOptions
-    from ..training.prepare import PrepareOptions
+    from ..training.dataset import write_pack
+    from ..training.options import TrainOptions, require_torch
+    from ..training.prepare import PrepareOptions, read_training_data
 
     announce_compilation()
     chosen = TrainOptions(**options)
@@ -105,36 +106,21 @@ def train(
     _refuse_target(out, pack, overwrite)
     if out is not None:
         require_torch("--pack FILE needs none")
-    if chosen.start and vectors is None:
-        vectors = vectors_of(chosen.start)
-    data = _training_data(store, dev, PrepareOptions(features, labels, silence_loss, vectors, lexicon))
+    prepared = PrepareOptions(features, labels, silence_loss, vectors, lexicon)
+    data = read_training_data(store, dev, prepared, chosen.start)
     if pack is not None:
-        from ..training.pack import write_pack
-
         write_pack(pack, data)
         click.echo(f"{pack}: {len(data.train):,} utterances to train on, {len(data.dev):,} to stop on")
         return
     assert out is not None
-    from ..training.checkpoint import NAME as CHECKPOINT
-    from ..training.machine import machine
-    from ..training.run import draft_of, train_model
-    from ..training.run import search as search_grid
+    from ..training import pipeline
 
-    if (draft_of(out) / CHECKPOINT).is_file():
+    if pipeline.has_checkpoint(out):
         click.echo("wordtrust: going on where an earlier training stopped", err=True)
-    with machine(device, threads) as here:
-        with _epochs(chosen.epochs, here.is_first) as (tell, step):
-            work = search_grid if search else train_model
-            model = work(data, chosen, out, here, tell=tell, step=step)
-        if here.is_first:
-            _finish(model, out, dev)
-
-
-def vectors_of(start: str) -> Path | None:
-    """The word vectors of a model to begin with are its own, if it has any."""
-    from ..confidence.model_file import load_model
-
-    return Path(start) if load_model(Path(start)).table.vectors is not None else None
+    with _epoch_progress(chosen.epochs) as progress:
+        model = pipeline.train(data, chosen, out, device=device, threads=threads, search=search, progress=progress)
+    if model is not None:
+        click.echo(f"{out}: {_summary(pipeline.choose_on_dev(model, out, dev) if dev else model)}")
 
 
 def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None:
@@ -147,81 +133,55 @@ def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None
         raise OptionError(f"{pack}: there is no folder {pack.resolve().parent}")
 
 
-def _training_data(store: tuple[str, ...], dev: tuple[str, ...], options: Any) -> TrainingData:
-    from ..confidence.model_card import ModelCard
-    from ..formats import stream
-    from ..training.pack import read_pack
-    from ..training.prepare import PrepareOptions, prepare
-
-    if len(store) == 1 and Path(store[0]).is_file():
-        if options != PrepareOptions():
-            raise OptionError(
-                f"{store[0]}: features, labels, vectors, lexicon and silence loss were settled when it was packed"
-            )
-        return read_pack(Path(store[0]))
-    if not dev:
-        raise OptionError("training needs networks to stop on: --dev STORE")
-    first = next(iter(stream(store)), None)
-    if first is None:
-        raise OptionError("no utterances found")
-    return prepare(lambda: stream(store), lambda: stream(dev), options, ModelCard.of_networks(first))
-
-
 @contextmanager
-def _epochs(most: int, speaks: bool) -> Iterator[tuple[Tell, Step]]:
+def _epoch_progress(most: int) -> Iterator[Progress]:
     """A line for every epoch, and on a terminal a bar over the one that runs, with its loss so far."""
-    if not speaks:
-        yield (lambda _: None), (lambda *_: None)
-        return
+    from ..training.trainer import Progress
+
     if not sys.stderr.isatty():
-        yield (lambda line: click.echo(_epoch_line(line, most), err=True)), (lambda *_: None)
+        yield Progress(lambda record: click.echo(_epoch_line(record, most), err=True))
         return
+    from rich import progress as rich_progress
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[loss]}"),
-        TimeRemainingColumn(),
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TextColumn("{task.fields[loss]}"),
+        rich_progress.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        row = bar.add_task("training", total=1.0, loss="")
+    bar = rich_progress.Progress(*columns, console=Console(stderr=True), transient=True)
+    row = bar.add_task("training", total=1.0, loss="")
 
-        def tell(line: dict[str, Any]) -> None:
-            bar.console.print(_epoch_line(line, most), highlight=False)
-            bar.update(row, description=f"epoch {line['epoch'] + 1}", completed=0.0)
+    def on_epoch(record: EpochRecord) -> None:
+        bar.console.print(_epoch_line(record, most), highlight=False)
+        bar.update(row, description=f"epoch {record.epoch + 1}", completed=0.0)
 
-        yield tell, lambda share, loss: bar.update(row, completed=share, loss=f"loss {loss:.4f}")
+    def on_batch(share: float, loss: float) -> None:
+        bar.start()  # not before: of several processes (torchrun) only one has progress to show
+        bar.update(row, completed=share, loss=f"loss {loss:.4f}")
 
-
-def _epoch_line(line: dict[str, Any], most: int) -> str:
-    chosen = " ".join(f"{name} {line[name]}" for name in ("state", "hidden", "merge") if name in line)
-    parts = [f"epoch {line['epoch']:3}/{most}", f"loss {line['loss']:.4f}"]
-    if "dev_eer" in line:
-        parts += [f"dev EER {100 * line['dev_eer']:.2f}%", f"NCE {line['dev_nce']:.4f}"]
-    parts += [f"{line['arcs_per_second']:,.0f} arcs/s"] + (["best so far"] if line["best"] else [])
-    return (f"{chosen}: " if chosen else "") + "  ".join(parts)
+    try:
+        yield Progress(on_epoch, on_batch)
+    finally:
+        bar.stop()
 
 
-def _finish(model: Model, out: Path, dev: tuple[str, ...]) -> None:
-    """Choose how words are read off, if the networks are at hand, and say what came out."""
-    if dev:
-        model = _with_choice(model, out, dev)
-    found = model.card.metrics
-    parts = [f"dev EER {100 * found['dev_eer']:.2f}%, NCE {found['dev_nce']:.3f}"] if "dev_eer" in found else []
-    parts += [f"words chosen by {model.card.choice}"] if model.card.choice else []
-    click.echo(f"{out}: " + ", ".join(parts or ["trained"]))
+def _epoch_line(record: EpochRecord, most: int) -> str:
+    trial = " ".join(f"{name} {value}" for name, value in record.trial.items())
+    parts = [f"epoch {record.epoch:3}/{most}", f"loss {record.loss:.4f}"]
+    if record.dev_eer is not None:
+        parts += [f"dev EER {100 * record.dev_eer:.2f}%", f"NCE {record.dev_nce:.4f}"]
+    parts += [f"{record.arcs_per_second:,.0f} arcs/s"] + (["best so far"] if record.best else [])
+    return (f"{trial}: " if trial else "") + "  ".join(parts)
 
 
-def _with_choice(model: Model, out: Path, dev: tuple[str, ...]) -> Model:
-    from ..confidence.calibrate_model import with_best_choice
-    from ..confidence.model_file import update_card
-    from ..formats import stream
-
-    chosen = with_best_choice(model, lambda: stream(dev))
-    update_card(out, chosen.card)
-    return chosen
+def _summary(model: Model) -> str:
+    """Measures on dev, and how words are chosen, as far as they are known."""
+    metrics, choice = model.card.metrics, model.card.choice
+    parts = [f"dev EER {100 * metrics['dev_eer']:.2f}%, NCE {metrics['dev_nce']:.3f}"] if "dev_eer" in metrics else []
+    parts += [f"words chosen by {choice}"] if choice is not None else []
+    return ", ".join(parts or ["trained"])
 
 
 def _scorer(

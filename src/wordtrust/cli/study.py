@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from .inputs import announce_compilation
-from .models import vectors_of
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -75,7 +74,9 @@ def study(
 
     announce_compilation()
     if training.get("start") and vectors is None:
-        vectors = vectors_of(str(training["start"]))
+        from ..training.prepare import start_vectors
+
+        vectors = start_vectors(str(training["start"]))
     more: dict[str, Any] = {} if jobs is None else {"jobs": jobs}
     options = StudyOptions(
         test=test, models=models, until=until, vectors=vectors, with_joint=not no_joint, with_paper=paper,
@@ -102,10 +103,10 @@ def _training(given: dict[str, int | str | None]) -> Any:
     """Options of training that were given; the others are those of the study."""
     from dataclasses import replace
 
-    from ..training.options import TOGETHER
+    from ..training.options import MULTI_RECOGNIZER
 
     known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(TOGETHER, **known) if known else None
+    return replace(MULTI_RECOGNIZER, **known) if known else None
 
 
 def _command() -> str:

@@ -11,7 +11,8 @@ from ..combination.combination_file import FILE as COMBINATION
 from ..confidence.config import GENERIC
 from ..confidence.model_file import MODEL_JSON
 from ..confidence.word_scorer import load
-from ..training.plan import FOLDS, model_folders
+from ..training.options import MULTI_RECOGNIZER, has_gpu
+from ..training.study_training import FOLDS, StudyTraining, model_folders
 from .combination import fit_combination, systems_on
 from .finish import Trained, finish_generic, finish_model
 from .layout import DEV, JOINT, TRAIN, StudyFolder, StudyOptions
@@ -73,13 +74,13 @@ class Fitting:
 
     def _train_all(self) -> None:
         self.out.require_torch()
-        from .training import train_all
-
-        packs = {name: self.out.pack(name) for name in self.names}
-        train_all(
-            packs, self.out.trained, folds=FOLDS, options=self.options.training, device=self.options.device,
-            threads=self.options.threads, teachers=self.options.teachers, tell=self.steps.notify,
+        options, device = self.options, self.options.device
+        training = StudyTraining(
+            {name: self.out.pack(name) for name in self.names}, self.out.trained, teachers=options.teachers,
+            options=options.training or MULTI_RECOGNIZER, device=device, threads=options.threads,
+            side_by_side=FOLDS + 1 if has_gpu(device) else 1,
         )  # fmt: skip
+        training.run(self.steps.notify)
 
     def _trained(self, name: str) -> Trained:
         model, *folds = model_folders(name, self.out.trained)

@@ -19,8 +19,7 @@ from ..combination.subset_comparison import MOST_SYSTEMS
 from ..confidence.model_file import SCALES
 from ..confidence.shipped import is_model
 from ..formats.references import References, read_references
-from ..training.availability import require_torch
-from ..training.options import TrainOptions
+from ..training.options import TrainOptions, require_torch
 
 UNTIL = ("networks", "packs", "models", "results")
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from ..evaluation.metrics import Scores
 from ..formats.references import Reference
 from ..lattices.lattice import Floats, Lattices
 from ..training.options import TrainOptions
-from ..training.plan import FOLDS, model_folders
+from ..training.study_training import FOLDS, model_folders
 
 Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
 OPTIONS = TrainOptions(head="independent", merge="mean", skip=False, stop="eer", epochs=30, patience=6)
@@ -65,15 +64,11 @@ def paper_pack(
     train: Source, dev: Source, path: Path, *, vectors: Path | None = None, lexicon: Path | None = None
 ) -> None:
     """Write the training data of the paper's system, out of networks with references."""
-    from ..confidence.model_card import ModelCard
-    from ..training.pack import write_pack
+    from ..training.dataset import write_pack
     from ..training.prepare import PrepareOptions, prepare
 
-    first = next((batch for batch in train() if len(batch)), None)
-    if first is None:
-        raise InputError("there are no utterances to train on")
     options = PrepareOptions(features="paper", labels="one-best", vectors=vectors, lexicon=lexicon)
-    write_pack(path, prepare(train, dev, options, ModelCard.of_networks(first)))
+    write_pack(path, prepare(train, dev, options))
 
 
 def train_paper(
@@ -88,29 +83,32 @@ def train_paper(
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train what is not there yet: the size with the best dev EER, and models of that size without each fold."""
-    from ..training.machine import machine
-    from ..training.pack import read_pack
-    from ..training.run import search, train_model
+    from ..training.dataset import read_pack
+    from ..training.pipeline import search_sizes, train_model
+    from ..training.trainer import EpochRecord, Progress
+    from ..training.worker import training_worker
 
-    def told(line: dict[str, Any]) -> None:
-        sizes_of = ", ".join(f"{size} {line[size]}" for size in sizes if size in line)
-        tell(f"the paper's {folder.name} {sizes_of}: epoch {line['epoch']}, loss {line['loss']:.4f}")
+    def progress_of(folder: Path) -> Progress:
+        def on_epoch(record: EpochRecord) -> None:
+            trial = ", ".join(f"{size} {value}" for size, value in record.trial.items())
+            tell(f"the paper's {folder.name} {trial}: epoch {record.epoch}, loss {record.loss:.4f}")
+
+        return Progress(on_epoch)
 
     out.mkdir(parents=True, exist_ok=True)
-    with machine(device, threads) as here:
+    with training_worker(device, threads) as worker:
         for name, pack in packs.items():
-            folders = model_folders(name, out, folds)
-            missing = [number for number, folder in enumerate(folders) if not (folder / MODEL_JSON).is_file()]
-            data = read_pack(pack) if missing else None
-            for number in missing:
-                assert data is not None
-                folder = folders[number]
-                if number == 0:
-                    search(data, options, folder, here, tell=told, grid=sizes)
-                else:
-                    best = load_model(folders[0]).config
-                    chosen = replace(options, state=best.state, hidden=best.hidden, folds=folds, fold=number - 1)
-                    train_model(data, chosen, folder, here, tell=told)
+            whole, *without_fold = model_folders(name, out, folds)
+            if all((folder / MODEL_JSON).is_file() for folder in (whole, *without_fold)):
+                continue
+            data = read_pack(pack)
+            if not (whole / MODEL_JSON).is_file():
+                search_sizes(data, options, whole, worker, progress_of(whole), sizes)
+            best = load_model(whole).config
+            for fold, folder in enumerate(without_fold):
+                if not (folder / MODEL_JSON).is_file():
+                    chosen = replace(options, state=best.state, hidden=best.hidden, folds=folds, fold=fold)
+                    train_model(data, chosen, folder, worker, progress_of(folder))
 
 
 def finish_paper(model: Path, folds: Sequence[Path], train: Source, dev: Source, out: Path) -> None:

@@ -15,7 +15,7 @@ from ..confidence.word_scorer import load
 from ..evaluation.metrics import compare, intervals
 from ..formats import stream
 from ..training.options import TrainOptions
-from ..training.plan import model_folders
+from ..training.study_training import model_folders
 from .layout import DEV, TRAIN, StudyFolder
 from .paper import OPTIONS, SIZES, evaluate_paper, finish_paper, paper_pack, paper_together, train_paper
 from .paper_examples import examples

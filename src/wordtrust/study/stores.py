@@ -68,17 +68,15 @@ class StoreBuilder:
 
     def pack(self, name: str, vectors: Path | None, networks_key: str) -> str:
         """Pack the networks of train and dev as training data; returns their key."""
-        from ..confidence.model_card import ModelCard
-        from ..training.pack import write_pack
+        from ..training.dataset import write_pack
         from ..training.prepare import PrepareOptions, prepare
 
         train, dev = (str(self.folder.store(name, split)) for split in (TRAIN, DEV))
         key = self.pack_key(networks_key, vectors)
 
         def work() -> None:
-            card = ModelCard.of_networks(next(iter(stream(train))))
             options = PrepareOptions(vectors=vectors)
-            write_pack(self.folder.pack(name), prepare(lambda: stream(train), lambda: stream(dev), options, card))
+            write_pack(self.folder.pack(name), prepare(lambda: stream(train), lambda: stream(dev), options))
 
         self.steps.run(f"{name}: training data", key, [self.folder.pack(name)], work)
         return key

@@ -1,9 +1,10 @@
-"""The confidence model (DESIGN, section 5): a bidirectional lattice RNN, trained with torch, run without it.
+"""Training of the confidence model, a bidirectional lattice RNN.
 
-- without torch: `config` sizes and names of weights, `levels` the order of computation, `node_levels`, `files` the
-  model folder, `tensors` what both kinds of files share, `scorer` the forward pass in numpy and numba;
-- with torch: `cells`, `recurrence` and `network` the network, `data` its batches, `train` the loop, `checkpoint`,
-  `machine` where it runs, `run` from data to a model folder;
-- `prepare` makes training data of stores, `arrays` holds them, `pack` writes them to one file; `python -m
-  wordtrust.training` trains from such a file with numpy, torch and safetensors alone.
+- `prepare` makes training data of stores, `dataset` holds and packs them, `batches` puts them on a device;
+- `lattice_rnn` is the whole network with its loss, `lstm_kernels` its fast path on a CPU, `trainer` the whole loop;
+- `pipeline` goes from data to a model folder, `multi_recognizer` trains one network for several recognizers,
+  `study_training` runs all trainings of a study;
+- `options` and `worker` say how and where.
+
+`python -m wordtrust.training` trains from a packed file with numpy, torch and safetensors alone.
 """

@@ -9,17 +9,37 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import fields
-from functools import partial
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import OptionError, WordtrustError
-from .options import TOGETHER, TrainOptions
+from .options import MULTI_RECOGNIZER, TrainOptions
+
+if TYPE_CHECKING:
+    from .trainer import EpochRecord, Progress
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run; gives the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        _check(given)
+        if given.study is not None:
+            _train_study(given)
+        elif given.together:
+            _train_multi_recognizer(given)
+        elif len(given.packs) > 1 or given.seeds:
+            return _train_many(given, sys.argv[1:] if arguments is None else arguments)
+        else:
+            _train_one(given)
+    except WordtrustError as error:
+        sys.stderr.write(f"wordtrust: {error}\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m wordtrust.training", description=__doc__.split(":")[0] + ".", allow_abbrev=False
     )
@@ -36,23 +56,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--study", type=int, metavar="TEACHERS",
                         help="All models of a study: so many teachers for each fold, then students.")  # fmt: skip
     parser.add_argument("--search", action="store_true", help="Try the paper's grid and keep the best dev EER.")
-    add_options(parser)
-    given = parser.parse_args(arguments)
-    try:
-        _check(given)
-        if given.study is not None:
-            _study(given)
-            return 0
-        if given.together:
-            _together(given)
-            return 0
-        if len(given.packs) > 1 or given.seeds:
-            return _many(given, sys.argv[1:] if arguments is None else arguments)
-        _one(given)
-    except WordtrustError as error:
-        sys.stderr.write(f"wordtrust: {error}\n")
-        return 1
-    return 0
+    for option in fields(TrainOptions):
+        flag, choices = "--" + option.name.replace("_", "-"), ",".join(option.metadata["choices"])
+        text = f"{option.metadata['help']} [{option.default}]" if option.metadata["help"] else argparse.SUPPRESS
+        if isinstance(option.default, bool):
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=option.default, help=text)
+        else:
+            metavar = f"{{{choices}}}" if choices else None
+            parser.add_argument(flag, type=type(option.default), default=option.default, metavar=metavar, help=text)
+    return parser
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -72,96 +84,88 @@ def _check(given: argparse.Namespace) -> None:
         raise OptionError("two packed files have the same name; models take their names from them")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of training, with their defaults."""
-    for each in fields(TrainOptions):
-        name = "--" + each.name.replace("_", "-")
-        text = f"{each.metadata['help']} [{each.default}]"
-        if isinstance(each.default, bool):
-            parser.add_argument(name, action=argparse.BooleanOptionalAction, default=each.default, help=text)
-        else:
-            kind: Any = type(each.default)
-            choices = f"{{{','.join(each.metadata['choices'])}}}" if each.metadata["choices"] else None
-            text = text if each.metadata["help"] else argparse.SUPPRESS
-            parser.add_argument(name, type=kind, default=each.default, metavar=choices, help=text)
-
-
-def options_of(given: argparse.Namespace) -> TrainOptions:
+def _options(given: argparse.Namespace) -> TrainOptions:
     """The options of training among those of the command line."""
-    return TrainOptions(**{each.name: getattr(given, each.name) for each in fields(TrainOptions)})
+    return TrainOptions(**{option.name: getattr(given, option.name) for option in fields(TrainOptions)})
 
 
-def _one(given: argparse.Namespace) -> None:
+def _train_one(given: argparse.Namespace) -> None:
     from ..confidence.model_file import refuse_to_overwrite
-    from .machine import machine
-    from .pack import read_pack
-    from .run import search, train_model
+    from .dataset import read_pack
+    from .pipeline import train
 
     refuse_to_overwrite(given.out, overwrite=given.overwrite)
-    data = read_pack(given.packs[0])
-    with machine(given.device, given.threads) as here:
-        work = search if given.search else train_model
-        tell = partial(_say, given.out) if here.is_first else _keep_quiet
-        work(data, options_of(given), given.out, here, tell=tell)
+    train(
+        read_pack(given.packs[0]), _options(given), given.out, device=given.device, threads=given.threads,
+        search=given.search, progress=_progress(given.out),
+    )  # fmt: skip
 
 
-def _together(given: argparse.Namespace) -> None:
-    from .distil import taught_by, teachers_of
-    from .machine import machine
-    from .pack import read_pack
-    from .together import train_together
+def _train_multi_recognizer(given: argparse.Namespace) -> None:
+    from .dataset import read_pack
+    from .multi_recognizer import load_teachers, train_multi_recognizer, with_teacher_targets
+    from .worker import training_worker
 
     if given.out.exists() and any(given.out.glob("*/model.json")) and not given.overwrite:
         raise OptionError(f"{given.out}: there are models already; name another folder, or use --overwrite")
-    parts = {pack.stem: read_pack(pack) for pack in given.packs}
-    with machine(given.device, given.threads) as here:
+    recognizers = {pack.stem: read_pack(pack) for pack in given.packs}
+    with training_worker(given.device, given.threads) as worker:
         if given.teachers:
-            parts = {name: taught_by(part, teachers_of(name, given.teachers), here) for name, part in parts.items()}
-        tell = partial(_say, given.out) if here.is_first else _keep_quiet
-        train_together(parts, options_of(given), given.out, here, tell=tell)
+            recognizers = {
+                name: with_teacher_targets(data, load_teachers(name, given.teachers), worker)
+                for name, data in recognizers.items()
+            }
+        progress = _progress(given.out) if worker.is_first else None
+        train_multi_recognizer(recognizers, _options(given), given.out, worker, progress)
 
 
-def _study(given: argparse.Namespace) -> None:
-    from dataclasses import replace
+def _train_study(given: argparse.Namespace) -> None:
+    from .study_training import FOLDS, StudyTraining
 
-    from .plan import Plan, train_everything
+    given_options, default = _options(given), TrainOptions()
+    changed = {
+        option.name: getattr(given_options, option.name)
+        for option in fields(TrainOptions)
+        if option.name != "folds" and getattr(given_options, option.name) != getattr(default, option.name)
+    }
+    training = StudyTraining(
+        {pack.stem: pack for pack in given.packs}, given.out, given.folds or FOLDS, given.study,
+        replace(MULTI_RECOGNIZER, **changed), given.device, given.threads, given.side_by_side,
+    )  # fmt: skip
+    training.run(_notify)
 
-    packs = {pack.stem: pack for pack in given.packs}
-    chosen, default = options_of(given), TrainOptions()
-    own = {each.name for each in fields(TrainOptions) if getattr(chosen, each.name) != getattr(default, each.name)}
-    options = replace(TOGETHER, **{name: getattr(chosen, name) for name in own - {"folds"}})
-    plan = Plan(
-        packs, given.out, given.folds or 4, given.study, options, given.device, given.threads, given.side_by_side
-    )
-    train_everything(plan, _tell)
 
-
-def _tell(line: str) -> None:
+def _notify(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def _keep_quiet(line: dict[str, Any]) -> None:
-    """Only one of several processes talks."""
+def _progress(out: Path) -> Progress:
+    from .trainer import Progress
+
+    def on_epoch(record: EpochRecord) -> None:
+        values = {**record.trial, **record.to_json()}
+        values |= {"seconds": record.seconds, "arcs_per_second": record.arcs_per_second}
+        texts = [f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}"
+                 for name, value in values.items()]  # fmt: skip
+        sys.stdout.write(f"{out.name}: {', '.join(texts)}\n")
+        sys.stdout.flush()
+
+    return Progress(on_epoch)
 
 
-def _say(out: Path, line: dict[str, Any]) -> None:
-    parts = [f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}" for name, value in line.items()]
-    sys.stdout.write(f"{out.name}: {', '.join(parts)}\n")
-    sys.stdout.flush()
-
-
-def _many(given: argparse.Namespace, arguments: list[str]) -> int:
+def _train_many(given: argparse.Namespace, arguments: list[str]) -> int:
     """Every file with every seed, each in a process of its own: one GPU serves them all."""
-    from .plan import side_by_side
+    from .study_training import run_side_by_side
 
     seeds = _seeds(given.seeds or str(given.seed))
     rest = _without(arguments, set(given.packs), ("--out", "--seeds", "--seed", "--side-by-side"))
-    jobs = [(pack, seed) for pack in given.packs for seed in seeds]
     commands = {}
-    for pack, seed in jobs:
-        out = given.out / (f"{pack.stem}-{seed}" if len(seeds) > 1 else pack.stem)
-        commands[out] = [sys.executable, "-m", __package__, str(pack), "--out", str(out), "--seed", str(seed), *rest]
-    codes = [code for _, code in side_by_side(commands, given.side_by_side)]  # all of them run
+    for pack in given.packs:
+        for seed in seeds:
+            out = given.out / (f"{pack.stem}-{seed}" if len(seeds) > 1 else pack.stem)
+            own = [str(pack), "--out", str(out), "--seed", str(seed)]
+            commands[out] = [sys.executable, "-m", "wordtrust.training", *own, *rest]
+    codes = [code for _, code in run_side_by_side(commands, given.side_by_side)]  # all of them run
     return int(any(codes))
 
 

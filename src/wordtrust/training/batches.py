@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..base.arrays import csr_offsets
 from ..confidence.config import Config
 from ..confidence.levels import LevelPlan, Numbers, local_log_posterior, plan_levels, skip_logit
 from ..confidence.word_table import WordTable, ngram_buckets
@@ -14,23 +15,27 @@ from .lattice_rnn import Batch, Traversal
 
 
 def make_batch(
-    data: Dataset, utterances: NDArray[np.int64], words: Words, merge: str, device: torch.device, taught: float = 0.0
+    data: Dataset,
+    utterances: NDArray[np.int64],
+    words: WordInputs,
+    merge: str,
+    device: torch.device,
+    teacher_weight: float = 0.0,
 ) -> Batch:
-    """Some utterances as a batch on the device; `taught` is the weight of what other models think."""
+    """Some utterances as a batch on the device; `teacher_weight` is that of the teachers' targets among all."""
     arcs, source, target, forward = _planned(data, utterances)
     nodes, _ = _rows(data.node_offsets, utterances)
     order, identity = forward.arc, np.arange(len(arcs))
     backward = plan_levels(target[order], source[order], data.level_back[nodes].astype(np.int64))
     arcs = arcs[order]
-    place = np.empty_like(identity)
-    place[backward.arc] = identity
+    backward_index = np.empty_like(identity)
+    backward_index[backward.arc] = identity
     posterior, label = data.posterior[arcs], data.label[arcs]
     targets = np.stack([data.path[arcs], label == 1], axis=1).astype(np.float32)
-    if data.taught is not None:
-        targets = (1 - taught) * targets + taught * data.taught[arcs]
-    local = local_log_posterior(source[order], posterior)
-    known, word = np.unique(data.word[arcs], return_inverse=True)
-    buckets, bucket_offsets, vectors = words.of(known)
+    if data.teacher_targets is not None:
+        targets = (1 - teacher_weight) * targets + teacher_weight * data.teacher_targets[arcs]
+    rows, word = np.unique(data.word[arcs], return_inverse=True)
+    buckets, bucket_offsets, vectors = words.of(rows)
 
     def put(array: NDArray[np.generic]) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
@@ -39,7 +44,7 @@ def make_batch(
         features=put(data.features[arcs]).float(),
         logit=put(skip_logit(posterior)),
         label=put(targets[:, 1]),
-        local=put(local),
+        local=put(local_log_posterior(source[order], posterior)),
         path=put(targets[:, 0]),
         counts=put((label >= 0).astype(np.float32)),
         word=put(word),
@@ -48,16 +53,16 @@ def make_batch(
         vectors=put(vectors),
         forward=Traversal.of(forward._replace(arc=identity), merge, posterior, device),
         backward=Traversal.of(backward, merge, posterior, device),
-        backward_index=put(place),
+        backward_index=put(backward_index),
         arcs=int(np.count_nonzero(label >= 0)),
     )
 
 
-def rows_of(data: Dataset, utterances: NDArray[np.int64]) -> NDArray[np.int64]:
+def batch_arcs(data: Dataset, utterances: NDArray[np.int64]) -> NDArray[np.int64]:
     """The arcs of a batch of these utterances, in its order."""
     arcs, _, _, forward = _planned(data, utterances)
-    found: NDArray[np.int64] = arcs[forward.arc]
-    return found
+    ordered: NDArray[np.int64] = arcs[forward.arc]
+    return ordered
 
 
 def _planned(data: Dataset, utterances: NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers, LevelPlan]:
@@ -78,8 +83,8 @@ def _rows(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArra
     return begin[owner] + np.arange(len(owner)), owner
 
 
-class Words:
-    """The words of a table as a model sees them: as n-grams, or as vectors from a file."""
+class WordInputs:
+    """The words of a table as a network sees them: as hashed n-grams, or as vectors from a file."""
 
     def __init__(self, table: WordTable, config: Config) -> None:
         self._vectors = table.vectors if config.embedding == "table" else None
@@ -90,11 +95,47 @@ class Words:
 
     def of(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
         """Buckets, where those of each word begin, and vectors; row -1 is silence, which has none."""
-        known = rows >= 0
-        numbers, _ = _rows(self._offsets, rows[known].astype(np.int64))
+        is_word = rows >= 0
+        buckets, _ = _rows(self._offsets, rows[is_word].astype(np.int64))
         sizes = np.zeros(len(rows), np.int64)
-        sizes[known] = np.diff(self._offsets)[rows[known]]
+        sizes[is_word] = np.diff(self._offsets)[rows[is_word]]
         vectors = np.zeros((len(rows), self._dimension), np.float32)
         if self._vectors is not None:
-            vectors[known] = self._vectors[rows[known]]
-        return self._buckets[numbers].astype(np.int64), np.cumsum(sizes) - sizes, vectors
+            vectors[is_word] = self._vectors[rows[is_word]]
+        return self._buckets[buckets].astype(np.int64), np.cumsum(sizes) - sizes, vectors
+
+
+class DeviceBatches:
+    """The batches of a dataset, made when first asked for and kept on the device."""
+
+    def __init__(
+        self,
+        data: Dataset,
+        arcs: int,
+        words: WordInputs,
+        merge: str,
+        device: torch.device,
+        chosen: NDArray[np.int64] | None = None,
+        teacher_weight: float = 0.0,
+    ) -> None:
+        self.data, self._words, self._merge, self._device = data, words, merge, device
+        self._teacher_weight = teacher_weight
+        self._utterances = data.batches(arcs, chosen)
+        n_counted = np.diff(csr_offsets(data.label >= 0)[data.arc_offsets])
+        self._n_counted = [int(n_counted[utterances].sum()) for utterances in self._utterances]
+        self._made: dict[int, Batch] = {}
+
+    def __len__(self) -> int:
+        return len(self._utterances)
+
+    def n_counted(self, index: int) -> int:
+        """How many arcs of a batch carry loss."""
+        return self._n_counted[index]
+
+    def __getitem__(self, index: int) -> Batch:
+        if index not in self._made:
+            utterances = self._utterances[index]
+            self._made[index] = make_batch(
+                self.data, utterances, self._words, self._merge, self._device, self._teacher_weight
+            )
+        return self._made[index]

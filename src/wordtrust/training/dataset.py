@@ -1,21 +1,48 @@
-"""The networks of a corpus as a few arrays: what training sees. Needs nothing but numpy."""
+"""Training data: the networks of a corpus as a few arrays, in memory or packed into one file.
+
+Needs nothing but numpy and safetensors: a packed file is for machines that have no more than these and torch.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import csr_offsets, csr_rows
-from ..confidence.features import Statistics
+from ..base.errors import InputError, OptionError
+from ..confidence.features import Statistics, check_columns
 from ..confidence.levels import in_batches
 from ..confidence.model_card import ModelCard
+from ..confidence.tensors import (
+    read_tensors,
+    statistics_arrays,
+    statistics_from,
+    table_arrays,
+    table_from,
+    typed,
+    write_tensors,
+)
 from ..confidence.word_table import WordTable
 
-_OF_ARCS = "source target features posterior label path word"
+KIND = "wordtrust training data"
+VERSION = 2
+_ARC_ARRAYS = ("source", "target", "features", "posterior", "label", "path", "word")
+_SMALL = {"source", "target", "level", "level_back"}  # two bytes do, unless an utterance is huge
+_PACKED: Mapping[str, tuple[str, type[np.generic]]] = {  # by field of `Dataset`: name and type in a packed file
+    "node_offsets": ("node_offsets", np.int64), "arc_offsets": ("arc_offsets", np.int64),
+    "source": ("source", np.int32), "target": ("target", np.int32),
+    "level": ("level", np.int32), "level_back": ("level_back", np.int32),
+    "features": ("features", np.float16), "posterior": ("posterior", np.float32),
+    "label": ("label", np.int8), "path": ("path", np.int8), "word": ("word", np.int32),
+    "speaker": ("speaker", np.uint32), "teacher_targets": ("taught", np.float16),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,40 +60,37 @@ class Dataset:
     label: NDArray[np.int8]  # [arcs] 1 right, 0 wrong, -1 does not count
     path: NDArray[np.int8]  # [arcs] 1 on the path with the fewest errors
     word: NDArray[np.int32]  # [arcs] row of the word table, -1 for silence
-    speaker: NDArray[np.uint32]  # [utterances] a number that follows from the speaker's name (see `speaker_number`)
-    taught: NDArray[np.float16] | None = None  # [arcs, 2] what other models think: share of all paths, confidence
+    speaker: NDArray[np.uint32]  # [utterances] checksum of the speaker's name (`base.folds.speaker_number`)
+    teacher_targets: NDArray[np.float16] | None = None  # [arcs, 2] share of all paths and confidence, by teachers
 
     def __len__(self) -> int:
         return len(self.arc_offsets) - 1
 
     def check(self, columns: int, words: int) -> None:
         """Raise a `ValueError` unless all arrays fit together: kernels trust them."""
-        for offsets, arrays in ((self.node_offsets, "level level_back"), (self.arc_offsets, _OF_ARCS)):
-            if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or not (np.diff(offsets) > 0).all():
-                raise ValueError("offsets do not rise from 0")
-            for name in arrays.split():
-                shape = getattr(self, name).shape
-                if shape[:1] != (offsets[-1],) or len(shape) != (2 if name == "features" else 1):
-                    raise ValueError(f"{name} has the shape {shape}, {offsets[-1]} are due")
-        utterances = {self.node_offsets.shape, self.arc_offsets.shape, (self.speaker.size + 1,)}
-        if len(utterances) > 1 or self.speaker.ndim != 1 or self.features.shape[1:] != (columns,):
-            raise ValueError("the numbers of utterances or columns differ")
-        owner = csr_rows(self.arc_offsets)
-        nodes, first = np.diff(self.node_offsets)[owner], self.node_offsets[:-1][owner]
+        self._check_shapes(columns)
+        utterance = csr_rows(self.arc_offsets)
+        nodes, first = np.diff(self.node_offsets)[utterance], self.node_offsets[:-1][utterance]
         if not ((self.source >= 0) & (self.source < self.target) & (self.target < nodes)).all():
             raise ValueError("an arc leads nowhere, or backwards")
         source, target = self.source + first, self.target + first
         for level, low, high in ((self.level, source, target), (self.level_back, target, source)):
             if level.min() < 0 or level.max() >= nodes.max() or not (level[low] < level[high]).all():
                 raise ValueError("levels do not rise along the arcs")
-        if not (np.isfinite(self.features).all() and ((self.posterior >= 0) & (self.posterior <= 1)).all()):
-            raise ValueError("a feature is not finite, or a posterior no probability")
-        if not ((self.label >= -1) & (self.label <= 1)).all():
-            raise ValueError("a label is not 1, 0 or -1")
         self._check_paths(source, target)
-        self._check_taught()
-        if not ((self.word >= -1) & (self.word < words)).all():
-            raise ValueError("a word is not in the table")
+        self._check_values(words)
+
+    def _check_shapes(self, columns: int) -> None:
+        for offsets, names in ((self.node_offsets, ("level", "level_back")), (self.arc_offsets, _ARC_ARRAYS)):
+            if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or not (np.diff(offsets) > 0).all():
+                raise ValueError("offsets do not rise from 0")
+            for name in names:
+                shape = getattr(self, name).shape
+                if shape[:1] != (offsets[-1],) or len(shape) != (2 if name == "features" else 1):
+                    raise ValueError(f"{name} has the shape {shape}, {offsets[-1]} are due")
+        utterances = {self.node_offsets.shape, self.arc_offsets.shape, (self.speaker.size + 1,)}
+        if len(utterances) > 1 or self.speaker.ndim != 1 or self.features.shape[1:] != (columns,):
+            raise ValueError("the numbers of utterances or columns differ")
 
     def _check_paths(self, source: NDArray[np.integer], target: NDArray[np.integer]) -> None:
         """What goes into a node on a path leaves it again, but at the start and the end of each utterance."""
@@ -79,16 +103,23 @@ class Dataset:
         if flow.any():
             raise ValueError("a path does not lead from start to end")
 
-    def _check_taught(self) -> None:
-        if self.taught is None:
-            return
-        if self.taught.shape != (len(self.source), 2) or not ((self.taught >= 0) & (self.taught <= 1)).all():
-            raise ValueError("what other models think is no share and no confidence")
+    def _check_values(self, words: int) -> None:
+        if not (np.isfinite(self.features).all() and ((self.posterior >= 0) & (self.posterior <= 1)).all()):
+            raise ValueError("a feature is not finite, or a posterior no probability")
+        if not ((self.label >= -1) & (self.label <= 1)).all():
+            raise ValueError("a label is not 1, 0 or -1")
+        if not ((self.word >= -1) & (self.word < words)).all():
+            raise ValueError("a word is not in the table")
+        targets = self.teacher_targets
+        if targets is not None and (
+            targets.shape != (len(self.source), 2) or not ((targets >= 0) & (targets <= 1)).all()
+        ):
+            raise ValueError("a teacher's target is no share or no confidence")
 
     def checksum(self, start: int = 0) -> int:
         """A number that follows from everything in it."""
-        for each in fields(self):
-            values = getattr(self, each.name)
+        for column in fields(self):
+            values = getattr(self, column.name)
             if values is not None:
                 start = crc32(np.ascontiguousarray(values).view(np.uint8).data, start)
         return start
@@ -101,9 +132,9 @@ class Dataset:
 
     def batches(self, arcs: int, chosen: NDArray[np.int64] | None = None) -> list[NDArray[np.int64]]:
         """The chosen utterances, or all, in batches of similar depth and of about so many arcs."""
-        numbers = np.arange(len(self)) if chosen is None else chosen
-        offsets = csr_offsets(np.diff(self.arc_offsets)[numbers])
-        return [numbers[batch] for batch in in_batches(self.depth[numbers], offsets, arcs)]
+        utterances = np.arange(len(self)) if chosen is None else chosen
+        offsets = csr_offsets(np.diff(self.arc_offsets)[utterances])
+        return [utterances[batch] for batch in in_batches(self.depth[utterances], offsets, arcs)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +146,50 @@ class TrainingData:
     table: WordTable
     statistics: Statistics
     card: ModelCard  # provenance: feature set, absent columns, labels, recognizer, how networks were built
+
+
+def write_pack(path: Path, data: TrainingData) -> None:
+    """Write training data."""
+    arrays = table_arrays(data.table) | statistics_arrays(data.statistics)
+    for split, dataset in (("train", data.train), ("dev", data.dev)):
+        for field, (name, _) in _PACKED.items():
+            array = getattr(dataset, field)
+            if array is None:
+                continue
+            if field in _SMALL and array.max(initial=0) < 1 << 16:
+                array = array.astype(np.uint16)
+            arrays[f"{split}.{name}"] = array
+    columns, card = list(data.statistics.columns), data.card.to_json()
+    write_tensors(path, arrays, {"kind": KIND, "version": VERSION, "columns": columns, "about": card})
+
+
+def read_pack(path: Path) -> TrainingData:
+    """Read training data; what does not fit together is an `InputError`."""
+    try:
+        arrays, header = read_tensors(path)
+    except InputError as error:
+        remedy = "Training takes a store that `wordtrust build --ref` made, or a file of `wordtrust train --pack`"
+        raise InputError(f"no packed training data: {error.found}", file=str(path), remedy=remedy) from None
+    if header.get("kind") != KIND or header.get("version") != VERSION:
+        remedy = "Make it with: wordtrust train STORE --dev STORE --pack FILE"
+        raise InputError(f"no {KIND} of version {VERSION}", file=str(path), remedy=remedy)
+    try:
+        columns = check_columns(list(map(str, header["columns"])))
+        table = table_from(arrays)
+        train, dev = (_dataset(arrays, split, len(columns), len(table.words)) for split in ("train", "dev"))
+        card = ModelCard.from_json(dict(header["about"]))
+        return TrainingData(train, dev, table, statistics_from(arrays, columns), card)
+    except InputError as error:
+        raise InputError(f"damaged: {error.found}", file=str(path), remedy="Pack it again") from None
+    except (OptionError, KeyError, ValueError, TypeError) as error:
+        raise InputError(f"damaged: {error}", file=str(path), remedy="Pack it again") from None
+
+
+def _dataset(arrays: dict[str, Any], split: str, columns: int, words: int) -> Dataset:
+    dataset = Dataset(**{
+        field: typed(arrays, f"{split}.{name}", kind)
+        for field, (name, kind) in _PACKED.items()
+        if field != "teacher_targets" or f"{split}.{name}" in arrays
+    })  # fmt: skip
+    dataset.check(columns, words)
+    return dataset

@@ -3,8 +3,15 @@
     arc:   state(e) = LSTM(x(e), state(source(e)))
     node:  state(v) = sum of w(e) state(e) over the arcs e that enter v, where the w(e) sum to 1
 
-A hidden layer over the states of both directions gives one logit for every arc, or a potential and a logit (`heads`).
-Names of weights are those of the model file, which the scorer without torch reads as well.
+A hidden layer over the states of both directions gives the outputs of an arc, of which a head makes a loss and a
+confidence. Names of weights are those of the model file, which the scorer without torch reads as well.
+
+Head `independent`: one output, the logit of the confidence; cross entropy with the labels.
+
+Head `normalised`: the first output is an arc's potential in a distribution over all paths. An arc's share m of it
+comes from a pass backwards and one forwards, level by level; the path with the fewest errors should be likely. The
+second is the logit of q, whether the best of these words is right at all; cross entropy of m q, with m held fixed.
+The confidence is m q: at every instant, those of the arcs that cross it sum to at most 1.
 
 All arcs that leave a node share its recurrent product, so that product is taken per node. The gradient is written
 out: automatic differentiation would keep a graph of every level and add up gradients of the whole batch once a level,
@@ -23,10 +30,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import dropout, embedding_bag
+from torch.nn.functional import binary_cross_entropy_with_logits, dropout, embedding_bag, logsigmoid
 
 from ..confidence.config import Config
 from ..confidence.levels import LevelPlan, merge_weights
+
+_NEAREST = 1 - 1e-7  # to certainty, where a logarithm follows
 
 try:
     from .lstm_kernels import CompiledLstm
@@ -323,3 +332,84 @@ class LatticeRNN(nn.Module):
 
     def _dropped(self, x: Tensor) -> Tensor:
         return dropout(x, self.drop, self.training) if self.drop else x
+
+
+def loss_of(batch: Batch, outputs: Tensor, path_weight: float) -> Tensor:
+    """The summed loss of a batch."""
+    if outputs.shape[1] == 1:
+        return binary_cross_entropy_with_logits(outputs[:, 0], batch.label, batch.counts, reduction="sum")
+    share, log_part = _path_shares(batch, outputs[:, 0].detach())
+    path = batch.path.double()
+    # The gradient of the path's likelihood is the share of each arc less whether it is on the path.
+    likelihood = cast(Tensor, PathLoss.apply(outputs[:, 0], (share - path).float(), -(log_part * path).sum()))  # type: ignore[no-untyped-call]
+    return path_weight * likelihood + _word_loss(batch, share, outputs[:, 1])
+
+
+def confidence_of(batch: Batch, outputs: Tensor) -> Tensor:
+    """[arcs] in double precision."""
+    if outputs.shape[1] == 1:
+        return torch.sigmoid(outputs[:, 0].double())
+    return soft_labels(batch, outputs)[:, 1]
+
+
+def soft_labels(batch: Batch, outputs: Tensor) -> Tensor:
+    """[arcs, 2] share of all paths and confidence, in double precision: what a student learns from a teacher."""
+    share, _ = _path_shares(batch, outputs[:, 0])
+    return torch.stack([share, share * torch.sigmoid(outputs[:, 1].double())], 1)
+
+
+class PathLoss(torch.autograd.Function):
+    """A loss whose gradient is known."""
+
+    @staticmethod
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, potential: Tensor, gradient: Tensor, loss: Tensor
+    ) -> Tensor:
+        """`potential` has the `gradient` of `loss`."""
+        ctx.save_for_backward(gradient)
+        return loss.to(potential.dtype)
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, None, None]:
+        """As it was given."""
+        (gradient,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        return grads[0] * gradient, None, None
+
+
+def _word_loss(batch: Batch, share: Tensor, logit: Tensor) -> Tensor:
+    """Cross entropy of m q."""
+    log_q = logsigmoid(logit)
+    right = -(share.clamp_min(1e-12).log().float() + log_q)
+    wrong = -torch.log1p(-(share.float() * log_q.exp()).clamp_max(_NEAREST))
+    return (batch.counts * (batch.label * right + (1 - batch.label) * wrong)).sum()
+
+
+@torch.no_grad()
+def _path_shares(batch: Batch, potential: Tensor) -> tuple[Tensor, Tensor]:
+    """[arcs] share of all paths, and the log of each arc's part of all ways on from its node."""
+    log_part = _log_parts(batch.backward, potential.double()[batch.backward.arc])[batch.backward_index]
+    part, share = log_part.exp(), torch.empty_like(log_part)
+    mass = part.new_zeros(batch.forward.nodes)
+    mass[batch.forward.levels[0].nodes] = 1.0
+    for level in batch.forward.levels[1:]:
+        share[level.arcs] = part[level.arcs] * mass[level.source]
+        mass[level.nodes] = _node_sums(share[level.arcs], level)
+    return share, log_part
+
+
+def _log_parts(traversal: Traversal, potential: Tensor) -> Tensor:
+    """[arcs] of the backward direction, from the end of the network on."""
+    log_part, after = torch.empty_like(potential), potential.new_zeros(traversal.nodes)
+    for level in traversal.levels[1:]:
+        onwards = potential[level.arcs] + after[level.source]
+        nodes = level.nodes.stop - level.nodes.start
+        top = onwards.new_full((nodes,), -torch.inf).scatter_reduce_(0, level.target, onwards, "amax")
+        total = top + _node_sums((onwards - top[level.target]).exp_(), level).log_()
+        after[level.nodes] = total
+        log_part[level.arcs] = onwards - total[level.target]
+    return log_part
+
+
+def _node_sums(values: Tensor, level: BatchLevel) -> Tensor:
+    """[nodes] of the arcs that enter each."""
+    return segment_sums(values[:, None], level.arc, level.entering)[:, 0]

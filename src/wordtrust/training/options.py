@@ -1,4 +1,4 @@
-"""How to train: one list of options for the command line and for machines that have no command line of ours."""
+"""How to train: one list of options for both command lines, and whether this machine can. Imports without torch."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TrainOptions:
     average: float = _option(0.995, "Weights are averaged over about 1 / (1 - this) batches [0: not at all].")
     start: str = _option("", "Begin with the weights of this model: same sizes and word vectors.")
     identity_drop: float = _option(0.1, "With --together: share of batches that do not tell their recognizer.")
-    taught: float = _option(0.5, "Weight of what other models think, where the data have it.")
+    taught: float = _option(0.5, "With --teachers: weight of their soft labels beside the labels of the data.")
     batch_arcs: int = _option(0, "Arcs in a batch [0: 80 to 160 batches an epoch].")
     clip: float = _option(1.0, "Largest norm of a gradient.")
     folds: int = _option(0, "Leave out one of so many folds of speakers [0: none], to calibrate on it.")
@@ -69,5 +69,20 @@ class TrainOptions:
                 check_choice(option.name, getattr(self, option.name), option.metadata["choices"])
 
 
-# For several recognizers together: what was best on dev for nine of them (docs/results.md).
-TOGETHER = TrainOptions(average=0.998, epochs=30, patience=6)
+# For one network of several recognizers: what was best on dev for nine of them (docs/results.md).
+MULTI_RECOGNIZER = TrainOptions(average=0.998, epochs=30, patience=6)
+
+
+def require_torch(otherwise: str) -> None:
+    """Raise an `OptionError` that says how to install torch, or what to do `otherwise`."""
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise OptionError(f"training needs torch: pip install 'wordtrust[train]' ({error}); {otherwise}") from None
+
+
+def has_gpu(device: str) -> bool:
+    """Whether this device (`cpu`, `cuda`, `cuda:1`, `auto`) is a GPU."""
+    import torch
+
+    return device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..base.arrays import concatenate_offsets
 from ..base.errors import InputError, OptionError
@@ -16,15 +17,18 @@ from ..confidence import features
 from ..confidence.features import Statistics
 from ..confidence.lattice_rnn_kernels import node_levels
 from ..confidence.model_card import ModelCard
+from ..confidence.model_file import load_model
 from ..confidence.word_table import BatchWords, WordTable, heard, known_arcs
 from ..confidence.word_vectors import make_table
-from ..lattices.lattice import Floats, Ints, Lattices
+from ..formats import stream
+from ..lattices.lattice import Flags, Floats, Ints, Lattices
 from ..networks.build_store import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, noted_references
 from ..networks.labels import oracle_paths
-from .dataset import Dataset, TrainingData
+from .dataset import Dataset, TrainingData, read_pack
 
 LABELS = {"oracle": ORACLE_LABEL, "one-best": ONE_BEST_LABEL, "store": LABEL}
 Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
+Bits = NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +42,47 @@ class PrepareOptions:
     lexicon: Path | None = None
 
 
-def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard) -> TrainingData:
-    """Read both corpora and make features and labels of them."""
-    mass = heard(train())
+def read_training_data(
+    stores: Sequence[str], dev: Sequence[str], options: PrepareOptions, start: str = ""
+) -> TrainingData:
+    """From stores of networks, or from one packed file; `start` is the model that training will start with."""
+    if len(stores) == 1 and Path(stores[0]).is_file():
+        if options != PrepareOptions():
+            raise OptionError(
+                f"{stores[0]}: features, labels, vectors, lexicon and silence loss were settled when it was packed"
+            )
+        return read_pack(Path(stores[0]))
+    if not dev:
+        raise OptionError("training needs networks to stop on: --dev STORE")
+    if start and options.vectors is None:
+        options = replace(options, vectors=start_vectors(start))
+    return prepare(lambda: stream(stores), lambda: stream(dev), options)
+
+
+def start_vectors(start: str) -> Path | None:
+    """Where training that starts with a model has its word vectors from: that model, if it has any."""
+    return Path(start) if load_model(Path(start)).table.vectors is not None else None
+
+
+def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard | None = None) -> TrainingData:
+    """Read both corpora and make features and labels of them; without a card, the networks say what is known."""
     first = next((batch for batch in train() if len(batch)), None)
     if first is None:
         raise InputError("there are no utterances to train on")
+    card = ModelCard.of_networks(first) if card is None else card
+    mass = heard(train())
     wanted = features.columns_of(options.features)
     columns = features.available(first, wanted)
     if not columns:
         raise InputError(f"none of the features {options.features} is there", file=first.origin.file)
-    also = {word for batch in dev() for word in BatchWords.of(batch).words}
-    table = make_table(mass, also, vectors=options.vectors, lexicon=options.lexicon)
-    parts = [_Part.of(batch, table, columns, options, in_training=True) for batch in train() if len(batch)]
-    silence, raw = (np.concatenate([getattr(part, name) for part in parts]) for name in ("silence", "raw"))
+    dev_words = {word for batch in dev() for word in BatchWords.of(batch).words}
+    table = make_table(mass, dev_words, vectors=options.vectors, lexicon=options.lexicon)
+    seen = [_PreparedBatch.of(batch, table, columns, options, in_training=True) for batch in train() if len(batch)]
+    silence, raw = (np.concatenate([getattr(batch, name) for batch in seen]) for name in ("silence", "raw"))
     statistics = Statistics.of(raw, columns, silence)
-    held = [_Part.of(batch, table, columns, options, in_training=False) for batch in dev() if len(batch)]
+    held_out = [_PreparedBatch.of(batch, table, columns, options, in_training=False) for batch in dev() if len(batch)]
+    if not held_out:
+        raise InputError("there are no utterances to stop on (--dev)")
     card = replace(
         card,
         features=options.features,
@@ -61,18 +90,18 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
         labels=options.labels,
         silence_loss=options.silence_loss,
     )
-    return TrainingData(_joined(parts, statistics), _joined(held, statistics), table, statistics, card)
+    return TrainingData(_dataset(seen, statistics), _dataset(held_out, statistics), table, statistics, card)
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _PreparedBatch:
     """A batch of networks, features not yet normalised."""
 
     networks: Lattices
     raw: Floats
-    silence: Any
-    label: Any
-    path: Any
+    silence: Flags
+    label: Bits
+    path: Bits
     word: Ints
 
     @classmethod
@@ -83,13 +112,13 @@ class _Part:
         columns: tuple[str, ...],
         options: PrepareOptions,
         in_training: bool,
-    ) -> _Part:
+    ) -> _PreparedBatch:
         arcs, words, rows = known_arcs(networks, table, in_training=in_training)
         label, path = _labels(networks, options)
         return cls(networks, features.matrix(arcs, columns), arcs.silence, label, path, rows[words.index])
 
 
-def _labels(networks: Lattices, options: PrepareOptions) -> tuple[Any, Any]:
+def _labels(networks: Lattices, options: PrepareOptions) -> tuple[Bits, Bits]:
     """Which words are right, and which arcs are on the path with the fewest errors."""
     name = LABELS.get(options.labels)
     if name is None:
@@ -100,44 +129,38 @@ def _labels(networks: Lattices, options: PrepareOptions) -> tuple[Any, Any]:
             file=networks.origin.file,
             remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
         )
-    label, path = networks.extra[name].astype(np.int8), _best_path(networks)
+    label, path = networks.extra[name].astype(np.int8), _oracle_path(networks)
     if options.silence_loss:
         label = np.where(networks.word == 0, path, label).astype(np.int8)
     return label, path
 
 
-def _best_path(networks: Lattices) -> Any:
+def _oracle_path(networks: Lattices) -> Bits:
     """1 for arcs on the path with the fewest errors."""
-    spoken = noted_references(networks)
-    paths = oracle_paths(networks, spoken)
-    found = np.zeros(len(networks.source), np.int8)
-    found[paths.arcs_in(networks)] = 1
-    return found
+    paths = oracle_paths(networks, noted_references(networks))
+    on_path = np.zeros(len(networks.source), np.int8)
+    on_path[paths.arcs_in(networks)] = 1
+    return on_path
 
 
-def _joined(parts: list[_Part], statistics: Statistics) -> Dataset:
-    if not parts:
-        raise InputError("there are no utterances to stop on (--dev)")
-
-    def join(values: Iterable[Any]) -> Any:
+def _dataset(batches: list[_PreparedBatch], statistics: Statistics) -> Dataset:
+    def joined(values: Iterable[Any]) -> Any:
         return np.concatenate(list(values))
 
-    levels = [node_levels(part.networks) for part in parts]
+    networks = [batch.networks for batch in batches]
+    levels = [node_levels(one) for one in networks]
+    speakers = [name for one in networks for name in one.notes.get(SPEAKER, one.utts)]
     return Dataset(
-        node_offsets=concatenate_offsets(part.networks.node_offsets for part in parts),
-        arc_offsets=concatenate_offsets(part.networks.arc_offsets for part in parts),
-        source=join(part.networks.source for part in parts),
-        target=join(part.networks.target for part in parts),
-        level=join(ahead for ahead, _ in levels),
-        level_back=join(behind for _, behind in levels),
-        features=join(statistics.normalise(part.raw, part.silence).astype(np.float16) for part in parts),
-        posterior=join(part.networks.posterior for part in parts),
-        label=join(part.label for part in parts),
-        path=join(part.path for part in parts),
-        word=join(part.word for part in parts),
-        speaker=np.array([speaker_number(name) for part in parts for name in _speakers(part.networks)], np.uint32),
+        node_offsets=concatenate_offsets(one.node_offsets for one in networks),
+        arc_offsets=concatenate_offsets(one.arc_offsets for one in networks),
+        source=joined(one.source for one in networks),
+        target=joined(one.target for one in networks),
+        level=joined(forwards for forwards, _ in levels),
+        level_back=joined(backwards for _, backwards in levels),
+        features=joined(statistics.normalise(batch.raw, batch.silence).astype(np.float16) for batch in batches),
+        posterior=joined(one.posterior for one in networks),
+        label=joined(batch.label for batch in batches),
+        path=joined(batch.path for batch in batches),
+        word=joined(batch.word for batch in batches),
+        speaker=np.array([speaker_number(name) for name in speakers], np.uint32),
     )
-
-
-def _speakers(networks: Lattices) -> tuple[str, ...]:
-    return networks.notes.get(SPEAKER, networks.utts)

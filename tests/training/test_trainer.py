@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -19,74 +18,72 @@ torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
 from tests.helpers.model_data import training_data  # noqa: E402
 from wordtrust.base.errors import InputError, OptionError  # noqa: E402
-from wordtrust.confidence.model_file import load_model  # noqa: E402
-from wordtrust.training.checkpoint import NAME  # noqa: E402
-from wordtrust.training.loop import Trainer  # noqa: E402
-from wordtrust.training.machine import machine  # noqa: E402
-from wordtrust.training.memory import keep_freed_memory  # noqa: E402
+from wordtrust.confidence.model_file import load_model, read_log  # noqa: E402
+from wordtrust.training.dataset import read_pack, write_pack  # noqa: E402
 from wordtrust.training.options import TrainOptions  # noqa: E402
-from wordtrust.training.pack import read_pack, write_pack  # noqa: E402
-from wordtrust.training.run import GRID, draft_of, search, train_model  # noqa: E402
+from wordtrust.training.pipeline import GRID, train, training_folder  # noqa: E402
+from wordtrust.training.trainer import CHECKPOINT, EpochRecord, Progress, Trainer  # noqa: E402
+from wordtrust.training.worker import keep_freed_memory, training_worker  # noqa: E402
 
 SMALL = TrainOptions(
     state=8, hidden=4, dimension=2, buckets=32, embedding="hashed", epochs=6, batch_arcs=60, patience=50
 )
 
 
-def nothing(_: Any) -> None:
-    """Hear of an epoch."""
-
-
-def train(out: Path, options: TrainOptions = SMALL, tell: Callable[[dict[str, Any]], None] = nothing) -> bytes:
+def weights(
+    out: Path, options: TrainOptions = SMALL, on_epoch: Callable[[EpochRecord], None] = lambda _: None
+) -> bytes:
     """Train, and give the weights as they are in the file."""
-    with machine("cpu") as here:
-        train_model(training_data(), options, out, here, tell=tell)
+    train(training_data(), options, out, device="cpu", progress=Progress(on_epoch))
     return (out / "model.safetensors").read_bytes()
-
-
-def test_it_learns_what_can_be_learned(tmp_path: Path) -> None:
-    lines: list[dict[str, Any]] = []
-    train(tmp_path / "m", replace(SMALL, epochs=20, rate=0.01, head="independent"), lines.append)
-    assert lines[-1]["loss"] < 0.8 * lines[0]["loss"]
-    assert max(line["dev_nce"] for line in lines) > 0.2
-    assert min(line["dev_eer"] for line in lines) < 0.3
-
-
-def test_the_best_epoch_is_kept(tmp_path: Path) -> None:
-    lines: list[dict[str, Any]] = []
-    train(tmp_path / "m", replace(SMALL, epochs=8, rate=0.05), lines.append)
-    best = max(lines, key=lambda line: line["dev_nce"])
-    card = load_model(tmp_path / "m").card
-    assert card.metrics["dev_nce"] == best["dev_nce"]
-    assert card.training.options["best_epoch"] == best["epoch"]
-    log = [json.loads(line) for line in (tmp_path / "m" / "train.jsonl").read_text("utf-8").splitlines()]
-    assert [line["epoch"] for line in log] == list(range(1, 9))
-
-
-def test_the_same_seed_gives_the_same_bits_and_another_does_not(tmp_path: Path) -> None:
-    first = train(tmp_path / "a")
-    assert train(tmp_path / "b") == first
-    assert train(tmp_path / "c", replace(SMALL, seed=1)) != first
 
 
 class Stop(Exception):
     """Training is to end here."""
 
 
-@pytest.mark.parametrize("epoch", [1, 3, 5])
-def test_training_goes_on_where_it_was_to_the_same_bits(tmp_path: Path, epoch: int) -> None:
-    def stop(line: dict[str, Any]) -> None:
-        if line["epoch"] == epoch:
+def stop_at(epoch: int) -> Callable[[EpochRecord], None]:
+    def on_epoch(record: EpochRecord) -> None:
+        if record.epoch == epoch:
             raise Stop
 
+    return on_epoch
+
+
+def test_it_learns_what_can_be_learned(tmp_path: Path) -> None:
+    records: list[EpochRecord] = []
+    weights(tmp_path / "m", replace(SMALL, epochs=20, rate=0.01, head="independent"), records.append)
+    assert (records[-1].loss or 0) < 0.8 * (records[0].loss or 0)
+    assert max(record.dev_nce or 0 for record in records) > 0.2
+    assert min(record.dev_eer or 1 for record in records) < 0.3
+
+
+def test_the_best_epoch_is_kept(tmp_path: Path) -> None:
+    records: list[EpochRecord] = []
+    weights(tmp_path / "m", replace(SMALL, epochs=8, rate=0.05), records.append)
+    best = max(records, key=lambda record: record.dev_nce or 0)
+    card = load_model(tmp_path / "m").card
+    assert card.metrics == {"dev_loss": best.dev_loss, "dev_eer": best.dev_eer, "dev_nce": best.dev_nce}
+    assert card.training.options["best_epoch"] == best.epoch
+    assert read_log(tmp_path / "m") == [record.to_json() for record in records]
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(tmp_path: Path) -> None:
+    first = weights(tmp_path / "a")
+    assert weights(tmp_path / "b") == first
+    assert weights(tmp_path / "c", replace(SMALL, seed=1)) != first
+
+
+@pytest.mark.parametrize("epoch", [1, 3, 5])
+def test_training_goes_on_where_it_was_to_the_same_bits(tmp_path: Path, epoch: int) -> None:
     with pytest.raises(Stop):
-        train(tmp_path / "a", tell=stop)
+        weights(tmp_path / "a", on_epoch=stop_at(epoch))
     assert not (tmp_path / "a").exists()
-    seen: list[dict[str, Any]] = []
-    resumed = train(tmp_path / "a", tell=seen.append)
-    assert seen[0]["epoch"] == epoch  # whose checkpoint was not written yet
-    assert resumed == train(tmp_path / "b")
-    assert not draft_of(tmp_path / "a").exists()
+    records: list[EpochRecord] = []
+    resumed = weights(tmp_path / "a", on_epoch=records.append)
+    assert records[0].epoch == epoch  # whose checkpoint was not written yet
+    assert resumed == weights(tmp_path / "b")
+    assert not training_folder(tmp_path / "a").exists()
 
 
 def test_kill_at_any_moment_and_resume(tmp_path: Path) -> None:
@@ -117,39 +114,33 @@ def test_kill_at_any_moment_and_resume(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_of_other_options_is_refused(tmp_path: Path) -> None:
-    def stop(line: dict[str, Any]) -> None:
-        if line["epoch"] == 2:
-            raise Stop
-
     with pytest.raises(Stop):
-        train(tmp_path / "a", tell=stop)
+        weights(tmp_path / "a", on_epoch=stop_at(2))
     with pytest.raises(InputError, match="other options"):
-        train(tmp_path / "a", replace(SMALL, rate=0.5))
+        weights(tmp_path / "a", replace(SMALL, rate=0.5))
 
 
 def test_a_damaged_checkpoint_is_told(tmp_path: Path) -> None:
-    draft = draft_of(tmp_path / "a")
-    draft.mkdir()
-    (draft / NAME).write_bytes(b"\x10\0\0\0\0\0\0\0{}")
+    folder = training_folder(tmp_path / "a")
+    folder.mkdir()
+    (folder / CHECKPOINT).write_bytes(b"\x10\0\0\0\0\0\0\0{}")
     with pytest.raises(InputError, match="safetensors"):
-        train(tmp_path / "a")
+        weights(tmp_path / "a")
 
 
 def test_numbers_that_blow_up_stop_with_an_explanation(tmp_path: Path) -> None:
-    data = training_data()
-    with machine("cpu") as here:
-        trainer = Trainer(data, SMALL, here)
+    with training_worker("cpu") as worker:
+        trainer = Trainer(training_data(), SMALL, worker)
         with torch.no_grad():
             trainer.network.hidden.weight[0, 0] = float("nan")
         with pytest.raises(InputError, match=r"broke down in epoch 1: batch \d+ of \d+.*--rate"):
-            trainer.run(nothing)
+            trainer.run(Progress())
 
 
 def test_training_from_a_pack_is_the_same(tmp_path: Path) -> None:
     write_pack(tmp_path / "data.pack", training_data())
-    with machine("cpu") as here:
-        train_model(read_pack(tmp_path / "data.pack"), SMALL, tmp_path / "packed", here, tell=nothing)
-    assert (tmp_path / "packed" / "model.safetensors").read_bytes() == train(tmp_path / "a")
+    train(read_pack(tmp_path / "data.pack"), SMALL, tmp_path / "packed", device="cpu")
+    assert (tmp_path / "packed" / "model.safetensors").read_bytes() == weights(tmp_path / "a")
 
 
 def test_a_pack_needs_numpy_torch_and_safetensors_only(tmp_path: Path) -> None:
@@ -165,30 +156,17 @@ def test_a_pack_needs_numpy_torch_and_safetensors_only(tmp_path: Path) -> None:
     assert load_model(tmp_path / "m").recognizer == "made up"
 
 
-def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:
-    from wordtrust.training.__main__ import main
-
-    for name in ("a", "b"):
-        write_pack(tmp_path / f"{name}.pack", training_data(ord(name)))
-    packs = [str(tmp_path / "a.pack"), str(tmp_path / "b.pack")]
-    options = "--seeds 0,1 --side-by-side 2 --epochs 1 --state 4 --hidden 4 --device cpu --out"
-    assert main([*packs, *options.split(), str(tmp_path / "models")]) == 0
-    made = sorted(path.name for path in (tmp_path / "models").iterdir())
-    assert made == ["a-0", "a-1", "b-0", "b-1"]
-    assert load_model(tmp_path / "models" / "b-1").card.training.options["seed"] == 1
-
-
 def test_search_keeps_the_best_dev_eer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(GRID, "state", (4, 8))
     monkeypatch.setitem(GRID, "hidden", (4,))
     monkeypatch.setitem(GRID, "merge", ("mean", "posterior"))
-    with machine("cpu") as here:
-        model = search(training_data(), replace(SMALL, epochs=2), tmp_path / "m", here, tell=nothing)
+    model = train(training_data(), replace(SMALL, epochs=2), tmp_path / "m", device="cpu", search=True)
+    assert model is not None
     tried = model.card.search
     assert len(tried) == 4
     assert model.card.metrics["dev_eer"] == min(trial["dev_eer"] for trial in tried)
     assert load_model(tmp_path / "m").config == model.config
-    assert not draft_of(tmp_path / "m").exists()
+    assert not training_folder(tmp_path / "m").exists()
 
 
 def test_two_processes_train_the_same_model_together(tmp_path: Path) -> None:
@@ -197,10 +175,10 @@ def test_two_processes_train_the_same_model_together(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
                "-m", "wordtrust.training", str(tmp_path / "data.pack"), *options.split(),
                str(tmp_path / "m")]  # fmt: skip
-    told = subprocess.run(
+    done = subprocess.run(
         command, check=True, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=120
     )
-    assert [line.split(",")[0] for line in told.stdout.splitlines() if line.startswith("m:")] == [
+    assert [line.split(",")[0] for line in done.stdout.splitlines() if line.startswith("m:")] == [
         "m: epoch 1",
         "m: epoch 2",
     ]
@@ -214,7 +192,7 @@ def test_options_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_an_unknown_device_is_told() -> None:
-    with pytest.raises(OptionError, match="cannot train on"), machine("cuda:77"):
+    with pytest.raises(OptionError, match="cannot train on"), training_worker("cuda:77"):
         pass
 
 

@@ -15,8 +15,7 @@ from tests.helpers.model_data import COLUMNS, WORDS, random_dataset, training_da
 from tests.helpers.mutate import damaged
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence.tensors import write_tensors
-from wordtrust.training.dataset import Dataset
-from wordtrust.training.pack import read_pack, write_pack
+from wordtrust.training.dataset import Dataset, read_pack, write_pack
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`python -m wordtrust.training` with several files and seeds: what it starts, and what it says in the end."""
+"""`python -m wordtrust.training`: what it starts for several files and seeds, and which options it refuses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.model_data import training_data
+from wordtrust.confidence.model_file import load_model
 from wordtrust.training.__main__ import main
-from wordtrust.training.pack import write_pack
+from wordtrust.training.dataset import write_pack
 
 
 class Started:
@@ -99,3 +100,33 @@ def test_a_model_is_only_replaced_when_that_is_said(tmp_path: Path, capsys: pyte
     assert main(command) == 1
     assert "--overwrite" in capsys.readouterr().err
     assert main([*command, "--overwrite"]) == 0
+
+
+def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    for name in ("a", "b"):
+        write_pack(tmp_path / f"{name}.pack", training_data(ord(name)))
+    packs = [str(tmp_path / "a.pack"), str(tmp_path / "b.pack")]
+    options = "--seeds 0,1 --side-by-side 2 --epochs 1 --state 4 --hidden 4 --device cpu --out"
+    assert main([*packs, *options.split(), str(tmp_path / "models")]) == 0
+    made = sorted(path.name for path in (tmp_path / "models").iterdir())
+    assert made == ["a-0", "a-1", "b-0", "b-1"]
+    assert load_model(tmp_path / "models" / "b-1").card.training.options["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--teachers", "t"], "--teachers does not go"),
+        (["--together", "--seeds", "1,2"], "--seeds does not go"),
+        (["--study", "1", "--search"], "--search does not go"),
+        (["--study", "-1"], "not -1"),
+        (["--study", "1", "--side-by-side", "0"], "not 0"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    tmp_path: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pack(tmp_path / "a.pack", training_data())
+    assert main([str(tmp_path / "a.pack"), "--out", str(tmp_path / "out"), *more]) == 1
+    assert message in capsys.readouterr().err
