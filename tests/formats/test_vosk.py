@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.reading import path_scores, posteriors, read_bytes, timed_words
+from tests.helpers.reading import path_scores, read_bytes
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats.format import ReadOptions
@@ -29,18 +29,6 @@ def sample(name: str) -> Lattice:
 def alternative(score: float, *words: tuple[str, float, float], text: str | None = None) -> dict[str, Any]:
     result = {"result": [{"word": word, "start": start, "end": end} for word, start, end in words]} if words else {}
     return {"confidence": score, "text": " ".join(word for word, _, _ in words) if text is None else text, **result}
-
-
-def test_results_of_a_file_are_one_utterance() -> None:
-    lattice = sample("results.json")
-    assert (lattice.utt, lattice.text) == ("results", "the nets dry")
-    assert timed_words(lattice) == [("the", 0.15, 0.48), ("nets", 0.48, 1.02), ("dry", 1.9, 2.4)]
-    assert posteriors(lattice) == [0.9152, 1.0, 0.402]
-
-
-def test_vosk_transcriber() -> None:
-    lattice = sample("transcriber.json")
-    assert (timed_words(lattice), posteriors(lattice)) == ([("rough", 0.3, 0.7), ("sea", 0.7, 1.2)], [0.8, 0.6])
 
 
 def test_a_list_of_results_and_a_result_a_line_are_the_same() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import pytest
@@ -16,15 +15,11 @@ from wordtrust.base.errors import InputError
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.whisper import FORMAT
 from wordtrust.lattices.assemble import Problems
-from wordtrust.lattices.lattice import Lattice, Lattices
+from wordtrust.lattices.lattice import Lattices
 
 
 def read(data: Any, **given: Any) -> Lattices:
     return read_bytes(FORMAT, data, **given)
-
-
-def sample(name: str) -> Lattice:
-    return read((SAMPLES / "whisper" / name).read_bytes(), name=name)[0]
 
 
 def segment(text: str, start: float | None, end: float | None, **fields: Any) -> dict[str, Any]:
@@ -33,36 +28,6 @@ def segment(text: str, start: float | None, end: float | None, **fields: Any) ->
 
 def word(text: str, *times: Any, **fields: Any) -> dict[str, Any]:
     return {"word": text, **dict(zip(("start", "end"), times, strict=False)), **fields}
-
-
-def test_openai_whisper_with_words() -> None:
-    lattice = sample("openai.json")
-    assert (lattice.utt, lattice.origin.times) == ("openai", "given")
-    assert lattice.text == "The harbour bell rang. Tickets cost 50% less."
-    assert timed_words(lattice)[3:5] == [("rang.", 1.5, 2.1), ("Tickets", 2.6, 3.0)]
-    # "50" and "%" are one word, with the mean of 0.6 and 0.8.
-    assert timed_words(lattice)[6] == ("50%", 3.3, 3.9)
-    assert posteriors(lattice) == [0.91, 0.72, 0.88, 0.97, 0.8, 0.9, 0.7, 0.99]
-
-
-def test_without_words_time_goes_by_letters_and_confidence_by_segment() -> None:
-    lattice = sample("segments-only.json")
-    # 15 letters and dots in 1.4 s, then 14 in 2 s after a pause.
-    starts = [start for _, start, _ in timed_words(lattice)]
-    assert starts == pytest.approx(
-        [0, 1.4 * 3 / 15, 1.4 * 8 / 15, 1.4 * 12 / 15, 2, 2 + 2 * 6 / 14, 2 + 2 * 9 / 14], abs=6e-4
-    )
-    assert posteriors(lattice) == [round(math.exp(-0.2), 4)] * 4 + [round(math.exp(-0.7), 4)] * 3
-    assert lattice.duration == 4.0
-
-
-def test_faster_whisper_as_a_list_of_segments() -> None:
-    lattice = sample("faster.json")
-    assert timed_words(lattice) == [
-        ("Low", 0.0, 0.5), ("tide.", 0.5, 1.1), ("Mind", 1.4, 1.495), ("the", 1.495, 1.505), ("ropes!", 1.505, 2.0),
-    ]  # fmt: skip
-    assert posteriors(lattice) == [0.83, 0.9, 0.95, 0.5, 0.85]
-    assert lattice.facts.spread_words.tolist() == [1]
 
 
 def test_segments_one_a_line_are_one_transcript() -> None:
@@ -74,15 +39,6 @@ def test_segments_one_a_line_are_one_transcript() -> None:
 def test_a_bare_list_of_words() -> None:
     (lattice,) = read([word("so", 0, 0.5, probability=0.5), word("what?", 0.5, 1, probability=0.25)])
     assert (lattice.text, posteriors(lattice)) == ("so what?", [0.5, 0.25])
-
-
-def test_whisperx_words_without_times_and_scores_lie_between_their_neighbours() -> None:
-    lattice = sample("whisperx.json")
-    assert timed_words(lattice) == [
-        ("Pier", 0.2, 0.6), ("14", 0.6, 1.2), ("is", 1.2, 1.4), ("closed.", 1.4, 2.0), ("1987.", 3.0, 4.0),
-    ]  # fmt: skip
-    # The number has the mean of its segment, the segment without scores that of all: 0.7 both times.
-    assert posteriors(lattice) == [0.8, 0.7, 0.6, 0.7, 0.7]
 
 
 def test_several_words_without_times_share_by_letters() -> None:
@@ -100,30 +56,10 @@ def test_word_segments_stand_in_for_segments_without_words() -> None:
     assert (timed_words(lattice), posteriors(lattice)) == ([("a", 1.0, 2.0), ("b", 2.0, 3.0)], [0.5, 1.0])
 
 
-def test_without_any_score_there_is_no_posterior() -> None:
-    lattice = sample("api.json")
-    assert lattice.posterior is None
-    assert lattice.duration == 3.25
-    assert timed_words(lattice)[2] == ("held", 0.9, 1.4)
-
-
 def test_whisper_timestamped() -> None:
     words = [{"text": "Ahoy!", "start": 0.1, "end": 0.5, "confidence": 0.4}]
     (lattice,) = read({"text": " Ahoy!", "segments": [segment(" Ahoy!", 0, 1, words=words, confidence=0.9)]})
     assert posteriors(lattice) == [0.4]
-
-
-def test_whisper_cpp_tokens_become_words() -> None:
-    lattice = sample("cpp-full.json")
-    # " light" + "house": the mean of 0.9 and 0.5; " bl" has no times and begins where the word before ends.
-    assert timed_words(lattice) == [("The", 0.0, 0.3), ("lighthouse", 0.3, 1.2), ("blinks.", 1.2, 2.4)]
-    assert posteriors(lattice) == [0.8, 0.7, 0.7]
-
-
-def test_whisper_cpp_without_tokens() -> None:
-    lattice = sample("cpp.json")
-    assert lattice.posterior is None
-    assert timed_words(lattice)[1:3] == [("again.", 0.833, 1.5), ("Wait", 1.5, 2.167)]
 
 
 def cpp(*texts: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The JSON of cloud services: Google, Amazon, Azure, Deepgram, AssemblyAI; and who recognises whose files."""
+"""1-best formats: samples of all, the JSON of cloud services, and who recognises whose files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def only(lattices: Lattices) -> Lattice:
     return lattice
 
 
-Said = list[tuple[str, float, float, float]]  # word, start, end, posterior
+Said = list[tuple[str, float, float, float | None]]  # word, start, end, posterior
 EXPECTED: dict[str, tuple[float, Said]] = {  # of each sample: duration and words
     # The first alternative of every result counts.
     "google/v1.json": (3.3, [("the", 0, 0.4, 0.95), ("market", 0.4, 1.1, 0.9), ("opens", 1.1, 1.7, 0.85),
@@ -65,6 +65,29 @@ EXPECTED: dict[str, tuple[float, Said]] = {  # of each sample: duration and word
     # `Smoke` and `over` are 80 ms apart and meet in the middle.
     "assemblyai/transcript.json": (3, [("Smoke", 0.25, 0.69, 0.9747), ("over", 0.69, 1.022, 0.99),
                                        ("the", 1.022, 1.15, 0.8), ("bay.", 1.15, 1.6, 0.55)]),
+    "vosk/results.json": (2.4, [("the", 0.15, 0.48, 0.9152), ("nets", 0.48, 1.02, 1), ("dry", 1.9, 2.4, 0.402)]),
+    "vosk/transcriber.json": (1.2, [("rough", 0.3, 0.7, 0.8), ("sea", 0.7, 1.2, 0.6)]),
+    # "50" and "%" are one word, with the mean of 0.6 and 0.8.
+    "whisper/openai.json": (4.4, [("The", 0, 0.32, 0.91), ("harbour", 0.32, 0.9, 0.72), ("bell", 0.9, 1.3, 0.88),
+                                  ("rang.", 1.5, 2.1, 0.97), ("Tickets", 2.6, 3, 0.8), ("cost", 3, 3.3, 0.9),
+                                  ("50%", 3.3, 3.9, 0.7), ("less.", 3.9, 4.4, 0.99)]),
+    # No words: 15 letters and dots in 1.4 s, then 14 in 2 s after a pause; exp(-0.2) and exp(-0.7) of the segments.
+    "whisper/segments-only.json": (4, [("Two", 0, 0.28, 0.8187), ("boats", 0.28, 0.747, 0.8187),
+                                       ("came", 0.747, 1.12, 0.8187), ("in.", 1.12, 1.4, 0.8187),
+                                       ("Nobody", 2, 2.857, 0.4966), ("saw", 2.857, 3.286, 0.4966),
+                                       ("them.", 3.286, 4, 0.4966)]),
+    # `the` has no length.
+    "whisper/faster.json": (2, [("Low", 0, 0.5, 0.83), ("tide.", 0.5, 1.1, 0.9), ("Mind", 1.4, 1.495, 0.95),
+                                ("the", 1.495, 1.505, 0.5), ("ropes!", 1.505, 2, 0.85)]),
+    # Numbers have neither times nor scores: they lie between their neighbours, with the mean score of the segment,
+    # or of the file where the segment has none: 0.7 both times.
+    "whisper/whisperx.json": (4, [("Pier", 0.2, 0.6, 0.8), ("14", 0.6, 1.2, 0.7), ("is", 1.2, 1.4, 0.6),
+                                  ("closed.", 1.4, 2, 0.7), ("1987.", 3, 4, 0.7)]),
+    "whisper/api.json": (3.25, [("The", 0.2, 0.4, None), ("anchor", 0.4, 0.9, None), ("held", 0.9, 1.4, None)]),
+    # " light" + "house": the mean of 0.9 and 0.5; " bl" has no times and begins where the word before ends.
+    "whisper/cpp-full.json": (2.4, [("The", 0, 0.3, 0.8), ("lighthouse", 0.3, 1.2, 0.7), ("blinks.", 1.2, 2.4, 0.7)]),
+    "whisper/cpp.json": (3, [("Fog", 0.5, 0.833, None), ("again.", 0.833, 1.5, None), ("Wait", 1.5, 2.167, None),
+                             ("here.", 2.167, 3, None)]),
 }  # fmt: skip
 
 
@@ -72,8 +95,10 @@ EXPECTED: dict[str, tuple[float, Said]] = {  # of each sample: duration and word
 def test_samples(file: str) -> None:
     name, _, base = file.partition("/")
     lattice = sample(name, base)[0]
-    words = [(*word, posterior) for word, posterior in zip(timed_words(lattice), posteriors(lattice), strict=True)]
-    assert (lattice.duration, words) == EXPECTED[file]
+    words = timed_words(lattice)
+    scores = [None] * len(words) if lattice.posterior is None else posteriors(lattice)
+    assert (lattice.duration, [(*word, score) for word, score in zip(words, scores, strict=True)]) == EXPECTED[file]
+    assert lattice.origin.times == "given"
     assert lattice.utt == Path(file).stem + ("-0" if name == "deepgram" else "")
 
 
