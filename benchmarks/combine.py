@@ -18,7 +18,7 @@ from wordtrust.combination.rover import RoverSettings, grid, rover_errors, tune_
 from wordtrust.combination.subset_comparison import all_subsets, choose, compare_subsets, errors_of, mean_confidence
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs
 from wordtrust.formats.references import Reference
-from wordtrust.lattices.lattice import Vocabulary
+from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.networks.align import align
 
 UTTERANCES, WORDS, RECOGNIZERS = 1_000, 10, 9

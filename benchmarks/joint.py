@@ -16,9 +16,10 @@ from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.model import THRESHOLD, best_words
 from wordtrust.combination.joint.weights import PotentialModel, inputs, marginals
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
-from wordtrust.lattices.lattice import Lattices, Origin, Vocabulary, concatenate
+from wordtrust.lattices.lattice import Lattices, Origin, concatenate
 from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.posterior import FlatGraph
+from wordtrust.lattices.vocabulary import Vocabulary
 
 RECOGNIZERS, UTTERANCES, WORDS = 9, 930, 13
 FOLDS = FitOptions().folds

@@ -17,8 +17,9 @@ from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.hypotheses import CONFIDENCE, hypotheses
 from wordtrust.combination.joint.union import JointHypotheses, Union
 from wordtrust.formats.references import read_references
-from wordtrust.lattices.lattice import Lattice, Lattices, Vocabulary
+from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.paths import best_confidence, best_paths, one_best
+from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.networks.labels import ReferenceWords, oracle_paths, score_paths
 
 WORDS = ("i", "will", "sit", "there", "<sil>")

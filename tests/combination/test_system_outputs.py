@@ -15,8 +15,9 @@ from tests.helpers.said import outputs, references, together
 from tests.helpers.strategies import lattices
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs, concatenate_outputs, references_of
-from wordtrust.lattices.lattice import Lattice, Vocabulary, concatenate
+from wordtrust.lattices.lattice import Lattice, concatenate
 from wordtrust.lattices.paths import best_confidence
+from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.networks.align import align
 from wordtrust.networks.word_confidence import word_confidence
 

@@ -22,7 +22,8 @@ from wordtrust.confidence.features import (
     columns_of,
     matrix,
 )
-from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, Vocabulary, concatenate
+from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, concatenate
+from wordtrust.lattices.vocabulary import Vocabulary
 
 COMPUTED = (
     "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate"

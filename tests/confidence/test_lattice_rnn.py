@@ -23,7 +23,8 @@ from wordtrust.confidence.features import Arcs, Statistics
 from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
 from wordtrust.confidence.lattice_rnn_kernels import node_levels, tanh
 from wordtrust.confidence.word_table import BatchWords, WordTable
-from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, Vocabulary, concatenate
+from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, concatenate
+from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.training.dataset import Dataset
 
 WORDS = tuple("ab abc abcd b bcd d".split())

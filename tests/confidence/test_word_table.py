@@ -15,7 +15,8 @@ from wordtrust.confidence import word_vectors
 from wordtrust.confidence.phones import estimate_phones
 from wordtrust.confidence.word_table import BatchWords, WordTable, heard, ngram_buckets, own_mass
 from wordtrust.confidence.word_vectors import make_table
-from wordtrust.lattices.lattice import Lattices, Vocabulary
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.lattices.vocabulary import Vocabulary
 
 LEXICON = "see S IY\nseat S IY T\nseat(2) S EH T\n"
 VECTORS = "the 1 2\nsea 0.5 0.25\nseat -1 0.1\n, 9 9\nof 3 4\nrare 5 6\n"

@@ -8,8 +8,9 @@ import numpy as np
 
 from tests.helpers.strategies import assembled
 from wordtrust.combination.joint.hypotheses import hypotheses
-from wordtrust.lattices.lattice import Lattices, Vocabulary, concatenate
+from wordtrust.lattices.lattice import Lattices, concatenate
 from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 
 Words = list[tuple[str, float, float]]  # word, start, end

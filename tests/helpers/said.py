@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs
 from wordtrust.formats.references import Reference
-from wordtrust.lattices.lattice import Vocabulary
+from wordtrust.lattices.vocabulary import Vocabulary
 
 
 def outputs(

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tools.nbest_extraction import best_texts, within_beam
 
-from wordtrust.lattices.lattice import Lattice, Vocabulary
+from wordtrust.lattices.lattice import Lattice
+from wordtrust.lattices.vocabulary import Vocabulary
 
 WORDS = ("", "a", "b", "c")
 

@@ -13,7 +13,8 @@ from tools.vosk_nbest import main, named, record, write_references
 
 import wordtrust as wt
 from tests.helpers.shared import SHARED, needs_shared
-from wordtrust.lattices.lattice import Lattice, Vocabulary
+from wordtrust.lattices.lattice import Lattice
+from wordtrust.lattices.vocabulary import Vocabulary
 
 WORDS = Vocabulary(["so", "sew", "it"])
 

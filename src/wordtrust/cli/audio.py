@@ -86,7 +86,7 @@ def transcribe(
     from ..transcription.transcription_job import TranscriptionJob, default_jobs, open_recordings, plan_outputs
 
     announce_compilation()
-    recordings = open_recordings(audio, channels, Problems(skip=skip_bad, tell=tell_skipped))
+    recordings = open_recordings(audio, channels, Problems(skip=skip_bad, notify=tell_skipped))
     outputs = plan_outputs(out, recordings)
     names, models = recognizer.split(","), model.split(",") if model else []
     jobs = jobs or default_jobs(recordings)
@@ -165,7 +165,7 @@ def recognize(
     if "," in recognizer:
         raise OptionError("one recognizer at a time: each gets a store of its own")
     check_output(out, by_split=by_split)
-    problems = Problems(skip=skip_bad, tell=tell_skipped)
+    problems = Problems(skip=skip_bad, notify=tell_skipped)
     entries = read_manifest(manifest, audio, problems)
     with AudioProgress("recognising", [None], utterances=len(entries)) as progress:
         result = recognize_corpus(entries, recognizer, out, jobs=jobs or cores(), problems=problems,

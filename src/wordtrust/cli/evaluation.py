@@ -158,7 +158,7 @@ def evaluate_scores(
 
     if ref is None:
         raise OptionError("--scores needs the references: --ref REF.tsv")
-    references, problems = read_references(ref), Problems(skip=skip_bad, tell=tell_skipped)
+    references, problems = read_references(ref), Problems(skip=skip_bad, notify=tell_skipped)
     with byte_progress("reading", scores) as watch:
         batches = stream(scores, problems=problems, watch=watch)
         evaluation = evaluate_model(batches, references=references, problems=problems, inspect=inspect)

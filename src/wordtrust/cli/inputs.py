@@ -37,7 +37,7 @@ class Inputs:
         from ..formats.references import with_references
         from ..lattices.assemble import Problems
 
-        problems = Problems(skip=self.skip_bad, tell=tell_skipped)
+        problems = Problems(skip=self.skip_bad, notify=tell_skipped)
         with byte_progress(task, self.paths) as watch:
             for batch in stream(self.paths, self.options, problems, watch=watch):
                 kept = batch if references is None else with_references(batch, references, problems)

@@ -20,9 +20,10 @@ from ..base.arrays import csr_offsets, row_offsets
 from ..base.errors import InputError, OptionError
 from ..evaluation.evaluate import one_best_words
 from ..formats.references import Reference
-from ..lattices.lattice import Floats, Ints, Lattices, Offsets, Times, Vocabulary, renumbered
+from ..lattices.lattice import Floats, Ints, Lattices, Offsets, Times
 from ..lattices.paths import Paths, one_best
 from ..lattices.text import UNKNOWN
+from ..lattices.vocabulary import Vocabulary, renumbered
 from ..lattices.weights import Reals
 from ..networks.align import align_numbers
 from ..networks.build_store import REFERENCE, SPEAKER

@@ -14,8 +14,9 @@ from ..confidence.calibration import Calibrator
 from ..confidence.word_scorer import WordScorer, load
 from ..formats import stream
 from ..formats.references import Reference, read_references
-from ..lattices.lattice import Floats, Lattices, Vocabulary, concatenate
+from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths
+from ..lattices.vocabulary import Vocabulary
 from ..networks.build_store import REFERENCE
 from . import joint
 from .joint import hypotheses

@@ -95,7 +95,8 @@ def warm_up(steps: Sequence[str]) -> None:
 @cache
 def _lattices() -> Lattices:
     """One utterance, with one word in two spellings."""
-    from ..lattices.lattice import Lattices, ReadingFacts, Vocabulary
+    from ..lattices.lattice import Lattices, ReadingFacts
+    from ..lattices.vocabulary import Vocabulary
 
     ends, scores = np.array([0, 0, 0, 1, 1, 1, 1, 2], np.int32), np.array([-1, -2, -2, -1], np.float32)
     return Lattices(

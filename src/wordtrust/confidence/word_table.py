@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import OptionError
-from ..lattices.lattice import Floats, Ints, Lattices, Vocabulary
+from ..lattices.lattice import Floats, Ints, Lattices
+from ..lattices.vocabulary import Vocabulary
 from .config import Config
 from .features import Arcs
 from .phones import estimate_phones

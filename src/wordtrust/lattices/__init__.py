@@ -1,1 +1,1 @@
-"""The lattice and what is computed on it: assembly, text, weights, posteriors, best paths, drawing."""
+"""The lattice, and what is computed on it: normalised text, weights, posteriors, best paths, drawing."""

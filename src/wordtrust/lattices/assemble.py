@@ -1,4 +1,4 @@
-"""From what a reader found in a file to checked `Lattices`: the only door into the lattice type.
+"""Checked `Lattices` from what a reader finds in a file: the only door into the lattice type.
 
 A reader collects raw lattices (any node order, dead ends, its recognizer's own tokens); `assemble` turns tokens
 into normalised words, checks and orders the graphs in one kernel call, and reports each bad utterance.
@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from ..base.arrays import csr_offsets, csr_rows, row_offsets
 from ..base.errors import InputError
 from . import graph
-from .lattice import ARC_SCORES, Flags, Floats, Ints, Lattices, Offsets, Origin, ReadingFacts, Times, Vocabulary
+from .lattice import ARC_SCORES, Flags, Floats, Ints, Lattices, Offsets, Origin, ReadingFacts, Times
 from .text import DEFAULT, Normalizer
+from .vocabulary import Vocabulary
 from .weights import Scales
 
 BATCH_ARCS = 200_000  # enough to make a kernel call worth it, few enough to stay in memory
 
 
 class Tokens:
-    """What a recognizer's tokens mean, each worked out once: its words and surfaces, as vocabulary numbers."""
+    """The tokens of a recognizer, each normalised once: its words and surface forms, as ids of a vocabulary."""
 
     def __init__(self, normalizer: Normalizer = DEFAULT, vocabulary: Vocabulary | None = None) -> None:
         self.vocabulary = vocabulary or Vocabulary()
@@ -36,34 +37,34 @@ class Tokens:
         self.id("")
 
     def id(self, token: str) -> int:
-        """The number of a token; number 0 is the empty one."""
-        number = self._ids.get(token)
-        if number is None:
-            number = self._ids[token] = self.new(token)
-        return number
+        """The id of a token; id 0 is the empty one."""
+        token_id = self._ids.get(token)
+        if token_id is None:
+            token_id = self._ids[token] = self.new(token)
+        return token_id
 
     def ids(self, tokens: Iterable[str]) -> Ints:
-        """The numbers of many tokens."""
+        """The ids of many tokens."""
         return np.array([self.id(token) for token in tokens], np.int32)
 
     def new(self, token: str) -> int:
-        """A number for a token whose number the caller remembers, as symbol tables do."""
+        """A new id for a token; the caller remembers it, as symbol tables do."""
         return self._enter(self._normalizer.pieces(token) or [("", token)])
 
     def pair(self, word: str, surface: str) -> int:
-        """The number of a token that was normalised before: `word` stays as it is, whatever the normaliser says."""
-        number = self._ids.get((word, surface))
-        if number is None:
-            number = self._ids[word, surface] = self._enter([(word, surface)])
-        return number
+        """The id of a token that was normalised before: `word` stays as it is, whatever the normaliser says."""
+        token_id = self._ids.get((word, surface))
+        if token_id is None:
+            token_id = self._ids[word, surface] = self._enter([(word, surface)])
+        return token_id
 
     def table(self) -> Ints:
         """[tokens, 3]: first word, first surface, number of pieces."""
         return np.frombuffer(self._rows.tobytes(), np.int32).reshape(-1, 3)
 
-    def _enter(self, named: list[tuple[str, str]]) -> int:
+    def _enter(self, words: list[tuple[str, str]]) -> int:
         vocabulary = self.vocabulary
-        pieces = tuple([(vocabulary.id(word), vocabulary.id(surface)) for word, surface in named])
+        pieces = tuple([(vocabulary.id(word), vocabulary.id(surface)) for word, surface in words])
         self.pieces.append(pieces)
         self._rows.extend((*pieces[0], len(pieces)))
         return len(self.pieces) - 1
@@ -81,7 +82,7 @@ class RawLattice:
     time: Sequence[float] | Times  # [nodes] seconds
     source: Sequence[int] | Ints  # [arcs] node that each arc leaves
     target: Sequence[int] | Ints  # [arcs] node that it enters
-    token: Sequence[str] | Ints  # [arcs] what it says: the recognizer's tokens, or their numbers in `Tokens`
+    token: Sequence[str] | Ints  # [arcs] what it says: the recognizer's tokens, or their ids in `Tokens`
     start: int  # node
     end: int  # node
     acoustic: Sequence[float] | NDArray[np.floating] | None = None  # [arcs]
@@ -98,25 +99,25 @@ class RawLattice:
 
 @dataclass(slots=True)
 class RawLattices:
-    """A batch as a reader found it. `start` and `end` are node numbers; all numbers count within an utterance."""
+    """A batch of raw lattices, end to end. Nodes are numbered within their utterance."""
 
     utts: Sequence[str]
     place: Offsets  # line or byte of each utterance, for messages
     node_offsets: Offsets
     arc_offsets: Offsets
-    start: Ints
+    start: Ints  # [utterances] node
     end: Ints
-    time: Times
-    source: Ints
+    time: Times  # [nodes]
+    source: Ints  # [arcs]
     target: Ints
-    token: Ints
+    token: Ints  # [arcs] ids in `Tokens`
     scores: Mapping[str, Floats]  # acoustic, transition, posterior: those that the format has
     picked: NDArray[np.bool_] | None = None
     extra: Mapping[str, Floats] = field(default_factory=dict)
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # one string an utterance, by name
     spread_words: Ints | None = None
 
-    def name_arrays(self) -> dict[str, Floats]:
+    def numbers(self) -> dict[str, Floats]:
         """All numbers that arcs carry, by name."""
         return {**self.scores, **self.extra}
 
@@ -127,15 +128,15 @@ class Problems:
 
     skip: bool = False
     errors: list[InputError] = field(default_factory=list)
-    tell: Callable[[InputError], None] | None = None
+    notify: Callable[[InputError], None] | None = None
 
     def report(self, error: InputError) -> None:
         """Raise `error`, or note it when bad input is to be skipped."""
         if not self.skip:
             raise error
         self.errors.append(error)
-        if self.tell:
-            self.tell(error)
+        if self.notify:
+            self.notify(error)
 
 
 def assemble(
@@ -149,12 +150,12 @@ def assemble(
 ) -> Lattices:
     """Checked lattices out of raw ones; bad utterances go to `problems` and are left out."""
     problems = problems or Problems()
-    status, about = _score_status(raw)
-    good, facts = _ordered(raw, status, about)
-    for number in np.flatnonzero(status).tolist():
-        place = f"{place_name} {raw.place[number]}" if raw.place[number] >= 0 else ""
-        found, remedy = _describe(raw, number, int(status[number]), int(about[number]))
-        problems.report(InputError(found, file=origin.file, utt=raw.utts[number], place=place, remedy=remedy))
+    status, culprit = _score_status(raw)
+    good, facts = _ordered(raw, status, culprit)
+    for index in np.flatnonzero(status).tolist():
+        place = f"{place_name} {raw.place[index]}" if raw.place[index] >= 0 else ""
+        found, remedy = _describe(raw, index, int(status[index]), int(culprit[index]))
+        problems.report(InputError(found, file=origin.file, utt=raw.utts[index], place=place, remedy=remedy))
     table = tokens.table()
     if len(good.token) and table[good.token, 2].max() > 1:
         good, word, surface = _cut_tokens(good, tokens)
@@ -183,35 +184,35 @@ _REMEDIES = {
 
 
 def _score_status(raw: RawLattices) -> tuple[Ints, Offsets]:
-    """Which utterances have a score that is no finite number, and on which arc."""
-    status, about = np.zeros(len(raw.utts), np.int32), np.zeros(len(raw.utts), np.int64)
-    for values in raw.name_arrays().values():
+    """Which utterances have a score that is not a finite number, and on which arc."""
+    status, culprit = np.zeros(len(raw.utts), np.int32), np.zeros(len(raw.utts), np.int64)
+    for values in raw.numbers().values():
         bad = np.flatnonzero(~np.isfinite(values))
         bad = bad[::-1]  # so that the first of an utterance is the one that stays
         owner = np.searchsorted(raw.arc_offsets, bad, "right") - 1
         status[owner] = BAD_SCORE
-        about[owner] = bad - raw.arc_offsets[owner]
-    return status, about
+        culprit[owner] = bad - raw.arc_offsets[owner]
+    return status, culprit
 
 
-def _describe(raw: RawLattices, number: int, status: int, about: int) -> tuple[str, str]:
-    """What is wrong with an utterance, and what to do."""
-    nodes = raw.node_offsets[number + 1] - raw.node_offsets[number]
-    start, end, arc = raw.start[number], raw.end[number], raw.arc_offsets[number] + about
+def _describe(raw: RawLattices, index: int, status: int, culprit: int) -> tuple[str, str]:
+    """What is wrong with an utterance, and what to do; `culprit` is the node or arc that is to blame."""
+    nodes = raw.node_offsets[index + 1] - raw.node_offsets[index]
+    start, end, arc = raw.start[index], raw.end[index], raw.arc_offsets[index] + culprit
     if status == graph.EMPTY:
         found = "the lattice has no arcs"
     elif status == BAD_SCORE:
-        values = {name: values[arc] for name, values in raw.name_arrays().items()}
+        values = {name: values[arc] for name, values in raw.numbers().items()}
         name = next(name for name, value in values.items() if not np.isfinite(value))
-        found = f"arc {about} has the {name} score {values[name]}"
+        found = f"arc {culprit} has the {name} score {values[name]}"
     elif status == graph.BAD_TIME:
-        found = f"node {about} has the time {raw.time[raw.node_offsets[number] + about]}"
-    elif status == graph.DANGLING and about < 0:
+        found = f"node {culprit} has the time {raw.time[raw.node_offsets[index] + culprit]}"
+    elif status == graph.DANGLING and culprit < 0:
         found = f"start node {start} or end node {end} is not among the {nodes} nodes"
     elif status == graph.DANGLING:
-        found = f"arc {about} goes from node {raw.source[arc]} to {raw.target[arc]}, but there are {nodes} nodes"
+        found = f"arc {culprit} goes from node {raw.source[arc]} to {raw.target[arc]}, but there are {nodes} nodes"
     elif status == graph.BACKWARDS:
-        found = f"arc {about} (node {raw.source[arc]} to {raw.target[arc]}) runs backwards in time"
+        found = f"arc {culprit} (node {raw.source[arc]} to {raw.target[arc]}) runs backwards in time"
     elif status == graph.NO_PATH:
         found = f"no path leads from start node {start} to end node {end}"
     else:
@@ -219,29 +220,24 @@ def _describe(raw: RawLattices, number: int, status: int, about: int) -> tuple[s
     return found, _REMEDIES[status]
 
 
-def _ordered(raw: RawLattices, status: Ints, about: Offsets) -> tuple[RawLattices, ReadingFacts]:
-    """The good lattices, trimmed and in canonical order; fills in `status` and `about` of the others."""
-    count, arcs = len(raw.utts), len(raw.source)
-    nodes_kept, arcs_kept = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    time, permutation = np.empty(len(raw.time)), np.empty(arcs, np.int64)
-    source, target = np.empty(arcs, np.int32), np.empty(arcs, np.int32)
-    graph.canonical(
-        raw.node_offsets, raw.arc_offsets, raw.start, raw.end, raw.time, raw.source, raw.target,
-        status, about, nodes_kept, arcs_kept, time, permutation, source, target,
-    )  # fmt: skip
+def _ordered(raw: RawLattices, status: Ints, culprit: Offsets) -> tuple[RawLattices, ReadingFacts]:
+    """The good lattices, trimmed and in canonical order; fills in `status` and `culprit` of the others."""
+    ordered = graph.order(
+        raw.node_offsets, raw.arc_offsets, raw.start, raw.end, raw.time, raw.source, raw.target, status, culprit
+    )
+    nodes_kept, arcs_kept = ordered.nodes, ordered.arcs
     rows = np.flatnonzero(status == graph.OK)
-    node_offsets, arc_offsets = csr_offsets(nodes_kept[rows]), csr_offsets(arcs_kept[rows])
-    keep = permutation[: arc_offsets[-1]]
+    keep = ordered.permutation
     good = RawLattices(
-        utts=raw.utts if len(rows) == count else [raw.utts[row] for row in rows.tolist()],
+        utts=raw.utts if len(rows) == len(raw.utts) else [raw.utts[row] for row in rows.tolist()],
         place=raw.place[rows],
-        node_offsets=node_offsets,
-        arc_offsets=arc_offsets,
+        node_offsets=csr_offsets(nodes_kept[rows]),
+        arc_offsets=csr_offsets(arcs_kept[rows]),
         start=np.zeros(len(rows), np.int32),
         end=(nodes_kept[rows] - 1).astype(np.int32),
-        time=time[: node_offsets[-1]],
-        source=source[: arc_offsets[-1]],
-        target=target[: arc_offsets[-1]],
+        time=ordered.time,
+        source=ordered.source,
+        target=ordered.target,
         token=raw.token[keep],
         scores={name: values[keep] for name, values in raw.scores.items()},
         picked=None if raw.picked is None else raw.picked[keep],
@@ -295,9 +291,9 @@ def _piece_table(
 ) -> tuple[Ints, Ints, NDArray[np.float64]]:
     """Word and surface of each piece, and the share of the token's letters that stand before it."""
     used = np.unique(token)
-    pieces = [tokens.pieces[number] for number in used.tolist()]
+    pieces = [tokens.pieces[token_id] for token_id in used.tolist()]
     starts = row_offsets(pieces)
-    flat = np.array([pair for each in pieces for pair in each], np.int32)
+    flat = np.array([pair for pairs in pieces for pair in pairs], np.int32)
     letters = np.array([max(1, len(tokens.vocabulary[word])) for word in flat[:, 0].tolist()], np.float64)
     total = np.add.reduceat(letters, starts[:-1])
     before = np.cumsum(letters) - letters

@@ -14,7 +14,7 @@ This module knows no format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ..base.arrays import concatenate_offsets, csr_rows
 from . import draw
 from .text import join_surfaces
+from .vocabulary import Vocabulary, renumbered
 from .weights import Reals, Scales, log_scores, printed_scores
 
 Ints = NDArray[np.int32]
@@ -52,7 +53,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ReadingFacts:
-    """What reading did to each utterance, as one array each."""
+    """What reading did to the utterances of a batch, as arrays with an entry for each."""
 
     place: Offsets  # line (text) or byte (binary) where the utterance starts in its file
     trimmed_nodes: Ints  # on no path from start to end
@@ -71,63 +72,6 @@ class ReadingFacts:
         )
 
 
-class Vocabulary:
-    """Strings by number, shared by all lattices of a batch, mostly of a reader. Number 0 is the empty one: no word.
-
-    It only grows, so a number once given keeps its meaning.
-    """
-
-    __slots__ = ("_ids", "_load", "_size", "_strings")
-
-    def __init__(self, strings: Iterable[str] = ()) -> None:
-        self._strings: list[str] = [""]
-        self._ids: dict[str, int] = {"": 0}
-        self._load: Callable[[], list[str]] | None = None
-        self._size = 1
-        for string in strings:
-            self.id(string)
-
-    @classmethod
-    def later(cls, size: int, load: Callable[[], list[str]]) -> Vocabulary:
-        """One whose `size` strings, the first of them empty, are made when somebody first asks for any."""
-        made = cls()
-        made._size, made._load = size, load
-        return made
-
-    @property
-    def strings(self) -> list[str]:
-        """All strings by number."""
-        if self._load:
-            self._strings, self._load = self._load(), None
-            numbers = range(len(self._strings) - 1, -1, -1)
-            self._ids = dict(zip(reversed(self._strings), numbers, strict=True))  # the first of equal ones counts
-        return self._strings
-
-    def id(self, string: str) -> int:
-        """The number of `string`, a new one if it was not seen before."""
-        strings = self.strings
-        number = self._ids.get(string)
-        if number is None:
-            number = self._ids[string] = len(strings)
-            strings.append(string)
-        return number
-
-    def find(self, string: str) -> int:
-        """The number of `string`, -1 if it is not there."""
-        return self._ids.get(string, -1) if self.strings else -1
-
-    def __getitem__(self, number: int) -> str:
-        return self.strings[number]
-
-    def __len__(self) -> int:
-        return self._size if self._load else len(self._strings)
-
-    def lookup(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        """The strings of many numbers."""
-        strings = self.strings
-        return tuple(strings[number] for number in numbers)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Lattice:
     """One utterance: nodes with times, arcs with words and scores. Compare with `equals`."""
@@ -136,7 +80,7 @@ class Lattice:
     time: Times  # [nodes] seconds, never falling; time[0] is the start, time[-1] the end
     source: Ints  # [arcs] node numbers
     target: Ints
-    word: Ints  # [arcs] normalised word, a number in `vocabulary`; 0 where no word is said
+    word: Ints  # [arcs] id of the normalised word in `vocabulary`; 0 for silence
     surface: Ints  # [arcs] the word as the recognizer wrote it, likewise
     vocabulary: Vocabulary
     acoustic: Floats | None = None  # log p(X|e)
@@ -263,12 +207,12 @@ def drawing_of(lattice: Lattice) -> draw.Drawing:
     )
 
 
-def _close(mine: NDArray[Any] | None, theirs: NDArray[Any] | None, tolerance: float) -> bool:
-    if mine is None or theirs is None:
-        return mine is theirs
-    if mine.dtype == bool or tolerance == 0:
-        return np.array_equal(mine, theirs)
-    return bool(np.allclose(mine, theirs, rtol=tolerance, atol=tolerance))
+def _close(a: NDArray[Any] | None, b: NDArray[Any] | None, tolerance: float) -> bool:
+    if a is None or b is None:
+        return a is b
+    if a.dtype == bool or tolerance == 0:
+        return np.array_equal(a, b)
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance))
 
 
 def _read_only(array: _Array) -> _Array:
@@ -367,23 +311,20 @@ class Lattices(Sequence[Lattice]):
     def __getitem__(self, index: int | str | slice) -> Lattice | Lattices:
         if isinstance(index, slice):
             return self._slice(*index.indices(len(self)))
-        number = self._number(index) if isinstance(index, str) else range(len(self))[index]
-        return self._view(number)
+        if isinstance(index, str):
+            if index not in self.utts:
+                raise KeyError(f"no utterance {index!r} among {len(self)}")
+            return self._view(self.utts.index(index))
+        return self._view(range(len(self))[index])
 
-    def _number(self, utt: str) -> int:
-        try:
-            return self.utts.index(utt)
-        except ValueError:
-            raise KeyError(f"no utterance {utt!r} among {len(self)}") from None
-
-    def _view(self, number: int) -> Lattice:
-        nodes = slice(self.node_offsets[number], self.node_offsets[number + 1])
-        arcs = slice(self.arc_offsets[number], self.arc_offsets[number + 1])
-        notes = {name: values[number] for name, values in self.notes.items()}
-        part = self._part(nodes, arcs, slice(number, number + 1))
+    def _view(self, index: int) -> Lattice:
+        nodes = slice(self.node_offsets[index], self.node_offsets[index + 1])
+        arcs = slice(self.arc_offsets[index], self.arc_offsets[index + 1])
+        notes = {name: values[index] for name, values in self.notes.items()}
+        part = self._part(nodes, arcs, slice(index, index + 1))
         if self.files:
-            part["origin"] = replace(self.origin, file=self.files[number])
-        return Lattice(utt=self.utts[number], notes=notes, **part)
+            part["origin"] = replace(self.origin, file=self.files[index])
+        return Lattice(utt=self.utts[index], notes=notes, **part)
 
     def _slice(self, start: int, stop: int, step: int) -> Lattices:
         if step != 1:
@@ -410,7 +351,7 @@ class Lattices(Sequence[Lattice]):
         return part
 
     def __iter__(self) -> Iterator[Lattice]:
-        return (self._view(number) for number in range(len(self)))
+        return map(self._view, range(len(self)))
 
     def __repr__(self) -> str:
         listed = "".join(f"\n  {lattice!r}" for lattice in self[:3]) + ("\n  ..." if len(self) > 3 else "")
@@ -456,14 +397,3 @@ def _joined_files(parts: Sequence[Lattices]) -> tuple[str, ...]:
 def _empty() -> Lattices:
     offsets, ints = np.zeros(1, np.int64), np.zeros(0, np.int32)
     return Lattices((), offsets, offsets.copy(), np.zeros(0), ints, ints, ints, ints, Vocabulary())
-
-
-def renumbered(numbers: Ints, old: Vocabulary, new: Vocabulary) -> Ints:
-    """The same strings, numbered by another vocabulary."""
-    if old is new or not len(numbers):
-        return numbers
-    table = np.full(len(old), -1, np.int32)
-    table[numbers] = 0
-    used = np.flatnonzero(table == 0).tolist()
-    table[used] = [new.id(string) for string in old.lookup(used)]
-    return table[numbers]

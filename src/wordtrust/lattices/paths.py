@@ -1,7 +1,7 @@
-"""Best paths through lattices and networks, exact, by every criterion (DESIGN, section 7).
+"""Best paths through lattices and networks, exact, by each decoding criterion.
 
 - `one_best`: what the recognizer itself would print;
-- `best_confidence`: the path that word confidences speak for. `mean`, the paper's rule: the largest mean confidence
+- `best_confidence`: the path with the best word confidences. `mean`, the paper's rule: the largest mean confidence
   of the words, over paths with at least one word; silence neither counts nor contributes. `mean-silence`: a silence
   arc counts max(1, seconds / 0.3) times, with the confidence given for it (its posterior, or its share of all paths).
   `gain`: the largest sum of confidence minus a threshold, where saying nothing is worth 0.
@@ -27,7 +27,7 @@ SILENCE_UNIT = 0.3  # seconds of silence that count like one word
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """One path for each utterance of a batch: arc numbers, counted within the utterance, end to end."""
+    """One path for each utterance of a batch: arcs, numbered within the utterance, end to end."""
 
     offsets: Offsets  # [utterances + 1]
     arcs: Ints
@@ -61,7 +61,7 @@ def best_paths(lattices: Lattices, score: Reals) -> Paths:
 def best_confidence(
     lattices: Lattices, confidence: Floats | Reals, criterion: str = "mean", *, threshold: float = 0.5
 ) -> Paths:
-    """The path that the word confidences speak for; `threshold` is that of `gain`. Needs posteriors."""
+    """The path with the best word confidences by a criterion; `threshold` is that of `gain`. Needs posteriors."""
     if criterion not in CRITERIA:
         raise OptionError(f"the criterion is one of {', '.join(CRITERIA)}, not {criterion!r}")
     if lattices.posterior is None:

@@ -133,25 +133,21 @@ def arc_masses(flat: FlatGraph, share: Reals) -> Reals:
 def select_arcs(lattices: Lattices, keep: Flags) -> Lattices:
     """The lattices with the chosen arcs only, as far as these lie on whole paths; each must have one."""
     chosen, before = np.flatnonzero(keep), csr_offsets(keep)
-    status, about = np.zeros(len(lattices), np.int32), np.zeros(len(lattices), np.int64)
-    nodes, arcs = np.zeros(len(lattices), np.int64), np.zeros(len(lattices), np.int64)
-    time, order = np.empty(len(lattices.time)), np.empty(len(chosen), np.int64)
-    source, target = np.empty(len(chosen), np.int32), np.empty(len(chosen), np.int32)
+    status, culprit = np.zeros(len(lattices), np.int32), np.zeros(len(lattices), np.int64)
     # Copies, because numba would compile all of it anew for arrays that are read-only.
-    graph.canonical(
+    ordered = graph.order(
         lattices.node_offsets.copy(), before[lattices.arc_offsets], np.zeros(len(lattices), np.int32),
         (np.diff(lattices.node_offsets) - 1).astype(np.int32), lattices.time.copy(),
-        lattices.source[chosen], lattices.target[chosen],
-        status, about, nodes, arcs, time, order, source, target,
+        lattices.source[chosen], lattices.target[chosen], status, culprit,
     )  # fmt: skip
     if status.any():
         raise ValueError(f"no path is left through {lattices.utts[int(np.flatnonzero(status)[0])]}")
-    node_offsets, arc_offsets = csr_offsets(nodes), csr_offsets(arcs)
-    rows = chosen[order[: arc_offsets[-1]]]
+    rows = chosen[ordered.permutation]
     kept: dict[str, Any] = {name: values[rows] for name, values in lattices.arrays().items()}
     extra = {name: kept.pop(name) for name in lattices.extra}
-    kept |= {"source": source[: len(rows)], "target": target[: len(rows)], "time": time[: node_offsets[-1]]}
-    return replace(lattices, node_offsets=node_offsets, arc_offsets=arc_offsets, extra=extra, **kept)
+    kept |= {"source": ordered.source, "target": ordered.target, "time": ordered.time}
+    kept |= {"node_offsets": csr_offsets(ordered.nodes), "arc_offsets": csr_offsets(ordered.arcs)}
+    return replace(lattices, extra=extra, **kept)
 
 
 def to_float32(values: Reals) -> Floats:

@@ -25,9 +25,10 @@ import numpy as np
 
 from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
-from ..lattices.lattice import Ints, Lattice, Lattices, Offsets, Times, Vocabulary
+from ..lattices.lattice import Ints, Lattice, Lattices, Offsets, Times
 from ..lattices.paths import Paths, best_paths
 from ..lattices.posterior import posteriors
+from ..lattices.vocabulary import Vocabulary
 from ..lattices.weights import Reals, Scales, log_scores
 from . import consensus_kernels as kernels
 

@@ -94,7 +94,7 @@ class StoreBuilder:
     def _batches(self, name: str, split: str, references: References) -> Iterator[Lattices]:
         """The lattices of a split; a recognizer is called as its folder is, unless it says otherwise itself."""
         files, linked = self.corpus.files(name, split), (self.corpus.folder / name).resolve().name
-        problems = Problems(skip=self.skip_bad, tell=lambda error: self.steps.notify(f"skipped: {error}"))
+        problems = Problems(skip=self.skip_bad, notify=lambda error: self.steps.notify(f"skipped: {error}"))
         with byte_progress(f"{name} {split}", files) as watch:
             for batch in stream(files, problems=problems, watch=watch):
                 kept = with_references(batch, references, problems)

@@ -14,8 +14,9 @@ from ..combination.joint import JointHypotheses, JointModel, hypotheses
 from ..confidence.out_of_domain import LEAST_UTTERANCES
 from ..confidence.shipped import COMBINATION, FOLDER, MODEL, names
 from ..confidence.word_scorer import ALTERNATIVES, MOST_AHEAD, load
-from ..lattices.lattice import Floats, Lattices, Vocabulary, concatenate
+from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths
+from ..lattices.vocabulary import Vocabulary
 from ..recognizers import RecognizerIdentity
 from ..transcripts.transcript import Transcript, transcripts
 

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from ...base.arrays import row_offsets
 from ...base.errors import OptionError
 from ...base.jit import compiled
-from ...lattices.lattice import Flags, Floats, Lattices, Offsets, Vocabulary, concatenate, renumbered
+from ...lattices.lattice import Flags, Floats, Lattices, Offsets, concatenate
 from ...lattices.path_kernels import Numbers
 from ...lattices.paths import Paths, one_best
 from ...lattices.posterior import FlatGraph, select_arcs
+from ...lattices.vocabulary import Vocabulary, renumbered
 from ...lattices.weights import Reals
 
 MIN_CONFIDENCE = 0.02

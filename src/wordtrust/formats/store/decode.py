@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ...base.arrays import csr_offsets
 from ...base.errors import InputError
 from ...base.jit import compiled
-from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin, ReadingFacts, Times, Vocabulary
+from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin, ReadingFacts, Times
+from ...lattices.vocabulary import Vocabulary
 from ...lattices.weights import Scales
 from . import layout
 

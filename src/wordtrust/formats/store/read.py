@@ -161,7 +161,7 @@ def _all_finite(bits: NDArray[np.uint32]) -> bool:
 
 @compiled
 def _all_canonical(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints) -> bool:
-    """Whether all lattices are trimmed and in the order that `graph.canonical` gives."""
+    """Whether all lattices are trimmed and in the order that `graph.order` gives."""
     most = 0
     for u in range(len(node_offsets) - 1):
         most = max(most, node_offsets[u + 1] - node_offsets[u])

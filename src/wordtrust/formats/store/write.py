@@ -20,7 +20,8 @@ from ...base.errors import OptionError
 from ...base.files import atomic_text, draft_of, replace_folder, sync
 from ...base.jit import compiled
 from ...base.version import __version__
-from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Vocabulary
+from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets
+from ...lattices.vocabulary import Vocabulary
 from ..inputs import STORE_FILE
 from . import layout
 
