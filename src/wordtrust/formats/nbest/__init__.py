@@ -1,1 +1,10 @@
-"""N-best lists: JSON records and plain text."""
+"""N-best lists.
+
+records    JSON, one record per utterance
+plain      text, a score and a hypothesis per line
+lists      what both share: typed lists, arrays of a batch, lattices
+"""
+
+from . import plain, records
+
+FORMATS = (records.FORMAT, plain.FORMAT)

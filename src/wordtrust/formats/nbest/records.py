@@ -57,13 +57,13 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     by_line = _is_json_lines(stream)
     kind = "line" if by_line else "record"
     builder = NBestBuilder(options.normalizer, problems, origin=Origin(stream.name, "nbest"), place_name=kind)
-    records = _lines(stream) if by_line else _records(stream)
+    records = _json_lines(stream) if by_line else _document_records(stream)
     first = list(islice(records, 2))
     for place, item in chain(first, records):
         utt = stream.stem if len(first) == 1 else f"{stream.stem}-{place}"
         try:
             record = check.record(check.parse(item) if isinstance(item, bytes) else item)
-            utt = _name(record) or utt
+            utt = _utterance_name(record) or utt
             nbest = _read_list(record, utt, place, builder, options)
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=utt, place=f"{kind} {place}"))
@@ -84,11 +84,11 @@ def _is_json_lines(stream: Stream) -> bool:
     return keys[0] is not None and keys[1] is not None and keys[0][1] == keys[1][1]
 
 
-def _lines(stream: Stream) -> Iterator[tuple[int, Any]]:
+def _json_lines(stream: Stream) -> Iterator[tuple[int, Any]]:
     return ((place, line) for place, line in stream.lines() if line and not line.isspace())
 
 
-def _records(stream: Stream) -> Iterator[tuple[int, Any]]:
+def _document_records(stream: Stream) -> Iterator[tuple[int, Any]]:
     try:
         document = check.parse(stream.document(MAX_DOCUMENT))
     except InputError as error:
@@ -96,15 +96,15 @@ def _records(stream: Stream) -> Iterator[tuple[int, Any]]:
     return iter(enumerate(document if isinstance(document, list) else [document], 1))
 
 
-def _name(record: dict[str, Any]) -> str:
-    field = _field(record, NAMES)
+def _utterance_name(record: dict[str, Any]) -> str:
+    field = _name_used(record, NAMES)
     if field is None:
         return ""
     return str(record[field]) if type(record[field]) is int else check.string(record, field)
 
 
-def _field(holder: dict[str, Any], names: Sequence[str]) -> str | None:
-    """Which of the usual names of a field is used."""
+def _name_used(holder: dict[str, Any], names: Sequence[str]) -> str | None:
+    """Which of the usual names of a field an object has."""
     return next((name for name in names if holder.get(name) is not None), None)
 
 
@@ -112,7 +112,7 @@ def _read_list(
     record: dict[str, Any], utt: str, place: int, builder: NBestBuilder, options: ReadOptions
 ) -> NBestList:
     """The distinct hypotheses of one record, and what it says of their words."""
-    list_name = _field(record, LISTS) or LISTS[0]
+    list_name = _name_used(record, LISTS) or LISTS[0]
     items = check.objects_of(record, list_name)
     if not items:
         raise InputError(f"{list_name} is empty", remedy="An utterance needs a hypothesis, if only an empty one")
@@ -184,7 +184,7 @@ class _ListedHypotheses:
 
     def numbers(self, names: Sequence[str], chosen: Sequence[int]) -> list[float]:
         """A number of some hypotheses, under any of its usual names."""
-        name = _field(self.items[0], names) or names[0]
+        name = _name_used(self.items[0], names) or names[0]
         numbers: list[Any] = [self.items[index].get(name) for index in chosen]
         if not _are_numbers(numbers):
             for index in chosen:
@@ -240,7 +240,7 @@ class _ListedHypotheses:
     def _text_tokens(self, index: int) -> list[str]:
         """The tokens of a hypothesis without word objects."""
         item = self.items[index]
-        name = _field(item, TEXTS)
+        name = _name_used(item, TEXTS)
         says_nothing = name is None and item.get("words") == []
         tokens = [] if says_nothing else check.string(item, name or TEXTS[0], self._path(index)).split()
         self.words.append([])
