@@ -39,7 +39,8 @@ from .inputs import HEAD, Stream, streams
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
-    "store", "kaldi", "htk.read", "sphinx", "openfst", "jsonl", "nbest", "ctm", "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "drawing",
+    "store", "kaldi", "htk.read", "sphinx", "openfst", "jsonl", "nbest", "ctm",
+    "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "drawing",
 )  # fmt: skip
 
 _SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the first bytes of audio files
