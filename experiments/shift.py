@@ -22,7 +22,8 @@ import numpy as np
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.base.files import atomic_text
 from wordtrust.confidence.adapt import adapt
-from wordtrust.confidence.calibrate_model import OutOfFoldScorer, arc_confidences
+from wordtrust.confidence.calibrate_model import OutOfFoldScorer
+from wordtrust.confidence.evaluate_model import arc_confidences
 from wordtrust.confidence.features import available
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.shipped import MODEL

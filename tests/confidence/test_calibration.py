@@ -231,3 +231,35 @@ def test_words_with_confidences_get_a_report_with_utterances(tmp_path: Path) -> 
 def test_a_choice_out_of_range_is_refused() -> None:
     with pytest.raises(OptionError, match="threshold"):
         Choice("gain", 2.0)
+
+
+def test_a_notebook_calibrates_like_the_command_line(folder: Path, networks: Lattices) -> None:
+    scorer = wt.load(folder / "model")
+    calibrated = wt.calibrate_model(scorer, iter([networks[:20], networks[20:]]), calibrator="platt")
+    assert scorer.calibration is None  # the scorer stays as it is
+    calibrated.save(folder / "notebook", trained=folder / "model")
+    run("calibrate", folder / "model", folder / "store", "--calibrator", "platt", "--out", folder / "verb")
+    made, same = (json.loads((folder / name / "model.json").read_text("utf-8")) for name in ("notebook", "verb"))
+    assert made == same
+    assert calibrated.utterances == 36
+    assert calibrated.after.nce is not None
+    assert calibrated.before.nce is not None
+    assert calibrated.after.nce > calibrated.before.nce
+    words = wt.calibrate_scores(ctm(folder / "w.ctm"), SAMPLE / "ref.tsv", calibrator="platt")
+    run("calibrate", "--scores", folder / "w.ctm", "--ref", SAMPLE / "ref.tsv", "--calibrator", "platt",
+        "--out", folder / "c.json")  # fmt: skip
+    assert load_calibrator(folder / "c.json").to_dict() == words.calibrator.to_dict()
+
+
+def test_nothing_to_calibrate_on_is_told(networks: Lattices) -> None:
+    with pytest.raises(InputError, match="no utterances to calibrate"):
+        wt.calibrate_model(WordScorer(made_model(networks)), [])
+
+
+def test_another_choice_makes_another_scorer(networks: Lattices) -> None:
+    scorer = WordScorer(made_model(networks))
+    other = scorer.with_choice(Choice("gain", 0.3))
+    assert (scorer.choice, other.choice) == (Choice("mean"), Choice("gain", 0.3))
+    np.testing.assert_array_equal(scorer.confidence(networks), other.confidence(networks))
+    with pytest.raises(AttributeError):
+        scorer.choice = Choice("gain")  # type: ignore[misc]

@@ -18,8 +18,9 @@ from wordtrust.base.errors import InputError
 from wordtrust.cli import main
 from wordtrust.confidence import out_of_domain
 from wordtrust.confidence.adapt import Moments, adapt
-from wordtrust.confidence.calibrate_model import arc_confidences, calibrate_model
+from wordtrust.confidence.calibrate_model import calibrate_model
 from wordtrust.confidence.config import Config
+from wordtrust.confidence.evaluate_model import arc_confidences
 from wordtrust.confidence.features import Statistics
 from wordtrust.confidence.model_file import Model, load_model, save_model
 from wordtrust.confidence.out_of_domain import (

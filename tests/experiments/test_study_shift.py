@@ -20,8 +20,9 @@ import wordtrust as wt
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks
 from wordtrust.combination.system_output import SystemOutput
 from wordtrust.confidence.adapt import adapt
-from wordtrust.confidence.calibrate_model import arc_confidences, calibrate_model
+from wordtrust.confidence.calibrate_model import calibrate_model
 from wordtrust.confidence.calibration.model_calibration import ModelCalibration
+from wordtrust.confidence.evaluate_model import arc_confidences
 from wordtrust.confidence.model_file import save_model
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats.references import read_references

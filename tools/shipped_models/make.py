@@ -141,7 +141,7 @@ def measure(folder: Path, store: Path) -> dict[str, Any]:
     """What `wordtrust evaluate` gives for a model on networks, rounded."""
     from functools import partial
 
-    from wordtrust.confidence.calibrate_model import arc_confidences
+    from wordtrust.confidence.evaluate_model import arc_confidences
     from wordtrust.confidence.word_scorer import load
     from wordtrust.evaluation.evaluate import evaluate_networks
     from wordtrust.formats import stream

@@ -102,19 +102,16 @@ def _calibrate_model(
     from ..confidence.calibrate_model import calibrate_model, held_out_scores
     from ..confidence.model_file import update_card
     from ..confidence.word_scorer import load
-    from ..formats import stream
 
     model, stores = Path(paths[0]), paths[1:]
     _check_target(model, out, comparing)
     scorer = load(model, allow_mismatch=allow_mismatch)
     folds = [load(folder, allow_mismatch=allow_mismatch) for folder in fold_models]
     if comparing:
-        held_out = held_out_scores(scorer, lambda: stream(stores), fold_scorers=folds, keep_choice=keep_choice)
+        held_out = held_out_scores(scorer, stores, fold_scorers=folds, keep_choice=keep_choice)
         _print_comparison(held_out.words, as_json)
         return
-    calibrated = calibrate_model(
-        scorer, lambda: stream(stores), fold_scorers=folds, calibrator=name, keep_choice=keep_choice
-    )
+    calibrated = calibrate_model(scorer, stores, fold_scorers=folds, calibrator=name, keep_choice=keep_choice)
     if out is None:
         update_card(model, calibrated.model.card)
     else:

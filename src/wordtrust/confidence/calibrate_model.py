@@ -1,6 +1,6 @@
 """Calibrate a model on utterances that it was not trained on, and choose by which criterion it decodes words.
 
-    calibrated = wt.calibrate_model(wt.load("model"), wt.read("dev.networks"))
+    calibrated = wt.calibrate_model(wt.load("model"), "dev.networks")
     calibrated.after.nce, calibrated.after.ece
     calibrated.save(Path("model.calibrated"))
 
@@ -10,7 +10,7 @@ fold of speakers each score them (`OutOfFoldScorer`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,15 @@ import numpy as np
 
 from ..base.errors import InputError, OptionError
 from ..base.folds import in_fold, speaker_number
-from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate_networks, path_errors, posterior_confidence
+from ..evaluation.evaluate import (
+    ArcConfidence,
+    BatchSource,
+    Evaluation,
+    evaluate_networks,
+    path_errors,
+    posterior_confidence,
+    read_batches,
+)
 from ..evaluation.metrics import ScoreMetrics, Scores
 from ..lattices.lattice import Floats, Lattices
 from ..networks.build_store import SPEAKER
@@ -83,29 +91,6 @@ def _left_out_fold(scorer: WordScorer) -> tuple[int, int]:
     return fold
 
 
-def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConfidence]:
-    """For `evaluate`: posteriors and confidences, and both calibrated where the model is."""
-    kinds = posterior_confidence(networks)
-    confidence = scorer.confidence(scorer.networks(networks))
-    calibration = scorer.calibration
-    if calibration is None:
-        return kinds | {"confidence": ArcConfidence(confidence)}
-    posterior, factor = kinds["posterior"].confidence, scorer.domain_factor(networks)
-    return kinds | {
-        "calibrated_posterior": ArcConfidence(
-            posterior,
-            lambda scores: calibration.of("posterior_arcs", scores),
-            lambda scores: calibration.of("posterior_words", scores),
-        ),
-        "confidence": ArcConfidence(confidence),
-        "calibrated": ArcConfidence(
-            confidence,
-            lambda scores: factor * calibration.of_arcs(networks, scores),
-            lambda scores: factor * calibration.of("words", scores),
-        ),
-    }
-
-
 @dataclass(frozen=True)
 class HeldOutScores:
     """What a calibration is fitted on: words scored by models that did not see their speakers."""
@@ -151,7 +136,7 @@ class CalibratedModel:
 
 def calibrate_model(
     scorer: WordScorer,
-    networks: Lattices | Source,
+    networks: BatchSource,
     *,
     fold_scorers: Sequence[WordScorer] = (),
     calibrator: str | None = "kernel",
@@ -159,12 +144,13 @@ def calibrate_model(
 ) -> CalibratedModel:
     """Calibrate a model on networks with references, and choose how it decodes words.
 
-    `fold_scorers` are models trained without a fold of speakers each: then the networks may be those of the training.
+    Files, folders, globs and batches of networks will do; those of the training too, if there are `fold_scorers`:
+    models that were trained without a fold of speakers each.
     `calibrator` is one of `wt.calibrate.names()`; None takes the kernel, or Platt's where words are few.
     `keep_choice` leaves the decoding criterion as the model has it.
     """
     source = _source(networks)
-    held_out = held_out_scores(scorer, source, fold_scorers=fold_scorers, keep_choice=keep_choice)
+    held_out = _held_out_of(scorer, source, fold_scorers, keep_choice)
     calibration = fit_calibration(held_out.evaluation, calibrator)
     usual = fit_usual_features(scorer.model, map(scorer.networks, source()), held_out.evaluation.utterances)
     made = with_calibration(scorer.model, calibration, held_out.choice, held_out.evaluation)
@@ -173,16 +159,19 @@ def calibrate_model(
     return CalibratedModel(replace(made, card=card), calibration, held_out)
 
 
-def calibrate_generic(model: Model, sources: Sequence[Source], calibrator: str | None = None) -> CalibratedModel:
+def calibrate_generic(
+    model: Model, networks: Sequence[BatchSource], calibrator: str | None = None
+) -> CalibratedModel:
     """Calibrate a generic model on networks of several recognizers, adapted to each of them in turn."""
+    sources = list(map(_source, networks))
     scorers = [WordScorer(adapt(model, source()), allow_mismatch=True) for source in sources]
-    held_out = _held_out([(OutOfFoldScorer(scorer), source) for scorer, source in zip(scorers, sources, strict=True)])
+    held_out = _held_out(list(zip(map(OutOfFoldScorer, scorers), sources, strict=True)))
     calibration = fit_calibration(held_out.evaluation, calibrator)
     made = with_calibration(model, calibration, held_out.choice, held_out.evaluation, recognizers=len(sources))
     return CalibratedModel(made, calibration, held_out)
 
 
-def with_best_choice(model: Model, networks: Lattices | Source) -> Model:
+def with_best_choice(model: Model, networks: BatchSource) -> Model:
     """The model with the decoding criterion that makes the fewest errors on these networks of a development set."""
     scorer = WordScorer(model)
     choice, errors = choose(((batch, scorer.confidence(batch)) for batch in _source(networks)()), path_errors)
@@ -191,13 +180,18 @@ def with_best_choice(model: Model, networks: Lattices | Source) -> Model:
 
 def held_out_scores(
     scorer: WordScorer,
-    networks: Lattices | Source,
+    networks: BatchSource,
     *,
     fold_scorers: Sequence[WordScorer] = (),
     keep_choice: bool = False,
 ) -> HeldOutScores:
     """The scores that `calibrate_model` fits a calibration on, for comparing calibrators."""
-    source = _source(networks)
+    return _held_out_of(scorer, _source(networks), fold_scorers, keep_choice)
+
+
+def _held_out_of(
+    scorer: WordScorer, source: Source, fold_scorers: Sequence[WordScorer], keep_choice: bool
+) -> HeldOutScores:
     folds = OutOfFoldScorer(scorer, fold_scorers)
     return _held_out([(folds, lambda: map(scorer.networks, source()))], scorer.choice if keep_choice else None)
 
@@ -245,5 +239,6 @@ def with_calibration(
     )
 
 
-def _source(networks: Lattices | Source) -> Source:
-    return (lambda: [networks]) if isinstance(networks, Lattices) else networks
+def _source(networks: BatchSource) -> Source:
+    batches = list(networks) if isinstance(networks, Iterator) else networks  # they are read more than once
+    return lambda: read_batches(batches)

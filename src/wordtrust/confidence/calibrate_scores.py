@@ -7,14 +7,14 @@ save_calibrator(Path("calls.json"), calls.calibrator)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
-from ..evaluation.evaluate import CONFIDENCE, ONE_BEST, evaluate_words, with_confidences
+from ..evaluation.evaluate import CONFIDENCE, ONE_BEST, BatchSource, with_confidences
 from ..evaluation.metrics import Scores
 from ..formats.references import Reference
 from ..lattices.assemble import Problems
@@ -22,6 +22,7 @@ from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from ..transcripts.transcript import Transcript, transcripts
 from .calibration import Calibrator, calibrator_from_dict, make
+from .evaluate_model import evaluate
 
 KIND = "wordtrust calibrator"  # what the file of a calibrator says it is
 
@@ -35,20 +36,18 @@ class CalibratedScores:
 
 
 def calibrate_scores(
-    batches: Iterable[Lattices],
-    references: Mapping[str, Reference],
+    words: BatchSource,
+    references: Mapping[str, Reference] | str | Path,
     *,
     calibrator: str = "kernel",
     problems: Problems | None = None,
 ) -> CalibratedScores:
-    """Fit a calibrator (one of `wt.calibrate.names()`) on the words of outputs that have confidences.
+    """Fit a calibrator (one of `wt.calibrate.names()`) on words that came with confidences: files or batches.
 
     Utterances without a reference or without confidences raise an error, or go to `problems` when that skips them.
     """
     unfitted = make(calibrator)
-    evaluation = evaluate_words(batches, references, problems)
-    if not evaluation.utterances:
-        raise InputError("there are no utterances to calibrate on")
+    evaluation = evaluate(words, references=references, problems=problems)
     return fit_scores(evaluation.scores[ONE_BEST, CONFIDENCE], unfitted)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..base.errors import OptionError
 from ..evaluation.evaluate import (
+    ArcConfidence,
     BatchSource,
     Choose,
     Evaluation,
@@ -26,7 +27,6 @@ from ..formats.references import Reference, read_references
 from ..lattices.assemble import Problems
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
-from .calibrate_model import arc_confidences
 from .choice import Choice
 from .word_scorer import WordScorer, load
 
@@ -76,3 +76,26 @@ def _inspected(choose: Choose, inspect: Inspect | None) -> Choose:
         return paths
 
     return choose_and_inspect
+
+
+def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConfidence]:
+    """For `evaluate`: posteriors and confidences, and both calibrated where the model is."""
+    kinds = posterior_confidence(networks)
+    confidence = scorer.confidence(scorer.networks(networks))
+    calibration = scorer.calibration
+    if calibration is None:
+        return kinds | {"confidence": ArcConfidence(confidence)}
+    posterior, factor = kinds["posterior"].confidence, scorer.domain_factor(networks)
+    return kinds | {
+        "calibrated_posterior": ArcConfidence(
+            posterior,
+            lambda scores: calibration.of("posterior_arcs", scores),
+            lambda scores: calibration.of("posterior_words", scores),
+        ),
+        "confidence": ArcConfidence(confidence),
+        "calibrated": ArcConfidence(
+            confidence,
+            lambda scores: factor * calibration.of_arcs(networks, scores),
+            lambda scores: factor * calibration.of("words", scores),
+        ),
+    }

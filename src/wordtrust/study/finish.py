@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from ..base.files import atomic_folder
@@ -46,7 +45,7 @@ def finish_model(trained: Trained, scales: Path, out: Path) -> None:
     with atomic_folder(out) as draft:
         shutil.copytree(trained.model, draft, dirs_exist_ok=True)
         stores, folds = (trained.train, trained.dev), trained.load_folds()
-        calibrated = calibrate_model(load(draft), lambda: stream(stores), fold_scorers=folds, calibrator=None)
+        calibrated = calibrate_model(load(draft), stores, fold_scorers=folds, calibrator=None)
         update_card(draft, calibrated.model.card)
         shutil.copyfile(scales, draft / SCALES)
         baselines = fit_baselines(lambda: stream(trained.train), lambda: stream(trained.dev))
@@ -58,8 +57,7 @@ def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
 
     The stores are those of dev: it was trained on the others.
     """
-    sources = [partial(stream, store) for store in stores]
-    calibrate_generic(load_model(model), sources).save(out, trained=model)
+    calibrate_generic(load_model(model), stores).save(out, trained=model)
 
 
 def usable(models: Path, names: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from ..combination.combination_file import JOINT as JOINT_FILE
 from ..combination.combination_file import FittedCombination
 from ..combination.joint import Decoded
 from ..combination.system_output import SystemOutput, SystemOutputs
-from ..confidence.calibrate_model import arc_confidences
+from ..confidence.evaluate_model import arc_confidences
 from ..confidence.model_file import MODEL_JSON, SCALES
 from ..confidence.word_scorer import WordScorer, load
 from ..evaluation.evaluate import METRICS, ArcConfidence, Evaluation, evaluate_networks

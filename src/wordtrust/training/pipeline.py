@@ -46,10 +46,9 @@ def train(
 
 def choose_on_dev(model: Model, folder: Path, dev: Sequence[str]) -> Model:
     """Choose how words are decoded, by the fewest errors on these networks, and note it in the model folder."""
-    from ..confidence.calibrate_model import with_best_choice  # here, as both need numba
-    from ..formats import stream
+    from ..confidence.calibrate_model import with_best_choice  # here, as it needs numba
 
-    model = with_best_choice(model, lambda: stream(dev))
+    model = with_best_choice(model, dev)
     update_card(folder, model.card)
     return model
 
