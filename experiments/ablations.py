@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from wordtrust import __version__
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.base.files import atomic_text
-from wordtrust.base.folds import speaker_number
+from wordtrust.base.folds import speaker_id
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import SCALES
 from wordtrust.confidence.word_scorer import WordScorer
@@ -159,7 +159,7 @@ def of_speakers(batches: Iterator[Lattices], eighths: int) -> Iterator[Lattices]
         kept = [
             batch[number : number + 1]
             for number, name in enumerate(batch.notes[SPEAKER])
-            if speaker_number(name) % EIGHTHS < eighths
+            if speaker_id(name) % EIGHTHS < eighths
         ]
         if kept:
             yield batch if len(kept) == len(batch) else concatenate(kept)

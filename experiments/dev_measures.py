@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wordtrust.base.folds import speaker_number
+from wordtrust.base.folds import speaker_id
 from wordtrust.confidence.choice import Choice
 from wordtrust.evaluation.evaluate import ArcConfidence, Evaluation, evaluate_batch
 from wordtrust.evaluation.metrics import SpeakerErrors
@@ -61,4 +61,4 @@ def crossed(tried: list[SpeakerErrors]) -> int:
 
 def is_in_first_half(speaker: str) -> bool:
     """Which half of the speakers one belongs to, whoever else there is."""
-    return bool(speaker_number(speaker) >> 8 & 1)
+    return bool(speaker_id(speaker) >> 8 & 1)

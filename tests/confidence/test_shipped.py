@@ -20,7 +20,7 @@ from tools.shipped_models.small import SharedWords, cut, shrink, useful_words
 import wordtrust as wt
 from tests.helpers.made_models import made_model, sample_networks, write_model, write_networks
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.base.folds import speaker_number
+from wordtrust.base.folds import speaker_id
 from wordtrust.cli import main
 from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.confidence import shipped
@@ -306,7 +306,7 @@ def test_speakers_that_a_shipped_model_was_calibrated_on_are_told(
 ) -> None:
     write_networks(tmp_path / "dev", networks)
     model = with_table(networks)
-    speakers = sorted(speaker_number(name) for name in set(networks.notes["speaker"]))
+    speakers = sorted(speaker_id(name) for name in set(networks.notes["speaker"]))
     seen = CalibrationData(36, 9, speakers=tuple(speakers))
     save_model(
         replace(model, card=replace(model.card, calibrated_on=seen)),

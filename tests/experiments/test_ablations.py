@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from experiments import ablations, variants
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_networks
 from wordtrust.base.errors import OptionError
-from wordtrust.base.folds import speaker_number
+from wordtrust.base.folds import speaker_id
 from wordtrust.confidence.calibrate_model import OutOfFoldScorer
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.word_scorer import WordScorer
@@ -100,7 +100,7 @@ def test_fewer_speakers_are_among_more(networks: Lattices) -> None:
     kept: list[set[str]] = []
     for eighths in (1, 2, 4, 8):
         utts = [utt for batch in of_speakers(iter([named[:10], named[10:]]), eighths) for utt in batch.utts]
-        expected = [u for u, n in zip(named.utts, names, strict=True) if speaker_number(n) % 8 < eighths]
+        expected = [u for u, n in zip(named.utts, names, strict=True) if speaker_id(n) % 8 < eighths]
         assert utts == expected
         kept.append(set(utts))
     assert kept[0] < kept[1] < kept[2] < kept[3] == set(named.utts)

@@ -14,7 +14,7 @@ from tests.helpers.model_data import levels
 from tests.helpers.strategies import assembled, batch_of
 from wordtrust import read
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.base.folds import speaker_number
+from wordtrust.base.folds import speaker_id
 from wordtrust.confidence import features
 from wordtrust.confidence.features import Arcs
 from wordtrust.confidence.lattice_rnn_kernels import node_levels
@@ -147,7 +147,7 @@ def test_words_of_both_corpora_are_known_and_only_training_has_heard() -> None:
     assert data.table.mass is not None
     assert data.table.mass[0] == 0
     assert data.table.mass[2] == pytest.approx(1, abs=1e-5)
-    assert data.dev.speaker.tolist() == [speaker_number("bob")]
+    assert data.dev.speaker.tolist() == [speaker_id("bob")]
 
 
 def test_what_the_recognizer_does_not_give_is_recorded() -> None:
@@ -173,7 +173,7 @@ def test_dev_that_lacks_a_column_of_training_is_told() -> None:
 def test_utterances_without_speakers_are_their_own() -> None:
     networks = corpus()
     bare = replace(networks, notes={name: note for name, note in networks.notes.items() if name != "speaker"})
-    assert made(bare).train.speaker.tolist() == [speaker_number("one"), speaker_number("two")]
+    assert made(bare).train.speaker.tolist() == [speaker_id("one"), speaker_id("two")]
 
 
 def test_networks_without_labels_are_told() -> None:

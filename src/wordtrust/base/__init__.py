@@ -1,1 +1,1 @@
-"""What every room stands on: errors, files written whole, journals, checked JSON, compiled kernels."""
+"""What everything else uses: errors, atomic files, journals, checked JSON, compiled kernels, offsets."""

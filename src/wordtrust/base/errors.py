@@ -37,11 +37,11 @@ class InputError(WordtrustError):
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[object, ...]:
-        """From one process to another."""
-        return _again, (type(self), self.found, self.file, self.utt, self.place, self.remedy)
+        """Errors travel between processes."""
+        return _rebuilt, (type(self), self.found, self.file, self.utt, self.place, self.remedy)
 
     def at(self, *, file: str = "", utt: str = "", place: str = "") -> InputError:
-        """The same error, with what it did not know yet about where it happened."""
+        """The same error, with what it lacked about where it happened."""
         return type(self)(
             self.found,
             file=self.file or file,
@@ -60,5 +60,5 @@ class UnknownFormat(InputError):
     """No format of ours fits this file."""
 
 
-def _again(kind: type[InputError], found: str, file: str, utt: str, place: str, remedy: str) -> InputError:
+def _rebuilt(kind: type[InputError], found: str, file: str, utt: str, place: str, remedy: str) -> InputError:
     return kind(found, file=file, utt=utt, place=place, remedy=remedy)

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def speaker_number(name: str) -> int:
-    """The same number for the same speaker, everywhere: what folds are made by."""
+def speaker_id(name: str) -> int:
+    """A number that is the same for the same speaker everywhere; it decides the fold."""
     return crc32(name.encode("utf-8", "replace"))
 
 
 def in_fold(speaker: NDArray[np.uint32], folds: int, fold: int) -> NDArray[np.bool_]:
-    """[utterances] whose speakers belong to one of several folds."""
-    found: NDArray[np.bool_] = speaker % np.uint32(folds) == fold
-    return found
+    """[utterances] whether the speaker, given by id, belongs to a fold."""
+    inside: NDArray[np.bool_] = speaker % np.uint32(folds) == fold
+    return inside
 
 
 def balanced_folds(

@@ -1,6 +1,7 @@
-"""Finished pieces of long work as lines of a file: what is in it need not be done again after an interrupt or a kill.
+"""A journal of long work, so that it can be resumed after an interrupt or a kill: finished pieces, one line each.
 
-The first line says which work it is; a journal of other work is begun anew. A line that was cut off is done again.
+The first line says which work it is; the journal of other work is begun anew. A piece whose line was cut off is done
+again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _KIND = "wordtrust journal"
 
 
 class Journal:
-    """Pieces by name. Only their places are kept in memory.
+    """Finished pieces by name. Only their offsets in the file are kept in memory.
 
         with Journal(path, {"audio": ..., "recognizer": ...}) as journal:
             if "piece 7" not in journal:
@@ -30,14 +31,14 @@ class Journal:
     def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
         self.path = path
         self._head = json.dumps({_KIND: 1, "work": work}, ensure_ascii=True, sort_keys=True).encode() + b"\n"
-        self._places: dict[str, int] = {}
+        self._offsets: dict[str, int] = {}
         self._file: BinaryIO | None = None
         self.resumed = 0  # pieces that were there already
 
     def __enter__(self) -> Self:
         try:
             self._file = self.path.open("r+b" if self.path.is_file() else "x+b")
-            self._take_up()
+            self._resume()
         except OSError as error:
             raise OptionError(f"{self.path}: cannot be written: {error.strerror}") from None
         return self
@@ -49,39 +50,39 @@ class Journal:
             self._file.close()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._places
+        return name in self._offsets
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._offsets)
 
     def __getitem__(self, name: str) -> Any:
         assert self._file is not None
-        self._file.seek(self._places[name])
+        self._file.seek(self._offsets[name])
         return json.loads(self._file.readline())["piece"]
 
     def add(self, name: str, piece: Any) -> None:
         """Keep a finished piece; it is in the file when this returns."""
         assert self._file is not None
-        self._places[name] = self._file.seek(0, 2)
+        self._offsets[name] = self._file.seek(0, 2)
         self._file.write(json.dumps({"name": name, "piece": piece}, ensure_ascii=True).encode() + b"\n")
         self._file.flush()
 
     def remove(self) -> None:
-        """Leave nothing behind."""
+        """Delete the file."""
         if self._file is not None:
             self._file.close()
         self.path.unlink(missing_ok=True)
 
-    def _take_up(self) -> None:
+    def _resume(self) -> None:
         """Find the pieces that are there; what comes after the last whole line is cut off."""
         assert self._file is not None
         end = 0
         if self._file.readline() == self._head:
             end = self._file.tell()
             while (name := _name(self._file.readline())) is not None:
-                self._places[name] = end
+                self._offsets[name] = end
                 end = self._file.tell()
-        self.resumed = len(self._places)
+        self.resumed = len(self._offsets)
         self._file.seek(end)
         self._file.truncate()
         if not end:
@@ -94,8 +95,8 @@ def _name(line: bytes) -> str | None:
     if not line.endswith(b"\n"):
         return None
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    name = found.get("name") if isinstance(found, dict) and "piece" in found else None
+    name = record.get("name") if isinstance(record, dict) and "piece" in record else None
     return name if isinstance(name, str) else None

@@ -1,4 +1,4 @@
-"""Typed access to JSON that nobody has checked: every field has the expected type, or an `InputError` names it.
+"""Typed access to JSON from outside: every field has the expected type, or an `InputError` names it.
 
 All of these take the object that holds the field, the field's name, and where the object stands (`nbest[3]`), so that
 the message can say `nbest[3].score is true, not a number`. The reader adds file, utterance and line with
@@ -54,12 +54,12 @@ def number(holder: Mapping[str, Any], name: str, where: str = "") -> float:
     if type(value) is not float and type(value) is not int:
         _refuse(value, name, where, "a number")
     try:
-        found = float(value)
+        result = float(value)
     except OverflowError:  # an integer of more than 308 digits
-        found = math.inf
-    if not math.isfinite(found):
+        result = math.inf
+    if not math.isfinite(result):
         raise InputError(f"{_path(where, name)} is too large for a number")
-    return found
+    return result
 
 
 def number_or_none(holder: Mapping[str, Any], name: str, where: str = "") -> float | None:
@@ -70,12 +70,12 @@ def number_or_none(holder: Mapping[str, Any], name: str, where: str = "") -> flo
 def number_in(text: str, what: str) -> float:
     """The number that a text spells, as some formats write numbers as strings; `what` names it in the message."""
     try:
-        found = float(text)
+        result = float(text)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found) or "_" in text:  # Python reads 1_000 as a number, nobody else does
+        result = math.nan
+    if not math.isfinite(result) or "_" in text:  # Python reads 1_000 as a number, nobody else does
         raise InputError(f"{what} is {_quoted(text)}, not a finite number")
-    return found
+    return result
 
 
 def string(holder: Mapping[str, Any], name: str, where: str = "") -> str:
@@ -97,11 +97,11 @@ def list_of(holder: Mapping[str, Any], name: str, where: str = "") -> list[Any]:
 
 def objects_of(holder: Mapping[str, Any], name: str, where: str = "") -> list[dict[str, Any]]:
     """A list of objects."""
-    found = list_of(holder, name, where)
-    for place, item in enumerate(found):
+    items = list_of(holder, name, where)
+    for index, item in enumerate(items):
         if not isinstance(item, dict):
-            _refuse(item, f"{name}[{place}]", where, "an object")
-    return found
+            _refuse(item, f"{name}[{index}]", where, "an object")
+    return items
 
 
 def object_of(holder: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:

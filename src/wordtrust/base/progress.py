@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def byte_progress(task: str, paths: Sequence[str]) -> Iterator[Callable[[int], None]]:
-    """A bar over the bytes of all files; gives the function to call with every number of bytes read."""
+    """A bar over the bytes of all files; gives the function to call with the number of bytes read."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -26,7 +26,7 @@ def byte_progress(task: str, paths: Sequence[str]) -> Iterator[Callable[[int], N
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         row = bar.add_task(task, total=_bytes(paths))
-        yield lambda number: bar.advance(row, number)
+        yield lambda count: bar.advance(row, count)
 
 
 def _bytes(paths: Sequence[str]) -> int | None:
@@ -48,8 +48,8 @@ class AudioProgress:
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=shared, transient=True, disable=not sys.stderr.isatty())
         self._lengths, self._done = list(seconds), 0.0
-        known = None if None in self._lengths else sum(each or 0.0 for each in self._lengths)
-        self._row = self._bar.add_task(task, total=known if utterances is None else utterances)
+        total = None if None in self._lengths else sum(length or 0.0 for length in self._lengths)
+        self._row = self._bar.add_task(task, total=total if utterances is None else utterances)
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -72,14 +72,14 @@ class AudioProgress:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def at(self, seconds: float) -> None:
-        """So far of the recording that runs."""
+        """So many seconds of the current recording are done."""
         self._bar.update(self._row, completed=self._done + seconds)
 
     def finish_recording(self) -> None:
-        """The next one begins."""
+        """The current recording is done."""
         self._done += self._lengths.pop(0) or 0.0
         self._bar.update(self._row, completed=self._done)
 
-    def one_more(self, seconds: float) -> None:  # noqa: ARG002  # a `recognize.Watch`
+    def one_more(self, seconds: float) -> None:  # noqa: ARG002  # `corpus_job` calls it so
         """One more utterance is done."""
         self._bar.advance(self._row)

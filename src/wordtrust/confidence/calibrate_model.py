@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import InputError, OptionError
-from ..base.folds import in_fold, speaker_number
+from ..base.folds import in_fold, speaker_id
 from ..evaluation.evaluate import (
     ArcConfidence,
     BatchSource,
@@ -68,7 +68,7 @@ class OutOfFoldScorer:
         """[arcs] by the model that did not see the speaker; without folds, by the model itself."""
         if not self._folds:
             return self.scorer.confidence(networks)
-        speaker = np.array([speaker_number(name) for name in networks.notes[SPEAKER]], np.uint32)
+        speaker = np.array([speaker_id(name) for name in networks.notes[SPEAKER]], np.uint32)
         confidence, sizes = np.zeros(len(networks.source), np.float32), np.diff(networks.arc_offsets)
         for fold_scorer, n_folds, fold in self._folds:
             left_out = np.repeat(in_fold(speaker, n_folds, fold), sizes)
@@ -232,7 +232,7 @@ def with_calibration(
 ) -> Model:
     """The model with a calibration and a choice, and a note of the utterances that they were fitted on."""
     n_words = None if recognizers else len(fitted_on.scores["output", "confidence"])
-    speakers = sorted(map(speaker_number, fitted_on.errors["one_best"].speakers))
+    speakers = sorted(map(speaker_id, fitted_on.errors["one_best"].speakers))
     data = CalibrationData(fitted_on.utterances, n_words, recognizers, tuple(speakers))
     return replace(
         model, card=replace(model.card, choice=choice, calibration=calibration.to_dict(), calibrated_on=data)

@@ -42,7 +42,7 @@ class TrainingRecord:
 
 @dataclass(frozen=True)
 class CalibrationData:
-    """What a calibration was fitted on; speakers are checksums of their names (`base.folds.speaker_number`)."""
+    """What a calibration was fitted on; speakers are checksums of their names (`base.folds.speaker_id`)."""
 
     utterances: int
     words: int | None = None

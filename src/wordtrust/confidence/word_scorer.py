@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import overload
 
 from ..base.errors import InputError
-from ..base.folds import speaker_number
+from ..base.folds import speaker_id
 from ..lattices.lattice import Floats, Lattice, Lattices
 from ..lattices.weights import Scales
 from ..networks.hwcn import Network
@@ -135,7 +135,7 @@ class WordScorer:
     def calibrated_on(self, speakers: Iterable[str]) -> int:
         """How many of these speakers the calibration was fitted on."""
         fitted_on = self.model.card.calibrated_on
-        return len({speaker_number(name) for name in speakers} & set(fitted_on.speakers if fitted_on else ()))
+        return len({speaker_id(name) for name in speakers} & set(fitted_on.speakers if fitted_on else ()))
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] how likely each word is right; of silence its posterior."""

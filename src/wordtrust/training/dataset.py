@@ -60,7 +60,7 @@ class Dataset:
     label: NDArray[np.int8]  # [arcs] 1 right, 0 wrong, -1 does not count
     path: NDArray[np.int8]  # [arcs] 1 on the path with the fewest errors
     word: NDArray[np.int32]  # [arcs] row of the word table, -1 for silence
-    speaker: NDArray[np.uint32]  # [utterances] checksum of the speaker's name (`base.folds.speaker_number`)
+    speaker: NDArray[np.uint32]  # [utterances] checksum of the speaker's name (`base.folds.speaker_id`)
     teacher_targets: NDArray[np.float16] | None = None  # [arcs, 2] share of all paths and confidence, by teachers
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..base.arrays import concatenate_offsets
 from ..base.errors import InputError, OptionError
-from ..base.folds import speaker_number
+from ..base.folds import speaker_id
 from ..confidence import features
 from ..confidence.features import Statistics
 from ..confidence.lattice_rnn_kernels import node_levels
@@ -162,5 +162,5 @@ def _dataset(batches: list[_PreparedBatch], statistics: Statistics) -> Dataset:
         label=joined(batch.label for batch in batches),
         path=joined(batch.path for batch in batches),
         word=joined(batch.word for batch in batches),
-        speaker=np.array([speaker_number(name) for name in speakers], np.uint32),
+        speaker=np.array([speaker_id(name) for name in speakers], np.uint32),
     )
