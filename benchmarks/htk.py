@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks import synthetic
 from benchmarks.plain import htk as plain
+from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions, WriteOptions
-from wordtrust.formats.htk import read as htk
 from wordtrust.formats.htk.write import write
 from wordtrust.formats.inputs import Stream
 from wordtrust.lattices.assemble import Problems

@@ -11,8 +11,8 @@ import pytest
 
 import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
+from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions
-from wordtrust.formats.htk import read as htk
 from wordtrust.formats.htk.header import utterance_name
 from wordtrust.formats.inputs import Stream
 from wordtrust.lattices.assemble import Problems

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from wordtrust.base.errors import InputError
+from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions
-from wordtrust.formats.htk import read as htk
 from wordtrust.formats.inputs import Stream
 from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattices

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
+from wordtrust.base.errors import InputError
+from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions
-from wordtrust.formats.htk import group as htk_group
-from wordtrust.formats.htk import read as htk
-from wordtrust.formats.htk.group import NotSimple
-from wordtrust.formats.htk.scan import Scanner, Text
+from wordtrust.formats.htk.scan import LatticeText, ScannedText, Scanner
 from wordtrust.formats.inputs import Stream, streams
-from wordtrust.lattices.assemble import Problems, Tokens
+from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice
 
 Seen = tuple[list[Lattice], list[str]]
@@ -32,15 +31,23 @@ def seen(data: bytes, max_arcs: int) -> Seen:
 
 
 def assert_same(data: bytes, max_arcs: int = 50) -> None:
+    """Lattices scanned and read together are those of each text alone."""
     together, said = seen(data, max_arcs)
-    with mock.patch.object(htk, "read_group", side_effect=NotSimple):
+    scan = Scanner.scan
+
+    def one_only(self: Scanner, texts: list[LatticeText], **options: Any) -> ScannedText:
+        if len(texts) > 1:
+            raise InputError("read them one by one")
+        return scan(self, texts, **options)
+
+    with mock.patch.object(Scanner, "scan", one_only):
         alone, expected = seen(data, max_arcs)
-    assert sorted(said) == sorted(expected)
+    assert said == expected
     assert [lattice.utt for lattice in together] == [lattice.utt for lattice in alone]
-    for mine, theirs in zip(together, alone, strict=True):
-        assert mine.equals(theirs)
-        assert mine.facts.place == theirs.facts.place
-        assert mine.origin == theirs.origin
+    for mine, other in zip(together, alone, strict=True):
+        assert mine.equals(other)
+        assert mine.facts.place == other.facts.place
+        assert mine.origin == other.origin
 
 
 @st.composite
@@ -85,65 +92,19 @@ def one_text(draw: st.DrawFn, words_on: str, scores: list[str], author: str, hea
 
 
 @given(texts())
-def test_both_ways_agree(data: bytes) -> None:
+def test_together_or_one_by_one(data: bytes) -> None:
     assert_same(data)
 
 
-def test_both_ways_agree_on_samples() -> None:
+def test_together_or_alone_on_samples() -> None:
     files = [file.read_bytes() for file in sorted((SAMPLES / "htk").iterdir())]
     for data in [*files, b"".join(files), b"".join(files * 3)]:
         assert_same(data)
 
 
 @needs_shared
-def test_both_ways_agree_on_real_lattices() -> None:
+def test_together_or_alone_on_real_lattices() -> None:
     data = []
     for stream in streams([SHARED / "formats" / "pocketsphinx.slf.tar"]):
         data.append(stream.document())
     assert_same(b"".join(data[:30]), max_arcs=10_000)
-
-
-SIMPLE = (SAMPLES / "htk" / "two.slf").read_bytes().split(b"# the next")[1].split(b"\n", 1)[1]
-
-
-def group_of(*parts: bytes) -> list[bool]:
-    """Which of these lattices are simple."""
-    texts, data = [], b"".join(parts) + b" " * 32
-    for number, part in enumerate(parts):
-        start = sum(map(len, parts[:number]))
-        texts.append(Text(data, start, start + len(part)))
-    names = ["name"] * len(parts)
-    return [bool(each) for each in htk_group.read_group(texts, names, Scanner(), Tokens(), ReadOptions()).simple]
-
-
-def test_what_is_simple() -> None:
-    assert group_of(SIMPLE, SIMPLE) == [True, True]
-    for old, new in (
-        (b"N=2", b"N=3"),
-        (b"UTTERANCE", b"base=10\nUTTERANCE"),
-        (b"E=1 W=no ", b"E=2 W=no "),
-        (b"I=1", b"I=2"),
-        (b"p=0.75", b"p=1.75"),
-        (b"VERSION", b"start=7\nVERSION"),
-        (b"VERSION", b"end=-2\nVERSION"),
-    ):
-        assert old in SIMPLE
-        assert group_of(SIMPLE, SIMPLE.replace(old, new), SIMPLE) == [True, False, True]
-
-
-def test_a_word_that_no_link_shares_is_not_simple() -> None:
-    nodes = b"VERSION=1.0\nI=0 t=0 W=!NULL\nI=1 t=1 W=two\nI=2 t=2 W=!NULL\n"
-    links = b"J=0 S=0 E=1\nJ=1 S=1 E=2\n"
-    for direction, simple, lost in (
-        (b"dir=f\n", b"t=2 W=!NULL", b"t=0 W=!NULL"),
-        (b"dir=b\n", b"t=0 W=!NULL", b"t=2 W=!NULL"),
-    ):
-        assert group_of(direction + nodes.replace(simple, simple[:6] + b"word") + links) == [True]
-        assert group_of(direction + nodes.replace(lost, lost[:6] + b"word") + links) == [False]
-
-
-def test_what_is_not_simple_at_all() -> None:
-    for old, new in ((b" a=-40", b""), (b"W=no", b""), (b"t=0.3", b""), (b"N=2", b"N=x"), (b"a=-40", b"a=x")):
-        assert old in SIMPLE
-        with pytest.raises(NotSimple):
-            group_of(SIMPLE, SIMPLE.replace(old, new))

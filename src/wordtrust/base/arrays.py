@@ -26,6 +26,12 @@ def csr_rows(offsets: Offsets) -> Offsets:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
+def csr_items(offsets: Offsets, rows: Offsets) -> Offsets:
+    """[items] the places of all items of some rows, row after row."""
+    counts = np.diff(offsets)[rows]
+    return np.arange(counts.sum()) + np.repeat(offsets[rows] - csr_offsets(counts)[:-1], counts)
+
+
 def row_offsets(rows: Iterable[Sequence[object]]) -> Offsets:
     """The offsets of rows given as sequences, once these are put end to end."""
     return csr_offsets(np.fromiter(map(len, rows), np.int64))

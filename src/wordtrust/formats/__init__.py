@@ -39,7 +39,7 @@ from .inputs import HEAD, Stream, streams
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
-    "store", "kaldi", "htk.read", "sphinx", "openfst", "jsonl", "nbest", "ctm",
+    "store", "kaldi", "htk", "sphinx", "openfst", "jsonl", "nbest", "ctm",
     "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "drawing",
 )  # fmt: skip
 

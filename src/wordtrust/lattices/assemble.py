@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import csr_offsets, csr_rows, row_offsets
+from ..base.arrays import csr_items, csr_offsets, csr_rows, row_offsets
 from ..base.errors import InputError
 from . import graph
 from .lattice import ARC_SCORES, Flags, Floats, Ints, Lattices, Offsets, Origin, ReadingFacts, Times
@@ -116,6 +116,28 @@ class RawLattices:
     extra: Mapping[str, Floats] = field(default_factory=dict)
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # one string an utterance, by name
     spread_words: Ints | None = None
+
+    def select(self, rows: Iterable[int]) -> RawLattices:
+        """Some of the utterances."""
+        chosen = np.fromiter(rows, np.int64)
+        nodes, arcs = csr_items(self.node_offsets, chosen), csr_items(self.arc_offsets, chosen)
+        return RawLattices(
+            utts=[self.utts[row] for row in chosen.tolist()],
+            place=self.place[chosen],
+            node_offsets=csr_offsets(np.diff(self.node_offsets)[chosen]),
+            arc_offsets=csr_offsets(np.diff(self.arc_offsets)[chosen]),
+            start=self.start[chosen],
+            end=self.end[chosen],
+            time=self.time[nodes],
+            source=self.source[arcs],
+            target=self.target[arcs],
+            token=self.token[arcs],
+            scores={name: values[arcs] for name, values in self.scores.items()},
+            picked=None if self.picked is None else self.picked[arcs],
+            extra={name: values[arcs] for name, values in self.extra.items()},
+            notes={name: [values[row] for row in chosen.tolist()] for name, values in self.notes.items()},
+            spread_words=None if self.spread_words is None else self.spread_words[chosen],
+        )
 
     def numbers(self) -> dict[str, Floats]:
         """All numbers that arcs carry, by name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.jit import compiled, inlined, inner
-from ...lattices.lattice import Flags, Ints, Offsets, Times
+from ...lattices.lattice import Ints, Offsets, Times
 from ..digits import Bytes, digits
 
 # What a field holds. The numbers of a node or link, TIME to POSTERIOR, are the columns of its values.
@@ -29,6 +29,8 @@ OK, NO_EQUALS, BINARY, NOT_WHOLE, NOT_NUMBER, NO_NODES, SUBLATTICE_USED, LONG_HE
 # then why scanning stopped, at which bytes and at which field.
 N_NODES, N_LINKS, N_HEADER, N_LATE, STATUS, FROM, TO, FIELD, COUNTS = range(9)
 
+NUMBERED, OTHERWISE = -1, -2  # how the nodes of a lattice are numbered: from 0 on without gaps, or not
+NOT_GIVEN = -(2**62)  # for the number of a node
 
 _LONG_NAMES = [name for name in NAMES if len(name) > 1]
 _SPELLING = np.array([list(name.encode().ljust(16)) for name in _LONG_NAMES], np.uint8)
@@ -294,42 +296,46 @@ def _same(data: Bytes, start: int, end: int, other_start: int, other_end: int) -
 
 
 @compiled
-def ends(number: Offsets, pairs: Offsets, source: Ints, target: Ints, entered: Flags, left: Flags) -> int:
-    """The ends of links between nodes that are numbered from 0 in order, and which nodes have links in and out.
+def number_ends(number: Offsets, node_offsets: Offsets, pairs: Offsets, link_offsets: Offsets, source: Ints,
+                target: Ints, status: Offsets) -> None:  # fmt: skip
+    """The nodes at both ends of every link, counted from 0 in each lattice, where nodes are numbered so.
 
-    Gives -1; or the first link with an end that is no node; or -2 if the nodes are numbered in another way.
+    The `status` of a lattice becomes NUMBERED; or OTHERWISE if its nodes have other numbers; or the first of its
+    links with an end that is no node.
     """
-    for node in range(len(number)):
-        if number[node] != node:
-            return -2
-    for link in range(len(pairs)):
-        one, other = pairs[link, 0], pairs[link, 1]
-        if not (0 <= one < len(number) and 0 <= other < len(number)):
-            return link
-        source[link], target[link] = one, other
-        left[one] = entered[other] = True
-    return -1
+    for u in range(len(status)):
+        n0, l0, l1 = node_offsets[u], link_offsets[u], link_offsets[u + 1]
+        nodes = node_offsets[u + 1] - n0
+        status[u] = NUMBERED
+        for node in range(nodes):
+            if number[n0 + node] != node:
+                status[u] = OTHERWISE
+                break
+        if status[u] == OTHERWISE:
+            continue
+        for link in range(l0, l1):
+            one, other = pairs[link, 0], pairs[link, 1]
+            if not (0 <= one < nodes and 0 <= other < nodes):
+                status[u] = link - l0
+                break
+            source[link], target[link] = one, other
 
 
 @compiled
-def all_ends(number: Offsets, pairs: Offsets, node_offsets: Offsets, link_offsets: Offsets, source: Ints,
-             target: Ints, start: Ints, end: Ints, simple: Flags) -> None:  # fmt: skip
-    """The same for many lattices, and their start and end nodes where these are -1.
-
-    Where the nodes are not numbered in order, or something is not there or not clear, `simple` becomes False.
+def outer_nodes(number: Offsets, node_offsets: Offsets, source: Ints, target: Ints, link_offsets: Offsets,
+                given: Offsets, outer: Ints, candidates: Offsets) -> None:  # fmt: skip
+    """The start (row 0) and the end (row 1) of each lattice: the node with the `given` number, or the only one that
+    no link enters, or leaves, where that is NOT_GIVEN. `candidates` says how many nodes it could be.
     """
     entered, left = np.zeros(len(number), np.bool_), np.zeros(len(number), np.bool_)
-    for u in range(len(start)):
-        n0, n1, l0, l1 = node_offsets[u], node_offsets[u + 1], link_offsets[u], link_offsets[u + 1]
-        good = ends(number[n0:n1], pairs[l0:l1], source[l0:l1], target[l0:l1], entered[n0:n1], left[n0:n1]) == -1
-        starts, first, finishes, last = 0, 0, 0, 0
+    for u in range(len(node_offsets) - 1):
+        n0, n1 = node_offsets[u], node_offsets[u + 1]
+        for link in range(link_offsets[u], link_offsets[u + 1]):
+            left[n0 + source[link]] = True
+            entered[n0 + target[link]] = True
         for node in range(n0, n1):
-            if left[node] and not entered[node]:
-                starts, first = starts + 1, node - n0
-            if entered[node] and not left[node]:
-                finishes, last = finishes + 1, node - n0
-        if start[u] < 0:
-            good, start[u] = good and starts == 1, first
-        if end[u] < 0:
-            good, end[u] = good and finishes == 1, last
-        simple[u] &= good and l0 < l1 and start[u] < n1 - n0 and end[u] < n1 - n0
+            is_start, is_end = left[node] and not entered[node], entered[node] and not left[node]
+            if is_start if given[0, u] == NOT_GIVEN else number[node] == given[0, u]:
+                outer[0, u], candidates[0, u] = node - n0, candidates[0, u] + 1
+            if is_end if given[1, u] == NOT_GIVEN else number[node] == given[1, u]:
+                outer[1, u], candidates[1, u] = node - n0, candidates[1, u] + 1

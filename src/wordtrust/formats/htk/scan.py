@@ -1,4 +1,4 @@
-"""The text of one HTK lattice as arrays: its nodes, links and header fields, whatever they mean together.
+"""The text of HTK lattices as arrays: nodes, links and header fields, whatever they mean together.
 
 Fields may come in any order, several items may stand on a line, values may be quoted and escaped.
 """
@@ -6,7 +6,8 @@ Fields may come in any order, several items may stand on a line, values may be q
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .kernels import TIME
 
 MAX_HEADER = 200  # fields
 _FEW = 1000
+NONE, SOME, ALL = range(3)  # how many items of a lattice have a field
 PADDING = b" " * 32  # the scanner looks at several bytes at once
 _SPECIAL = re.compile(rb"""[\\"']""")
 _QUOTED = re.compile(rb"""\"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
@@ -28,8 +30,8 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """The text of one lattice: whole lines within some bytes, of which more or `PADDING` must follow it."""
+class LatticeText:
+    """The text of one lattice, or several: whole lines within some bytes, of which more or `PADDING` follow it."""
 
     data: bytes
     start: int
@@ -51,9 +53,8 @@ def count_lines(data: bytes, start: int, end: int) -> int:
 class Items:
     """All nodes, or all links, of a lattice in the order of the file."""
 
-    whole: Offsets  # [items, 5] FIRST to WORD_TO, as htk_kernels has them
+    whole: Offsets  # [items, 5] FIRST to WORD_TO, as `kernels` has them
     value: Times  # [items, 6] time, scores and posterior; NaN where there is none
-    given: Offsets  # [slots] how many items have each of these, and how many have a word
 
     def __len__(self) -> int:
         return len(self.whole)
@@ -62,9 +63,21 @@ class Items:
         """One kind of number: TIME, ACOUSTIC and so on."""
         return self.value[:, slot - TIME]
 
-    def count(self, slot: int) -> int:
-        """How many items have it; of WORD as well."""
-        return int(self.given[slot])
+    def offsets(self, starts: Offsets) -> Offsets:
+        """Where the items of each lattice begin, for lattices that begin at these bytes."""
+        return np.searchsorted(self.whole[:, kernels.PLACE], starts).astype(np.int64)
+
+    def part(self, offsets: Offsets) -> tuple[Items, Offsets]:
+        """The items of some lattices that follow each other, given their offsets; and their offsets in that part."""
+        kept = slice(offsets[0], offsets[-1])
+        return Items(self.whole[kept], self.value[kept]), offsets - offsets[0]
+
+    def counts(self, offsets: Offsets) -> Offsets:
+        """[lattices, slots] how many items of each lattice have a field."""
+        has = np.zeros((len(self) + 1, kernels.SLOTS), np.int64)
+        has[1:, kernels.WORD] = self.whole[:, kernels.WORD_FROM] >= 0
+        has[1:, TIME:] = ~np.isnan(self.value)
+        return np.diff(np.cumsum(has, axis=0)[offsets], axis=0)
 
     def labels(self, data: bytes) -> tuple[Ints, list[int], list[int]]:
         """A number for every item's label, -1 without one, and for every number from where to where it stands."""
@@ -76,14 +89,32 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
-    """What stands in the text of one lattice."""
+class ScannedText:
+    """What stands in the text of one lattice, or of several that follow each other."""
 
     nodes: Items
     links: Items
+    given: Offsets  # [nodes and links, slots] how many items have each field
     node_count: int  # more than len(nodes) where there are more than were to be kept
     link_count: int
     header: Offsets  # [fields, 4] the bytes from which to which name and value stand
+
+    def layouts(self, node_offsets: Offsets, link_offsets: Offsets) -> Offsets:
+        """[lattices, slots of nodes and then of links] whether NONE, SOME or ALL items of a lattice have a field."""
+        lattices = len(node_offsets) - 1
+        layout = _layout(self.given, np.array([[len(self.nodes)], [len(self.links)]])).ravel()
+        if lattices == 1:
+            return layout[None]
+        sizes = np.diff(node_offsets), np.diff(link_offsets)
+        if SOME not in layout and sizes[0].all() and sizes[1].all():  # so each of them has the layout of all
+            return np.broadcast_to(layout, (lattices, len(layout)))
+        nodes = _layout(self.nodes.counts(node_offsets), sizes[0][:, None])
+        return np.hstack([nodes, _layout(self.links.counts(link_offsets), sizes[1][:, None])])
+
+
+def _layout(counts: Offsets, sizes: Offsets) -> Offsets:
+    layout: Offsets = np.where(counts == 0, NONE, np.where(counts < sizes, SOME, ALL))
+    return layout
 
 
 class Scanner:
@@ -94,13 +125,15 @@ class Scanner:
         self._value = np.empty((2, 0, kernels.COLUMNS))
         self._header = np.empty((0, 4), np.int64)
 
-    def scan(self, text: Text, *, quotes: bool, limit: int, lattices: int = 1) -> Scanned:
-        """The fields of a text that holds this many lattices. `quotes`: whether values may be quoted and escaped.
+    def scan(self, texts: Sequence[LatticeText], *, quotes: bool, max_items: int) -> ScannedText:
+        """The fields of texts that follow each other. `quotes`: whether values may be quoted and escaped.
 
-        At most `limit` nodes and `limit` links are kept, however many there are.
+        Of a single text at most `max_items` nodes and as many links are kept, however many there are.
         """
+        text = replace(texts[0], end=texts[-1].end)
         size = text.end - text.start
-        rows, fields = min(limit, size // 4 + 1), min(lattices * MAX_HEADER, size // 2 + 1)  # "I=0 ", "= "
+        rows = min(max_items, size // 4 + 1) if len(texts) == 1 else size // 4 + 1  # "I=0 "
+        fields = min(len(texts) * MAX_HEADER, size // 2 + 1)  # "= "
         # Rows that stay unused cost nothing: the system gives memory when it is written to.
         if rows > self._whole.shape[1]:
             self._whole = np.empty((2, rows, kernels.WHOLES), np.int64)
@@ -115,15 +148,16 @@ class Scanner:
         for kind, row, column, start, end in late[: count[kernels.N_LATE]].tolist():
             self._value[kind, row, column] = float(text.data[start:end])
         nodes, links = count[kernels.N_NODES].item(), count[kernels.N_LINKS].item()
-        return Scanned(
-            Items(self._whole[0, :nodes], self._value[0, :nodes], given[0]),
-            Items(self._whole[1, :links], self._value[1, :links], given[1]),
+        return ScannedText(
+            Items(self._whole[0, :nodes], self._value[0, :nodes]),
+            Items(self._whole[1, :links], self._value[1, :links]),
+            given,
             nodes,
             links,
             self._header[: count[kernels.N_HEADER]],
         )
 
-    def _run(self, text: Text, quotes: bool, late: Offsets) -> tuple[Offsets, Offsets]:
+    def _run(self, text: LatticeText, quotes: bool, late: Offsets) -> tuple[Offsets, Offsets]:
         count, given = np.zeros(kernels.COUNTS, np.int64), np.zeros((2, kernels.SLOTS), np.int64)
         data = np.frombuffer(text.data, np.uint8)
         kernels.scan(
@@ -134,7 +168,7 @@ class Scanner:
         return count, given
 
 
-def _refusal(text: Text, status: int, start: int, end: int, field: int) -> InputError:
+def _refusal(text: LatticeText, status: int, start: int, end: int, field: int) -> InputError:
     found = repr(text.data[start : min(end, start + 40)].decode("utf-8", "replace"))
     if status == kernels.SUBLATTICE_USED:
         return sublattice(text, found, start)
@@ -150,7 +184,7 @@ def _refusal(text: Text, status: int, start: int, end: int, field: int) -> Input
     return text.error(messages[status], start)
 
 
-def sublattice(text: Text, name: str, at: int) -> InputError:
+def sublattice(text: LatticeText, name: str, at: int) -> InputError:
     """The error for what only grammars have."""
     remedy = "Sub-lattices belong to grammars: expand them first, or give the lattices that a recognizer wrote"
     return text.error(f"the sub-lattice {name} is not read", at, remedy)

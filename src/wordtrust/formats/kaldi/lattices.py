@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.arrays import concatenate_offsets, csr_offsets
+from ...base.arrays import concatenate_offsets, csr_items, csr_offsets
 from ...base.errors import InputError
 from ...lattices.assemble import Problems, RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
@@ -66,7 +66,7 @@ _UTT_ARRAYS = ("place", "framed", "start", "states")
 def select(found: KaldiBatch, rows: Iterable[int]) -> KaldiBatch:
     """Some utterances of a batch."""
     chosen = np.fromiter(rows, np.int64)
-    arcs, finals = _ranges(found.arc_offsets, chosen), _ranges(found.final_offsets, chosen)
+    arcs, finals = csr_items(found.arc_offsets, chosen), csr_items(found.final_offsets, chosen)
     return KaldiBatch(
         utts=[found.utts[row] for row in chosen.tolist()],
         tokens=found.tokens,
@@ -90,12 +90,6 @@ def join(parts: list[KaldiBatch]) -> KaldiBatch:
             for name in (*_UTT_ARRAYS, *ARC_ARRAYS, *FINAL_ARRAYS)
         },
     )
-
-
-def _ranges(starts: Offsets, rows: Offsets) -> Offsets:
-    """All places of the stretches `rows`, one after the other."""
-    counts = np.diff(starts)[rows]
-    return np.arange(counts.sum()) + np.repeat(starts[rows] - csr_offsets(counts)[:-1], counts)
 
 
 class KaldiReader:
@@ -138,11 +132,11 @@ class KaldiReader:
         raw, status, about = _closed(found, self._frame_length)
         for row in np.flatnonzero(status).tolist():
             # Where times disagree, the graph may have a cycle: that is then what is wrong with it.
-            if status[row] != closing.TWO_TIMES or len(self._assembled(_rows(raw, np.array([row])), found.tokens)):
+            if status[row] != closing.TWO_TIMES or len(self._assembled(raw.select([row]), found.tokens)):
                 self._report(found, row, int(status[row]), about[row].tolist())
         good = np.flatnonzero(status == closing.OK)
         if len(good):
-            batch = self._assembled(raw if len(good) == len(status) else _rows(raw, good), found.tokens)
+            batch = self._assembled(raw if len(good) == len(status) else raw.select(good), found.tokens)
             if len(batch):
                 yield batch
 
@@ -242,21 +236,3 @@ def _closed(found: KaldiBatch, frame_length: float) -> tuple[RawLattices, Ints, 
         scores={"acoustic": acoustic[every_arc], "transition": transition[every_arc]},
     )  # fmt: skip
     return raw, status, about
-
-
-def _rows(raw: RawLattices, rows: Offsets) -> RawLattices:
-    """Some utterances of a raw batch."""
-    nodes, arcs = _ranges(raw.node_offsets, rows), _ranges(raw.arc_offsets, rows)
-    return RawLattices(
-        utts=[raw.utts[row] for row in rows.tolist()],
-        place=raw.place[rows],
-        node_offsets=csr_offsets(np.diff(raw.node_offsets)[rows]),
-        arc_offsets=csr_offsets(np.diff(raw.arc_offsets)[rows]),
-        start=raw.start[rows],
-        end=raw.end[rows],
-        time=raw.time[nodes],
-        source=raw.source[arcs],
-        target=raw.target[arcs],
-        token=raw.token[arcs],
-        scores={name: values[arcs] for name, values in raw.scores.items()},
-    )
