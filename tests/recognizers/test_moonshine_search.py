@@ -63,8 +63,8 @@ def test_a_beam_that_holds_everything_finds_the_best_texts(seed: int, longest: i
     every = [text for length in range(1, longest + 1) for text in product(known, repeat=length)]
     expected = sorted((made.score(text) for text in every), reverse=True)
     found = beam_search(made, beam=len(every), max_tokens=longest)
-    assert [each.score for each in found.hypotheses] == pytest.approx(expected, abs=1e-4)
-    assert len({tuple(each.tokens) for each in found.hypotheses}) == len(every)
+    assert [one.score for one in found.hypotheses] == pytest.approx(expected, abs=1e-4)
+    assert len({tuple(one.tokens) for one in found.hypotheses}) == len(every)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 8), st.sampled_from([0.5, 1.5, 3.0]))
@@ -72,8 +72,8 @@ def test_a_beam_that_holds_everything_finds_the_best_texts(seed: int, longest: i
 def test_as_a_plain_beam_search(seed: int, beam: int, longest: int, sharpness: float) -> None:
     expected = _plain(Made(seed, sharpness=sharpness), beam, longest)
     found = beam_search(Made(seed, best=beam + 1, sharpness=sharpness), beam=beam, max_tokens=longest)
-    assert [tuple(each.tokens) for each in found.hypotheses] == [text for _, text in expected]
-    assert [each.score for each in found.hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
+    assert [tuple(one.tokens) for one in found.hypotheses] == [text for _, text in expected]
+    assert [one.score for one in found.hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
 
 
 def _plain(made: Made, beam: int, longest: int) -> list[tuple[float, tuple[int, ...]]]:
@@ -96,13 +96,13 @@ def test_parts_of_a_hypothesis_fit_together(seed: int) -> None:
     made = Made(seed)
     found = beam_search(made, beam=4, max_tokens=6)
     assert found.empty_logprob == pytest.approx(float(made.logprobs((BEGIN,))[END]))
-    for each in found.hypotheses:
-        tokens = tuple(each.tokens.tolist())
+    for one in found.hypotheses:
+        tokens = tuple(one.tokens.tolist())
         assert tokens
         assert END not in tokens
-        assert each.score == pytest.approx(made.score(tokens), abs=1e-5)
-        assert len(each.rows) == len(tokens) + 1 == len(each.logprobs) + 1
-    scores = [each.score for each in found.hypotheses]
+        assert one.score == pytest.approx(made.score(tokens), abs=1e-5)
+        assert len(one.rows) == len(tokens) + 1 == len(one.logprobs) + 1
+    scores = [one.score for one in found.hypotheses]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -116,9 +116,9 @@ def test_rows_name_where_each_token_was_foretold() -> None:
             return found
 
     history: list[list[tuple[int, ...]]] = []
-    for each in beam_search(Keeping(5), beam=4, max_tokens=6).hypotheses:
-        text = (BEGIN, *each.tokens.tolist())
-        assert [history[step][row] for step, row in enumerate(each.rows)] == [
+    for one in beam_search(Keeping(5), beam=4, max_tokens=6).hypotheses:
+        text = (BEGIN, *one.tokens.tolist())
+        assert [history[step][row] for step, row in enumerate(one.rows)] == [
             text[: step + 1] for step in range(len(text))
         ]
 

@@ -11,13 +11,13 @@ from wordtrust.lattices.assemble import Problems
 from wordtrust.transcription.manifest import ManifestEntry, read_manifest
 
 
-def items(path: Path, text: str, audio: Path | None = None) -> list[ManifestEntry]:
+def entries(path: Path, text: str, audio: Path | None = None) -> list[ManifestEntry]:
     path.write_text(text, "utf-8")
     return read_manifest(path, audio)
 
 
 def test_a_table(tmp_path: Path) -> None:
-    found = items(
+    found = entries(
         tmp_path / "m.tsv",
         "\ufeffUtt\taudio\tstart\tend\tchannel\tsplit\ttext\nu1\tclips/a.wav\t1.5\t3\t2\ttrain\tHello.\n\n"
         'u2\t/far/b.mp3\t\t\t\tdev\tIt\'s "so".\n',
@@ -29,19 +29,19 @@ def test_a_table(tmp_path: Path) -> None:
 
 
 def test_json_lines_as_nemo_writes_them(tmp_path: Path) -> None:
-    found = items(
+    found = entries(
         tmp_path / "m.json",
         '{"audio_filepath": "a.wav", "offset": 2, "duration": 1.25, "text": "x"}\n'
         '{"audio_filepath": "b.wav", "duration": 7.5, "id": 12}\n',
     )
-    assert [(each.utt, each.start, each.end) for each in found] == [("a-2.00", 2.0, 3.25), ("12", None, None)]
+    assert [(entry.utt, entry.start, entry.end) for entry in found] == [("a-2.00", 2.0, 3.25), ("12", None, None)]
 
 
 def test_wav_scp_and_its_commands(tmp_path: Path) -> None:
-    found = items(tmp_path / "wav.scp", "u1 a.wav\nu2 with space.wav\n")
-    assert [each.path for each in found] == [tmp_path / "a.wav", tmp_path / "with space.wav"]
+    found = entries(tmp_path / "wav.scp", "u1 a.wav\nu2 with space.wav\n")
+    assert [entry.path for entry in found] == [tmp_path / "a.wav", tmp_path / "with space.wav"]
     with pytest.raises(InputError, match="line 1: a command where a name and a path should be"):
-        items(tmp_path / "wav.scp", f"u1 touch {tmp_path}/run |\n")
+        entries(tmp_path / "wav.scp", f"u1 touch {tmp_path}/run |\n")
     assert not (tmp_path / "run").exists()
 
 
@@ -50,42 +50,45 @@ def test_references_whose_utterances_are_files(tmp_path: Path) -> None:
     for name in ("u1.mp3", "deep/u2.flac", "u1.txt"):
         (tmp_path / "clips" / name).touch()
     table = "utt\tsplit\tduration\ttext\nu2\tdev\t2.0\tone\nu1\tdev\t2.0\ttwo\n"
-    found = items(tmp_path / "refs.tsv", table, tmp_path / "clips")
-    assert [(each.utt, each.path.name, each.end) for each in found] == [
+    found = entries(tmp_path / "refs.tsv", table, tmp_path / "clips")
+    assert [(entry.utt, entry.path.name, entry.end) for entry in found] == [
         ("u2", "u2.flac", None),
         ("u1", "u1.mp3", None),
     ]
     with pytest.raises(InputError, match=r"refs.tsv, line 2, utterance u3: there is no audio file u3\.\* in "):
-        items(tmp_path / "refs.tsv", "utt\ttext\nu3\tone\n", tmp_path / "clips")
+        entries(tmp_path / "refs.tsv", "utt\ttext\nu3\tone\n", tmp_path / "clips")
 
 
 def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
     (tmp_path / "a.wav").touch()
     (tmp_path / "m.tsv").write_text("utt\ttext\na\tone\nb\ttwo\n")
     problems = Problems(skip=True)
-    assert [each.utt for each in read_manifest(tmp_path / "m.tsv", None, problems)] == ["a"]
+    assert [entry.utt for entry in read_manifest(tmp_path / "m.tsv", None, problems)] == ["a"]
     assert [error.utt for error in problems.errors] == ["b"]
 
 
 def test_a_list_of_files_and_a_wav_scp_with_tabs(tmp_path: Path) -> None:
-    assert [each.utt for each in items(tmp_path / "m.tsv", "audio\nx/a.wav\nb.wav\n")] == ["a", "b"]
-    assert [each.path.name for each in items(tmp_path / "wav.scp", "u1\ta.wav\nu2\tb.wav\n")] == ["a.wav", "b.wav"]
+    assert [entry.utt for entry in entries(tmp_path / "m.tsv", "audio\nx/a.wav\nb.wav\n")] == ["a", "b"]
+    assert [entry.path.name for entry in entries(tmp_path / "wav.scp", "u1\ta.wav\nu2\tb.wav\n")] == [
+        "a.wav",
+        "b.wav",
+    ]
     with pytest.raises(InputError, match="commas"):
-        items(tmp_path / "m.csv", "utt,audio\nu1,a.wav\n")
+        entries(tmp_path / "m.csv", "utt,audio\nu1,a.wav\n")
 
 
 def test_a_folder_and_a_file(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     for name in ("b.wav", "a/c.OGG", "a/notes.txt"):
         (tmp_path / name).touch()
-    assert [each.utt for each in read_manifest(tmp_path)] == ["a-c", "b"]
-    assert [each.utt for each in read_manifest(tmp_path / "b.wav")] == ["b"]
+    assert [entry.utt for entry in read_manifest(tmp_path)] == ["a-c", "b"]
+    assert [entry.utt for entry in read_manifest(tmp_path / "b.wav")] == ["b"]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("", "empty"),
+        ("", "there are no utterances in it"),
         ("utt\taudio\n", "there are no utterances in it"),
         ("utt\taudio\nu1\n", "line 2: 1 fields where the header has 2"),
         ("utt\taudio\tstart\nu1\ta.wav\tsoon\n", 'the column start is "soon", not a finite number'),
@@ -97,8 +100,8 @@ def test_a_folder_and_a_file(tmp_path: Path) -> None:
         ("alone\n", "line 1: one field where a name and a path should be"),
     ],
 )
-def test_bad_ones(tmp_path: Path, text: str, told: str) -> None:
+def test_bad_manifests_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
-        items(tmp_path / "m.tsv", text)
-    assert told in str(error.value)
+        entries(tmp_path / "m.tsv", text)
+    assert message in str(error.value)
     assert "m.tsv" in str(error.value)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from click.testing import CliRunner
 
-from tests.helpers.ears import install
+from tests.helpers.plugin_recognizer import install
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.cli import cli
 from wordtrust.formats import read
 from wordtrust.lattices.assemble import Problems
-from wordtrust.transcription.corpus_job import CorpusResult, recognize_corpus
+from wordtrust.transcription.corpus_job import CorpusResult, Watch, recognize_corpus
 from wordtrust.transcription.manifest import read_manifest
 from wordtrust.transcription.transcription_job import journal_path
 
-soundfile = pytest.importorskip("soundfile")
 SECONDS = {"a": 1.5, "b": 3.2, "c": 0.4, "d": 2.0}
 
 
 @pytest.fixture
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.syspath_prepend(install(tmp_path / "site"))
-    monkeypatch.delitem(sys.modules, "my_ears", raising=False)
+    install(tmp_path / "site", monkeypatch)
     rows = ["utt\taudio\tsplit\ttext"]
     for number, (name, seconds) in enumerate(SECONDS.items()):
         soundfile.write(tmp_path / f"{name}.wav", np.zeros(int(seconds * 8000)), 8000)
@@ -36,29 +34,35 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(
-    corpus: Path, out: str = "out", *, by_split: bool = False, skip: bool = False
+    corpus: Path,
+    recognizer: str = "ears",
+    *,
+    by_split: bool = False,
+    skip: bool = False,
+    watch: Watch = lambda _: None,
 ) -> tuple[CorpusResult, Problems]:
     problems = Problems(skip=skip)
-    done = recognize_corpus(
-        read_manifest(corpus / "m.tsv"), "ears", corpus / out, jobs=1, problems=problems, by_split=by_split,
-        watch=lambda _: None,
-    )  # fmt: skip
-    return done, problems
+    entries = read_manifest(corpus / "m.tsv")
+    result = recognize_corpus(
+        entries, recognizer, corpus / "out", jobs=1, problems=problems, by_split=by_split, watch=watch
+    )
+    return result, problems
 
 
 def test_a_store(corpus: Path) -> None:
-    done, _ = run(corpus)
+    result, _ = run(corpus)
     found = read(corpus / "out")
-    assert (done.utterances, done.resumed, round(done.seconds, 2)) == (4, 0, 7.1)
-    assert {each.utt: each.text for each in found} == {"a": "one", "b": "one two three", "c": "", "d": "one two"}
-    assert {each.origin.recognizer for each in found} == {"ears"}
+    assert (result.utterances, result.resumed, round(result.seconds, 2)) == (4, 0, 7.1)
+    texts = {lattice.utt: lattice.text for lattice in found}
+    assert texts == {"a": "one", "b": "one two three", "c": "", "d": "one two"}
+    assert {lattice.origin.recognizer for lattice in found} == {"ears"}
     assert not journal_path(corpus / "out").exists()
 
 
 def test_a_store_for_each_split(corpus: Path) -> None:
     run(corpus, by_split=True)
-    assert [each.utt for each in read(corpus / "out" / "train")] == ["a", "b", "c"]
-    assert [each.utt for each in read(corpus / "out" / "dev")] == ["d"]
+    assert [lattice.utt for lattice in read(corpus / "out" / "train")] == ["a", "b", "c"]
+    assert [lattice.utt for lattice in read(corpus / "out" / "dev")] == ["d"]
     about = json.loads((corpus / "out" / "recognizer.json").read_text())
     assert about == {"name": "ears", "pick": "total", "version": "1.0", "settings": {"model": None}}
     (corpus / "m.tsv").write_text("utt\taudio\na\ta.wav\n")
@@ -72,7 +76,7 @@ def test_parts_of_a_recording(corpus: Path) -> None:
         "utt\taudio\tstart\tend\tchannel\nx\tlong.wav\t0\t3.5\t1\ny\tlong.wav\t36\t\t2\nz\tlong.wav\t38.5\t40.1\t\n"
     )
     run(corpus)
-    assert {each.utt: each.text for each in read(corpus / "out")} == {
+    assert {lattice.utt: lattice.text for lattice in read(corpus / "out")} == {
         "x": "one two three",
         "y": "one two three four",
         "z": "one",
@@ -86,19 +90,13 @@ def test_parts_that_are_not_there(corpus: Path) -> None:
             run(corpus)
 
 
-def test_a_bad_answer_is_told_and_not_kept(corpus: Path) -> None:
+def test_a_bad_answer_is_an_error_and_not_kept(corpus: Path) -> None:
     for model in ("mad", "wrong", "odd"):
         with pytest.raises(InputError, match="utterance a"):
-            recognize_corpus(
-                read_manifest(corpus / "m.tsv"), f"ears={model}", corpus / "out", jobs=1, problems=Problems(),
-                by_split=False, watch=lambda _: None,
-            )  # fmt: skip
+            run(corpus, f"ears={model}")
         assert len(journal_path(corpus / "out").read_text().splitlines()) == 1
     with pytest.raises(InputError, match="no utterance is left"):
-        recognize_corpus(
-            read_manifest(corpus / "m.tsv"), "ears=odd", corpus / "out", jobs=1, problems=Problems(skip=True),
-            by_split=False, watch=lambda _: None,
-        )  # fmt: skip
+        run(corpus, "ears=odd", skip=True)
 
 
 def test_what_is_too_long_or_unreadable(corpus: Path) -> None:
@@ -107,9 +105,9 @@ def test_what_is_too_long_or_unreadable(corpus: Path) -> None:
     with pytest.raises(InputError, match=r"b\.wav, utterance b: longer than 30 s"):
         run(corpus)
     assert not (corpus / "out").exists()
-    done, problems = run(corpus, skip=True)
-    assert (done.utterances, [error.utt for error in problems.errors]) == (2, ["b", "c"])
-    assert [each.utt for each in read(corpus / "out")] == ["a", "d"]
+    result, problems = run(corpus, skip=True)
+    assert (result.utterances, [error.utt for error in problems.errors]) == (2, ["b", "c"])
+    assert [lattice.utt for lattice in read(corpus / "out")] == ["a", "d"]
 
 
 def test_it_goes_on_where_it_was(corpus: Path) -> None:
@@ -117,14 +115,11 @@ def test_it_goes_on_where_it_was(corpus: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        recognize_corpus(
-            read_manifest(corpus / "m.tsv"), "ears", corpus / "out", jobs=1, problems=Problems(), by_split=False,
-            watch=stop,
-        )  # fmt: skip
+        run(corpus, watch=stop)
     assert journal_path(corpus / "out").exists()
-    done, _ = run(corpus)
-    assert (done.utterances, done.resumed) == (4, 1)
-    assert [each.utt for each in read(corpus / "out")] == ["a", "b", "c", "d"]
+    result, _ = run(corpus)
+    assert (result.utterances, result.resumed) == (4, 1)
+    assert [lattice.utt for lattice in read(corpus / "out")] == ["a", "b", "c", "d"]
 
 
 def test_on_the_command_line(corpus: Path) -> None:
@@ -133,11 +128,12 @@ def test_on_the_command_line(corpus: Path) -> None:
     assert done.exit_code == 0
     assert done.stdout == f"{corpus / 's'}: 4 utterances by ears 1.0\n"
     assert len(read(corpus / "s")) == 4
-    with pytest.raises(OptionError, match="one recognizer at a time"):
-        CliRunner().invoke(cli, [*words, "--recognizer", "ears,ears=x"], catch_exceptions=False)
-    with pytest.raises(OptionError, match="there is no folder"):
-        CliRunner().invoke(cli, [*words, "--out", str(corpus / "no" / "s")], catch_exceptions=False)
     (corpus / "full").mkdir()
     (corpus / "full" / "thesis.txt").touch()
-    with pytest.raises(OptionError, match="is there already, and is no store"):
-        CliRunner().invoke(cli, [*words, "--out", str(corpus / "full")], catch_exceptions=False)
+    for options, message in (
+        (["--recognizer", "ears,ears=x"], "one recognizer at a time"),
+        (["--out", str(corpus / "no" / "s")], "there is no folder"),
+        (["--out", str(corpus / "full")], "is there already, and is no store"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            CliRunner().invoke(cli, [*words, *options], catch_exceptions=False)

@@ -1,8 +1,11 @@
-"""A recognizer of somebody else's: a package with an entry point, that hears a word for each second of audio."""
+"""A third-party recognizer: a package with an entry point, which recognises one word per second of audio."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+import pytest
 
 MODULE = """
 import os
@@ -50,11 +53,12 @@ def load(model=None, *, threads=1):
 """
 
 
-def install(folder: Path) -> Path:
-    """Write the package as pip would have installed it; gives what has to be on the path."""
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the package as pip would install it, and put it on the path."""
     info = folder / "my_ears-1.0.dist-info"
     info.mkdir(parents=True)
     (folder / "my_ears.py").write_text(MODULE)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-ears\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[wordtrust.recognizers]\nears = my_ears\n")
-    return folder
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "my_ears", raising=False)

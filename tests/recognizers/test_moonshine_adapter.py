@@ -7,21 +7,19 @@ import json
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import soundfile
-import soxr
 
 from tests.helpers.engine_moonshine import Engine
 from tests.helpers.shared import SHARED, needs_shared
+from tests.helpers.speech import recording
 from wordtrust.audio import RATE, Samples
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.text import Normalizer
-from wordtrust.recognizers import find
 from wordtrust.recognizers.answers import to_lattice, to_line
 from wordtrust.recognizers.base import Recognizer
 from wordtrust.recognizers.moonshine import adapter as moonshine
@@ -39,15 +37,8 @@ def recognizer() -> MoonshineRecognizer:
 
 
 @cache
-def wav(name: str, seconds: float = 30.0) -> Samples:
-    samples, rate = soundfile.read(weights_folder().parent / name, dtype="float32", always_2d=True)
-    found: Samples = soxr.resample(samples.mean(axis=1), rate, RATE)[: int(seconds * RATE)]
-    return found
-
-
-@cache
 def beckett() -> dict[str, Any]:
-    return dict(recognizer().recognize(wav("beckett.wav")))
+    return dict(recognizer().recognize(recording()))
 
 
 def plain(text: str) -> str:
@@ -56,31 +47,31 @@ def plain(text: str) -> str:
 
 def test_it_understands_what_is_read() -> None:
     assert plain(beckett()["nbest"][0]["text"]) == BECKETT
-    cities = plain(recognizer().recognize(wav("two_cities.wav", 7.5))["nbest"][0]["text"])
+    cities = plain(recognizer().recognize(recording("two_cities.wav")[: int(7.5 * RATE)])["nbest"][0]["text"])
     assert cities.startswith(CITIES)
 
 
-def test_a_record_is_whole() -> None:
+def test_the_parts_of_a_record_agree() -> None:
     record = beckett()
     hypotheses = record["nbest"]
-    assert len({tuple(each["token_ids"]) for each in hypotheses}) == len(hypotheses) == moonshine.BEAM
-    scores = [each["score"] for each in hypotheses]
+    assert len({tuple(one["token_ids"]) for one in hypotheses}) == len(hypotheses) == moonshine.BEAM
+    scores = [one["score"] for one in hypotheses]
     assert scores == sorted(scores, reverse=True)
-    averages = [each["avg_logprob"] for each in hypotheses]
+    averages = [one["avg_logprob"] for one in hypotheses]
     assert averages[record["best_avg"]] == max(averages)
-    assert record["duration"] == pytest.approx(len(wav("beckett.wav")) / RATE, abs=1e-3)
+    assert record["duration"] == pytest.approx(len(recording()) / RATE, abs=1e-3)
     assert record["empty_logprob"] < scores[-1]
-    for each in hypotheses:
-        assert each["score"] == pytest.approx(sum(each["token_logprobs"]) + each["eot_logprob"], abs=2e-3)
-        assert each["avg_logprob"] == pytest.approx(each["score"] / (len(each["token_ids"]) + 1), abs=1e-4)
-        assert sum(word["logprob"] for word in each["words"]) == pytest.approx(sum(each["token_logprobs"]), abs=2e-3)
-        assert sum(word["tokens"] for word in each["words"]) == len(each["token_ids"])
-        assert " ".join(word["word"] for word in each["words"]) == each["text"]
+    for one in hypotheses:
+        assert one["score"] == pytest.approx(sum(one["token_logprobs"]) + one["eot_logprob"], abs=2e-3)
+        assert one["avg_logprob"] == pytest.approx(one["score"] / (len(one["token_ids"]) + 1), abs=1e-4)
+        assert sum(word["logprob"] for word in one["words"]) == pytest.approx(sum(one["token_logprobs"]), abs=2e-3)
+        assert sum(word["tokens"] for word in one["words"]) == len(one["token_ids"])
+        assert " ".join(word["word"] for word in one["words"]) == one["text"]
 
 
 def test_times_run_through_the_audio() -> None:
-    for each in beckett()["nbest"]:
-        times = np.array([(word["start"], word["end"]) for word in each["words"]])
+    for one in beckett()["nbest"]:
+        times = np.array([(word["start"], word["end"]) for word in one["words"]])
         assert (times[:, 0] < times[:, 1]).all()
         assert (times[1:, 0] >= times[:-1, 1]).all()
         assert times.min() >= 0
@@ -89,7 +80,7 @@ def test_times_run_through_the_audio() -> None:
 
 def test_times_move_with_the_words() -> None:
     """Silence before and behind the speech moves every word by a second, and no word is in the silence."""
-    samples, silence = wav("beckett.wav", 5.0), np.zeros(RATE, np.float32)
+    samples, silence = recording()[: 5 * RATE], np.zeros(RATE, np.float32)
     words = recognizer().recognize(samples)["nbest"][0]["words"]
     later = recognizer().recognize(np.concatenate([silence, samples, silence]))["nbest"][0]["words"]
     assert later[0]["start"] > 0.9
@@ -110,24 +101,24 @@ def test_a_record_becomes_a_lattice() -> None:
 
 
 def test_a_score_does_not_depend_on_its_neighbours() -> None:
-    samples = wav("beckett.wav")
-    for each in beckett()["nbest"][:10:9]:
-        decoding, total, end = recognizer().model.encode(samples), 0.0, 0.0
-        for token, following in zip([BEGIN, *each["token_ids"]], [*each["token_ids"], END], strict=True):
-            found = decoding.step(np.array([token]), np.array([0]))
+    samples = recording()
+    for one in beckett()["nbest"][:10:9]:
+        decoder, total, end = recognizer().model.encode(samples), 0.0, 0.0
+        for token, following in zip([BEGIN, *one["token_ids"]], [*one["token_ids"], END], strict=True):
+            found = decoder.step(np.array([token]), np.array([0]))
             end = float(found.end[0])
             known = dict(zip(found.tokens[0].tolist(), found.logprobs[0].tolist(), strict=True))
             total += end if following == END else known[following]
-        assert total == pytest.approx(each["score"], abs=1e-3)
+        assert total == pytest.approx(one["score"], abs=1e-3)
 
 
 def test_it_agrees_with_the_published_graphs() -> None:
     """Those compute in int8, so they agree roughly: over a text, token by token."""
-    samples, tokens = wav("beckett.wav"), beckett()["nbest"][0]["token_ids"]
-    decoding = Engine(weights_folder()).hear(samples)
+    samples, tokens = recording(), beckett()["nbest"][0]["token_ids"]
+    decoder = Engine(weights_folder()).hear(samples)
     scores = []
     for token, following in zip([BEGIN, *tokens], [*tokens, END], strict=True):
-        scores.append(float(decoding.logprobs(np.array([token]), np.array([0]))[0, following]))
+        scores.append(float(decoder.logprobs(np.array([token]), np.array([0]))[0, following]))
     ours = [*beckett()["nbest"][0]["token_logprobs"], beckett()["nbest"][0]["eot_logprob"]]
     assert np.abs(np.array(scores) - ours).max() < 0.4
     assert np.median(np.abs(np.array(scores) - ours)) < 0.03
@@ -140,8 +131,8 @@ def test_nothing_is_invented(samples: Samples) -> None:
 
 
 def test_the_shortest_piece_has_times_too() -> None:
-    record = recognizer().recognize(wav("beckett.wav")[8_000:12_000])
-    assert all(0 <= word["start"] < word["end"] <= 0.25 for each in record["nbest"] for word in each["words"])
+    record = recognizer().recognize(recording()[8_000:12_000])
+    assert all(0 <= word["start"] < word["end"] <= 0.25 for one in record["nbest"] for word in one["words"])
 
 
 def test_bad_samples_are_refused() -> None:
@@ -153,17 +144,13 @@ def test_bad_samples_are_refused() -> None:
         recognizer().recognize(np.zeros((2, RATE), np.float32))
 
 
-def test_who_it_is() -> None:
+def test_the_identity() -> None:
     loaded: Recognizer = recognizer()
     identity = loaded.identity
     assert (identity.name, identity.version, identity.pick) == ("moonshine-tiny", "0.0.65", "total")
     assert json.loads(json.dumps(identity.to_dict()))["settings"]["beam"] == moonshine.BEAM
-    assert find("auto").name == "moonshine"
-
-
-def test_a_folder_is_named_in_the_settings() -> None:
-    assert "model" not in recognizer().identity.settings
-    identity = moonshine.load(str(moonshine.weights_folder())).identity
+    assert "model" not in identity.settings
+    identity = moonshine.load(str(weights_folder())).identity
     assert (identity.name, identity.version, identity.settings["model"]) == ("moonshine-tiny", "folder", "tiny-en")
 
 
@@ -196,11 +183,11 @@ def test_records_are_those_that_models_of_confidence_were_trained_on() -> None:
     assert len(clips) == 4
     starts, ends = [], []
     for path in clips:
-        ours, theirs = recognizer().recognize(_clip(path)), known[path.stem]
+        ours, theirs = recognizer().recognize(AudioFile.open(path).samples()), known[path.stem]
         assert ours["nbest"][0]["text"] == theirs["nbest"][0]["text"]
         assert ours["empty_logprob"] == pytest.approx(theirs["empty_logprob"], abs=0.05)
-        found = {tuple(each["token_ids"]): each for each in ours["nbest"]}
-        same = [(found[key], each) for each in theirs["nbest"] if (key := tuple(each["token_ids"])) in found]
+        found = {tuple(one["token_ids"]): one for one in ours["nbest"]}
+        same = [(found[key], one) for one in theirs["nbest"] if (key := tuple(one["token_ids"])) in found]
         assert len(same) >= 9
         for mine, stored in same:
             assert mine["score"] == pytest.approx(stored["score"], abs=0.05)
@@ -215,9 +202,3 @@ def test_records_are_those_that_models_of_confidence_were_trained_on() -> None:
     assert np.quantile(starts, 0.9) < 0.06
     assert np.median(ends) < 0.02
     assert np.quantile(ends, 0.9) < 0.1
-
-
-def _clip(path: Path) -> Samples:
-    samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
-    found: Samples = soxr.resample(samples.mean(axis=1), rate, RATE)
-    return found

@@ -1,0 +1,102 @@
+"""A pool of recognizers answers in order, in a thread or in processes; answers become lattices, errors are values."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.helpers.plugin_recognizer import install
+from wordtrust.base.errors import InputError
+from wordtrust.lattices.lattice import Lattice
+from wordtrust.recognizers import NOTHING, NBestRecord, RecognizerIdentity
+from wordtrust.recognizers.answers import to_lattice, to_lattices, to_line
+from wordtrust.recognizers.pool import RecognitionAnswer, RecognitionRequest, RecognizerPool
+
+IDENTITY = RecognizerIdentity("ears", "1.0")
+
+
+@pytest.fixture(autouse=True)
+def ears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "site", monkeypatch)
+
+
+def request_of(seconds: float) -> RecognitionRequest:
+    return RecognitionRequest(np.zeros(int(seconds * 16000), np.float32))
+
+
+def answer_of(spec: str) -> RecognitionAnswer:
+    with RecognizerPool(spec) as pool:
+        [(_, answer)] = pool.map([2], request_of)
+    return answer
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_answers_come_in_order(jobs: int) -> None:
+    with RecognizerPool("ears", jobs=jobs) as pool:
+        assert pool.identity == RecognizerIdentity("ears", "1.0", {"model": None})
+        answers = list(pool.map([3, 1, 0, 2, 5, 4], request_of))
+    lattices = [to_lattice(answer.line, "u", pool.identity) for _, answer in answers]
+    assert [item for item, _ in answers] == [3, 1, 0, 2, 5, 4]
+    assert [one[0].text for one in lattices] == [
+        "one two three", "one", "", "one two", "one two three four five", "one two three four",
+    ]  # fmt: skip
+
+
+def test_the_filter_gets_the_seconds_and_the_speech_probability() -> None:
+    def keep(_: NBestRecord | Lattice, seconds: float, speech: float) -> tuple[NBestRecord | Lattice, str | None]:
+        return NOTHING, f"{seconds:g} s, {speech:g}"
+
+    with RecognizerPool("ears", keep=keep) as pool:
+        [(_, answer)] = pool.map([2], lambda seconds: replace(request_of(seconds), speech=0.25))
+    assert (answer.dropped, answer.line) == ("2 s, 0.25", '{"nbest": [{"score": 0.0, "words": []}]}')
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("ears=deaf", "the recognizer ears=deaf failed: RuntimeError: no ears"),
+        ("ears=leaving", "the recognizer ears=leaving failed: SystemExit: 3"),
+        ("ears=wrong", "it gave list, not an N-best record or a Lattice"),
+        ("ears=mad", "its record cannot be written as JSON: Out of range float values"),
+    ],
+)
+def test_errors_of_an_engine_are_answers(spec: str, message: str) -> None:
+    assert message in str(answer_of(spec).error)
+
+
+def test_a_model_that_cannot_be_loaded_is_an_error() -> None:
+    with RecognizerPool("ears=absent") as pool, pytest.raises(InputError, match="absent: there is no such model"):
+        _ = pool.identity
+
+
+def test_a_killed_process_is_an_error() -> None:
+    message = "a process with the recognizer ears=killed was killed"
+    with RecognizerPool("ears=killed", jobs=2) as pool, pytest.raises(InputError, match=message):
+        list(pool.map([1, 2, 3], request_of))
+
+
+def test_bad_records_are_refused_by_the_reader() -> None:
+    with pytest.raises(InputError, match="ears gave what cannot be used: ") as error:
+        to_lattice('{"nbest": [{"score": "high", "words": []}]}', "u7", IDENTITY, "talk.wav")
+    assert (error.value.file, error.value.utt) == ("talk.wav", "u7")
+
+
+def test_lattices_and_records_become_lattices_in_order() -> None:
+    record = '{"nbest": [{"score": -1.0, "words": [{"word": "Hi.", "start": 0.0, "end": 0.5}]}]}'
+    line = to_line(to_lattice(record, "a", IDENTITY)[0])
+    batches = to_lattices([record, line, line, record], ["a", "b", "c", "d"], IDENTITY)
+    lattices = [lattice for batch in batches for lattice in batch]
+    assert [lattice.utt for lattice in lattices] == ["a", "b", "c", "d"]
+    assert {lattice.text for lattice in lattices} == {"Hi."}
+    assert {lattice.origin.recognizer for lattice in lattices} == {"ears"}
+    assert replace(lattices[1], utt="a").equals(lattices[0])
+
+
+def test_errors_travel_between_processes() -> None:
+    error = InputError("odd", file="f", utt="u", place="line 3", remedy="Mend it")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (InputError, str(error))

@@ -1,0 +1,119 @@
+"""`wordtrust transcribe`: files of every format, channels, bad input, what cannot be written, closed pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from click.testing import CliRunner, Result
+
+from tests.helpers.plugin_recognizer import install
+from tests.helpers.speech import recording, recording_path
+from wordtrust.base.errors import InputError, OptionError
+from wordtrust.cli import cli
+
+
+@pytest.fixture(autouse=True)
+def ears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "site", monkeypatch)
+
+
+def run(*words: object) -> Result:
+    given = ["transcribe", *map(str, words)]
+    return CliRunner().invoke(cli, given if "--recognizer" in given else [*given, "--recognizer", "ears"])
+
+
+def test_files_of_every_format(tmp_path: Path) -> None:
+    endings = ("json", "jsonl", "ctm", "srt", "vtt", "html", "parquet")
+    done = run(recording_path(), *(word for ending in endings for word in ("--out", tmp_path / f"w.{ending}")))
+    assert done.exit_code == 0, done.output
+    assert "[0:0" in done.stdout
+    assert "no model was trained for it, so the generic one judges its words" in done.stderr
+    document = json.loads((tmp_path / "w.json").read_text())
+    assert document["recognizers"][0]["name"] == "ears"
+    assert (document["models"], document["duration"]) == (["generic"], pytest.approx(9.963, abs=0.001))
+    assert all((tmp_path / f"w.{ending}").stat().st_size > 50 for ending in endings)
+    assert sorted(path.name for path in tmp_path.glob(".*")) == []  # no journal is left
+
+
+def test_channels(tmp_path: Path) -> None:
+    speech, stereo = recording(), tmp_path / "call.wav"
+    soundfile.write(stereo, np.stack([speech, np.zeros_like(speech)], axis=1), 16000)
+    done = run(stereo, "--channels", "each", "--out", tmp_path / "{name}.json")
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "call-1.json").read_text())["segments"]
+    assert json.loads((tmp_path / "call-2.json").read_text())["segments"] == []
+    assert "call-2: no speech was found" in done.stderr
+    run(stereo, "--channels", "each", "--out", tmp_path / "w.ctm")
+    assert (tmp_path / "w.ctm").read_text().startswith("call 1 0.")
+    assert run(stereo, "--channels", "2").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("w.srt", "one file holds one recording, here are 2"),
+        ("no/{name}.srt", "there is no folder"),
+        ("{name}.doc", "should end in"),
+        ("folder.jsonl", "it is a folder"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_first(tmp_path: Path, out: str, message: str) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    assert message in str(run(recording_path(), recording_path(), "--out", tmp_path / out).exception)
+
+
+def test_bad_input_is_an_error_or_skipped(tmp_path: Path) -> None:
+    (tmp_path / "empty.wav").touch()
+    (tmp_path / "text.wav").write_text("hello")
+    soundfile.write(tmp_path / "short.wav", np.zeros(1200), 16000)
+    for name in ("empty.wav", "text.wav", "absent.wav", "."):
+        done = run(tmp_path / name)
+        assert isinstance(done.exception, InputError), name
+        assert str(tmp_path) in str(done.exception)
+    done = run(tmp_path / "text.wav", tmp_path / "short.wav", "--skip-bad")
+    assert done.exit_code == 0, done.output
+    assert "skipped" in done.stderr
+    assert "short: no speech was found" in done.stderr
+    assert isinstance(run(tmp_path / "text.wav", "--skip-bad").exception, OptionError)
+
+
+def test_as_json_lines() -> None:
+    lines = [json.loads(line) for line in run(recording_path(), "--json").stdout.splitlines()]
+    assert lines[0]["utt"] == "beckett"
+    assert lines[0]["words"][0]["norm"] == "one"
+
+
+def test_a_bad_answer_is_not_kept(tmp_path: Path) -> None:
+    done = run(recording_path(), "--recognizer", "ears=odd", "--out", tmp_path / "w.json")
+    assert isinstance(done.exception, InputError)
+    assert "at 0." in str(done.exception)
+    assert len((tmp_path / ".w.json.heard").read_text().splitlines()) == 1
+
+
+def test_a_file_named_twice_is_written_once(tmp_path: Path) -> None:
+    once = run(recording_path(), "--out", tmp_path / "a.jsonl")
+    twice = run(recording_path(), "--out", tmp_path / "b.jsonl", "--out", tmp_path / "b.jsonl")
+    assert (once.exit_code, twice.exit_code) == (0, 0)
+    assert (tmp_path / "a.jsonl").read_text() == (tmp_path / "b.jsonl").read_text()
+
+
+def test_files_are_written_though_nobody_reads_the_output(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "wordtrust", "transcribe", str(recording_path()), "--recognizer", "ears"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), *sys.path])}
+
+    def status(*options: str) -> int:
+        with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, cwd=tmp_path, env=environment) as process:
+            assert process.stdout is not None
+            process.stdout.close()
+        return process.returncode
+
+    assert status("--out", "w.json") == 0
+    assert json.loads((tmp_path / "w.json").read_text())["segments"]
+    assert status() == 141
