@@ -13,6 +13,7 @@ import pytest
 
 from tests.helpers.shared import SAMPLES
 from wordtrust import read, write
+from wordtrust.cli import main
 from wordtrust.cli.walkthrough import PICTURE
 
 SAMPLE = Path(__file__).parents[2] / "src" / "wordtrust" / "sample" / "lattices"
@@ -152,3 +153,26 @@ def test_an_utterance_without_reference_is_bad_input(tmp_path: Path) -> None:
     assert "there is no reference for this utterance" in wordtrust(*words, code=1).stderr
     found = json.loads(wordtrust(*words, "--skip-bad").stdout)
     assert (found["utterances"], found["one_best_wer"]) == (1, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("verb", "broken", "message"),
+    [
+        ("build", "wordtrust.networks.build_store.build_store", "interrupted; the same command goes on where it was"),
+        ("info", "wordtrust.evaluation.corpus_counts.count_by_file", "interrupted"),
+    ],
+)
+def test_an_interrupted_command_says_whether_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    verb: str, broken: str, message: str,
+) -> None:  # fmt: skip
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(broken, interrupt)
+    out = ["--out", str(tmp_path / "out")] if verb == "build" else []
+    monkeypatch.setattr(sys, "argv", ["wordtrust", verb, f"{SAMPLE}/{PICTURE}.slf.gz", *out])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err.splitlines()[-1] == f"wordtrust: {message}"

@@ -163,10 +163,11 @@ def test_the_commands(
     save_model(calibrated(networks), tmp_path / "model")
     for name, each in (("known", networks[:36]), ("strange", strange(networks)[:36])):
         write_networks(tmp_path / name, each)
-        score = ["score", str(tmp_path / "model"), str(tmp_path / name), "--out", str(tmp_path / f"{name}.ctm")]
-        monkeypatch.setattr(sys, "argv", ["wordtrust", *score])
-        main()
-        assert ("unlike all that the model knows" in capsys.readouterr().err) is (name == "strange")
+        for out in (str(tmp_path / f"{name}.ctm"), "-"):
+            score = ["score", str(tmp_path / "model"), str(tmp_path / name), "--out", out]
+            monkeypatch.setattr(sys, "argv", ["wordtrust", *score])
+            main()
+            assert ("unlike all that the model knows" in capsys.readouterr().err) is (name == "strange")
     calibrate = ["calibrate", str(tmp_path / "model"), str(tmp_path / "strange"), "--calibrator", "platt"]
     monkeypatch.setattr(sys, "argv", ["wordtrust", *calibrate])
     main()

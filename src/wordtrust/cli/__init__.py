@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from ..base.errors import WordtrustError
 from ..base.version import __version__
-from . import audio, calibration, combination, evaluation, lattices, models, networks, shipped, study
-from .inputs import announce_compilation
+from . import audio, calibration, combination, evaluation, lattices, networks, score, shipped, study, train
+from .inputs import InterruptedResumable, announce_compilation
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -36,22 +35,18 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except InterruptedResumable:
+        _fail("interrupted; the same command goes on where it was", 130)
     except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted; the same command goes on where it was" if _is_kept(sys.argv) else "interrupted", 130)
+        _fail("interrupted", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except Exception as error:
         if os.environ.get("WORDTRUST_DEBUG"):
             raise
-        told = " ".join(f"{type(error).__name__}: {error}".split())
-        _fail(f"this should not have happened, please report it: {told} (WORDTRUST_DEBUG=1 shows where)", 70)
-
-
-def _is_kept(words: Sequence[str]) -> bool:
-    """Whether a command keeps what it has done until it is started again."""
-    verb = words[1] if len(words) > 1 else ""
-    return verb in ("build", "train", "study", "recognize") or (verb == "transcribe" and "--out" in words)
+        found = " ".join(f"{type(error).__name__}: {error}".split())
+        _fail(f"this should not have happened, please report it: {found} (WORDTRUST_DEBUG=1 shows where)", 70)
 
 
 def _fail(message: str, code: int) -> None:
@@ -76,7 +71,7 @@ def demo(out: Path) -> None:
 
 
 for _verb in (
-    lattices.info, lattices.convert, lattices.formats, networks.tune, networks.build, models.train, models.score,
+    lattices.info, lattices.convert, lattices.formats, networks.tune, networks.build, train.train, score.score,
     shipped.models, shipped.adapt, calibration.calibrate, evaluation.threshold, evaluation.evaluate,
     combination.combine, study.study, audio.transcribe, audio.recognize, audio.recognizers,
 ):  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .inputs import announce_compilation, tell_skipped
+from .inputs import announce_compilation, resumable, tell_skipped
 
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
@@ -41,6 +41,7 @@ def recognizers(*, as_json: bool) -> None:
 
 
 @click.command()
+@resumable
 @click.argument("audio", nargs=-1, required=True, metavar="AUDIO...")
 @recognizer_option
 @click.option("--model", help="Who judges the words: a model folder or a shipped model [the one for the recognizer].")
@@ -134,6 +135,7 @@ def _show(
 
 
 @click.command()
+@resumable
 @click.argument("manifest")
 @click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL]",
               help="Who recognises (`wordtrust recognizers`). auto: the best there is.")  # fmt: skip

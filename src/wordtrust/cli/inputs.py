@@ -1,4 +1,4 @@
-"""LATTICES and the options that say how to read them, the same for every verb."""
+"""What verbs share: LATTICES and the options that say how to read them, and what is told on stderr."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..base.errors import InputError, UnknownFormat
+from ..base.errors import InputError, OptionError, UnknownFormat
 
 if TYPE_CHECKING:
     from ..confidence.word_scorer import WordScorer
@@ -84,8 +84,35 @@ def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
+class InterruptedResumable(click.Abort):
+    """The user interrupted a command that goes on where it was when it is started again."""
+
+
+def resumable(command: Callable[..., None]) -> Callable[..., None]:
+    """Mark a command that keeps what it has done; one with the option --out only if that was given."""
+
+    @wraps(command)
+    def wrapped(**options: Any) -> None:
+        try:
+            command(**options)
+        except KeyboardInterrupt:
+            if not options.get("out", True):
+                raise
+            click.echo(err=True)  # after the ^C that the terminal shows
+            raise InterruptedResumable from None
+
+    return wrapped
+
+
+def once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """For an option that must not be given twice: click would silently forget the first value."""
+    if len(given) > 1:
+        raise OptionError(f"{parameter.opts[0]} names one file, not {len(given)}")
+    return given[0] if given else None
+
+
 def tell_if_rough(scorer: WordScorer) -> None:
-    """A generic model knows a recognizer by what it has heard of it."""
+    """Warn if a generic model has adapted to few utterances of this recognizer."""
     from ..confidence.adapt import ENOUGH
 
     adapted = scorer.model.card.adapted
@@ -128,7 +155,7 @@ _ONLY_WITH = {"labels": "ref", "network labels": "ref", "consensus": "scales"}  
 
 
 def announce_compilation() -> None:
-    """Tell a person why the first command after an installation takes a while, and use a second core for it."""
+    """Say why the first command after an installation takes a while, and use a second core for it."""
     from ..base.jit import notified_of_compiling
 
     context = click.get_current_context()

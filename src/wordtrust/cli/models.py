@@ -1,4 +1,4 @@
-"""Verbs about models: train, score."""
+"""The verb train."""
 
 from __future__ import annotations
 
@@ -12,27 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
-from .inputs import Inputs, announce_compilation, lattice_inputs, tell_if_rough
+from .inputs import announce_compilation, resumable
 
 if TYPE_CHECKING:
-    from ..confidence.calibrate_scores import CalibratedWords
     from ..confidence.model_file import Model
-    from ..confidence.word_scorer import WordScorer
     from ..training.trainer import EpochRecord, Progress
 
-_UNFAMILIAR = (
-    "utterances here are unlike all that the model knows, so confidences were lowered; where you have references, "
-    "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"
-)
 _MULTI_RECOGNIZER = ("identity_drop", "taught")  # of `python -m wordtrust.training --together`
-_OUTPUTS = ".jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
-
-
-def once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
-    """An option that must not be given twice: the first would be forgotten without a word."""
-    if len(given) > 1:
-        raise OptionError(f"{parameter.opts[0]} names one file, not {len(given)}")
-    return given[0] if given else None
 
 
 def train_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -53,6 +39,7 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command()
+@resumable
 @click.argument("store", nargs=-1, required=True, metavar="STORE...")
 @click.option(
     "--dev", multiple=True, metavar="STORE", help="Networks to stop on; needed unless STORE is a packed file."
@@ -182,79 +169,3 @@ def _summary(model: Model) -> str:
     parts = [f"dev EER {100 * metrics['dev_eer']:.2f}%, NCE {metrics['dev_nce']:.3f}"] if "dev_eer" in metrics else []
     parts += [f"words chosen by {choice}"] if choice is not None else []
     return ", ".join(parts or ["trained"])
-
-
-def _scorer(
-    model: Path, criterion: str | None, allow_mismatch: bool, threads: int | None
-) -> WordScorer | CalibratedWords:
-    """The model, or the calibrator, that a path names."""
-    if model.is_file():
-        from ..confidence.calibrate_scores import CalibratedWords, load_calibrator
-
-        return CalibratedWords(load_calibrator(model))
-    from ..confidence.choice import Choice
-    from ..confidence.word_scorer import load
-
-    scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
-    if criterion:
-        scorer = scorer.with_choice(Choice(criterion, scorer.choice.threshold))
-    return scorer
-
-
-@click.command()
-@click.argument("model", type=click.Path(path_type=Path))
-@lattice_inputs
-@click.option("--out", required=True, callback=once, multiple=True, metavar="FILE",
-              help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")  # fmt: skip
-@click.option("--criterion", type=click.Choice(["mean", "mean-silence", "gain"]),
-              help="How words are chosen [as the model says].")  # fmt: skip
-@click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
-@click.option("--allow-mismatch", is_flag=True, help="Also score what the model was not trained for.")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads [as many as there are cores].")
-def score(
-    model: Path,
-    inputs: Inputs,
-    out: str,
-    criterion: str | None,
-    alternatives: int,
-    threads: int | None,
-    *,
-    allow_mismatch: bool,
-) -> None:
-    """Give the words of LATTICES (or a store of networks) their confidences. Needs no torch.
-
-    MODEL is a folder that `wordtrust train` made, the name of a model that comes with wordtrust (`wordtrust models`;
-    a folder here that has such a name too is given by its whole path), or a calibrator (`wordtrust calibrate
-    --scores`) for words that come with confidences.
-
-    \b
-    Examples: wordtrust score model eval.ark.gz --out words.ctm
-              wordtrust score calls.json calls.ctm --out calibrated.ctm
-    """
-    from ..confidence.calibrate_scores import CalibratedWords
-    from ..transcripts.json_writer import json_line
-    from ..transcripts.writer import TranscriptWriter
-
-    scorer = _scorer(model, criterion, allow_mismatch, threads)
-    batches = inputs.batches("scoring")
-    if not isinstance(scorer, CalibratedWords):
-        scorer, batches = scorer.adapted_ahead(batches)
-        tell_if_rough(scorer)
-    if out == "-":
-        for batch in batches:
-            for transcript in scorer(batch, alternatives=alternatives):
-                click.echo(json_line(transcript), nl=False)
-        return
-    if any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
-        raise OptionError(f"{out}: is what is read; name another file")
-    done, words, trust = 0, 0, 1.0
-    with TranscriptWriter(Path(out)) as writer:
-        for batch in batches:
-            networks = batch if isinstance(scorer, CalibratedWords) else scorer.networks(batch)
-            trust = trust if isinstance(scorer, CalibratedWords) else min(trust, scorer.domain_factor(networks))
-            found = scorer(networks, alternatives=alternatives)
-            writer.add(found)
-            done, words = done + len(found), words + sum(len(each.words) for each in found)
-    if trust < 1:
-        click.echo(f"wordtrust: {_UNFAMILIAR}", err=True)
-    click.echo(f"{out}: {done:,} utterances, {words:,} words", err=True)

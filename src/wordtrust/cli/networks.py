@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .inputs import Inputs, lattice_inputs, load_references, reference_option
+from .inputs import Inputs, lattice_inputs, load_references, reference_option, resumable
 
 if TYPE_CHECKING:
     from ..networks.tuned_scales import TunedScales
@@ -45,6 +45,7 @@ def _tell(stage: str) -> None:
 
 
 @click.command()
+@resumable
 @lattice_inputs
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The store to write.")
 @reference_option

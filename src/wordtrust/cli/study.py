@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
-from .inputs import announce_compilation
+from .inputs import announce_compilation, resumable
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command()
+@resumable
 @click.argument("data", type=_FOLDER)
 @click.option("--out", type=_FOLDER, required=True, help="Where results, models and all work in progress go.")
 @click.option("--test", default="eval", show_default=True, help="The split to report.")

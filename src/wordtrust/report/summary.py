@@ -42,7 +42,7 @@ def error_table(evaluation: Evaluation) -> Table:
         change = "" if own is None or way == "one_best" else f"{total.errors - own.total.errors:+,}"
         wer = _with_interval(total.wer, intervals(errors)["wer"], rate=True)
         rows.append((called(WAYS, way), wer, *(f"{count:,}" for count in counts), change))
-    columns = ("words by", "WER %", "substituted", "deleted", "inserted", "against 1-best")
+    columns = ("words by", "WER %, 95%", "substituted", "deleted", "inserted", "against 1-best")
     strong = tuple(index for index, way in enumerate(ways) if way == "best_confidence")
     return Table("Word errors", columns, tuple(rows), strong=strong)
 

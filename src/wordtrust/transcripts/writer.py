@@ -15,6 +15,7 @@ Transcripts are utterances, each with a name and a clock of its own, unless a wr
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any, Self
 
 from ..base.errors import OptionError
 from .ctm_writer import write_ctm
-from .json_writer import write_json, write_jsonl
+from .json_writer import json_line, write_json, write_jsonl
 from .page import write_page
 from .parquet_writer import write_parquet
 from .subtitles import write_srt, write_vtt
@@ -85,6 +86,24 @@ class TranscriptWriter:
     ) -> None:
         self._add = None
         self._stack.__exit__(kind, error, trace)
+
+
+class TranscriptPrinter:
+    """Prints transcripts as lines of .jsonl on stdout; a context manager like `TranscriptWriter`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, transcripts: Sequence[Transcript]) -> None:
+        """Print these too, at once."""
+        lines = "".join(map(json_line, transcripts))
+        sys.stdout.write(lines.encode("utf-8", "replace").decode("utf-8"))
+        sys.stdout.flush()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
 
 
 def _format_of(path: Path) -> Callable[[Target], AbstractContextManager[AddTranscripts]]:

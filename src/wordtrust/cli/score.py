@@ -1,0 +1,103 @@
+"""The verb score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..base.errors import OptionError
+from .inputs import Inputs, lattice_inputs, once, tell_if_rough
+
+if TYPE_CHECKING:
+    from ..confidence.calibrate_scores import CalibratedWords
+    from ..confidence.word_scorer import WordScorer
+    from ..lattices.lattice import Lattices
+    from ..transcripts.transcript import Transcript
+
+_OUTPUTS = ".jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
+_OUT_OF_DOMAIN = (
+    "utterances here are unlike all that the model knows, so confidences were lowered; where you have references, "
+    "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"
+)
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@lattice_inputs
+@click.option("--out", required=True, callback=once, multiple=True, metavar="FILE",
+              help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")  # fmt: skip
+@click.option("--criterion", type=click.Choice(["mean", "mean-silence", "gain"]),
+              help="How words are chosen [as the model says].")  # fmt: skip
+@click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
+@click.option("--allow-mismatch", is_flag=True, help="Also score what the model was not trained for.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads [as many as there are cores].")
+def score(
+    model: Path,
+    inputs: Inputs,
+    out: str,
+    criterion: str | None,
+    alternatives: int,
+    threads: int | None,
+    *,
+    allow_mismatch: bool,
+) -> None:
+    """Give the words of LATTICES (or a store of networks) their confidences. Needs no torch.
+
+    MODEL is a folder that `wordtrust train` made, the name of a model that comes with wordtrust (`wordtrust models`;
+    a folder here that has such a name too is given by its whole path), or a calibrator (`wordtrust calibrate
+    --scores`) for words that come with confidences.
+
+    \b
+    Examples: wordtrust score model eval.ark.gz --out words.ctm
+              wordtrust score calls.json calls.ctm --out calibrated.ctm
+    """
+    from ..transcripts.writer import TranscriptPrinter, TranscriptWriter
+
+    scorer = _load(model, criterion, allow_mismatch, threads)
+    if out != "-" and any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
+        raise OptionError(f"{out}: is what is read; name another file")
+    utterances, words, in_domain = 0, 0, True
+    with TranscriptPrinter() if out == "-" else TranscriptWriter(out) as writer:
+        for transcripts, domain_factor in _scored(scorer, inputs.batches("scoring"), alternatives):
+            writer.add(transcripts)
+            utterances, words = utterances + len(transcripts), words + sum(len(each.words) for each in transcripts)
+            in_domain = in_domain and domain_factor >= 1
+    if not in_domain:
+        click.echo(f"wordtrust: {_OUT_OF_DOMAIN}", err=True)
+    if out != "-":
+        click.echo(f"{out}: {utterances:,} utterances, {words:,} words", err=True)
+
+
+def _load(
+    model: Path, criterion: str | None, allow_mismatch: bool, threads: int | None
+) -> WordScorer | CalibratedWords:
+    """The model, or the calibrator, that a path names."""
+    if model.is_file():
+        from ..confidence.calibrate_scores import CalibratedWords, load_calibrator
+
+        return CalibratedWords(load_calibrator(model))
+    from ..confidence.choice import Choice
+    from ..confidence.word_scorer import load
+
+    scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
+    return scorer.with_choice(Choice(criterion, scorer.choice.threshold)) if criterion else scorer
+
+
+def _scored(
+    scorer: WordScorer | CalibratedWords, batches: Iterator[Lattices], alternatives: int
+) -> Iterator[tuple[list[Transcript], float]]:
+    """The transcripts of each batch, and the factor by which the model lowers its confidences out of its domain."""
+    from ..confidence.calibrate_scores import CalibratedWords
+
+    if isinstance(scorer, CalibratedWords):
+        for batch in batches:
+            yield scorer(batch, alternatives=alternatives), 1.0
+        return
+    scorer, batches = scorer.adapted_ahead(batches)
+    tell_if_rough(scorer)
+    for batch in batches:
+        networks = scorer.networks(batch)
+        yield scorer(networks, alternatives=alternatives), scorer.domain_factor(networks)
