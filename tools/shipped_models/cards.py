@@ -77,14 +77,14 @@ def page(models: Iterable[ShippedModel], shared_bytes: int = 0) -> str:
     listed = list(models)
     if not listed:
         return _HEAD + "\nThis version comes without models.\n"
-    total = sum(each.bytes for each in listed) + shared_bytes
+    total = sum(model.bytes for model in listed) + shared_bytes
     rows = ["| model | for | MB | NCE | EER | ECE |", "|---|---|---|---|---|---|"]
-    rows += [_row(each) for each in listed]
-    told = (
+    rows += [_row(model) for model in listed]
+    caption = (
         "NCE, EER and ECE are of the words of the recognizer's 1-best, calibrated, on the split named in the card. "
         f"All together take {total / 1e6:.1f} MB, {shared_bytes / 1e6:.1f} of them words that they share."
     )
-    return "\n".join([_HEAD, *rows, "", told, "", *(card_text(each) for each in listed)])
+    return "\n".join([_HEAD, *rows, "", caption, "", *(card_text(model) for model in listed)])
 
 
 _HEAD = """# Models that come with wordtrust
@@ -103,7 +103,7 @@ no references are needed ([shift.md](shift.md)).
 """
 
 
-def _row(each: ShippedModel) -> str:
-    _, found = best_measure(each.card)
-    shown = [f"{found['nce']:.3f}", f"{100 * found['eer']:.1f}%", f"{found['ece']:.3f}"] if found else ["", "", ""]
-    return f"| {each.name} | {each.card.recognizer} | {each.bytes / 1e6:.2f} | " + " | ".join(shown) + " |"
+def _row(model: ShippedModel) -> str:
+    _, best = best_measure(model.card)
+    shown = [f"{best['nce']:.3f}", f"{100 * best['eer']:.1f}%", f"{best['ece']:.3f}"] if best else ["", "", ""]
+    return f"| {model.name} | {model.card.recognizer} | {model.bytes / 1e6:.2f} | " + " | ".join(shown) + " |"

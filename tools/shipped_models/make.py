@@ -39,20 +39,20 @@ def make_shipped(
     With `networks` (a folder with NAME/SPLIT stores) every model is measured as it is shipped, on each of `splits`.
     The models keep so many words, in the order of the file of `vectors`. What was in `out` before goes.
     """
-    found = _models(models)
+    study_models = _models(models)
     combinations = sorted(file.parent for file in models.glob(f"*/{COMBINATION}"))
-    if not found and not combinations:
+    if not study_models and not combinations:
         raise InputError("there are no models", file=str(models), remedy="Name the folder `models` of a study")
     _refuse_strange(out)
     with atomic_folder(out) as draft:
-        _write_models(found, draft, words, vectors)
+        _write_models(study_models, draft, words, vectors)
         for folder in combinations:
             _ship_combination(folder, draft / folder.name, models.parent / "study.json")
-        for name in found:
+        for name in study_models:
             _copy_settings(models / name, draft / name)
             _add_card(draft / name, networks, splits)
         _check_sizes(draft)
-    return [*found, *(folder.name for folder in combinations)]
+    return [*study_models, *(folder.name for folder in combinations)]
 
 
 def add_shipped(model: Path, out: Path, *, networks: Path | None = None, splits: tuple[str, ...] = ()) -> str:
@@ -60,10 +60,10 @@ def add_shipped(model: Path, out: Path, *, networks: Path | None = None, splits:
 
     It takes the words that they share, and is measured like them.
     """
-    found, name = load_model(model), model.resolve().name
+    trained, name = load_model(model), model.resolve().name
     if (out / name).exists():
         raise OptionError(f"{out / name}: is there already")
-    small = without_leftovers(replace(found, table=with_shared(found.table, read_shared(out / WORDS))))
+    small = without_leftovers(replace(trained, table=with_shared(trained.table, read_shared(out / WORDS))))
     try:
         save_model(small, out / name, small=True, shared_words=checksum(out / WORDS))
         _copy_settings(model, out / name)
@@ -79,14 +79,14 @@ def _models(models: Path) -> dict[str, Model]:
     return {file.parent.name: load_model(file.parent) for file in sorted(models.glob(f"*/{MODEL}"))}
 
 
-def _write_models(found: Mapping[str, Model], out: Path, words: int, vectors: Path | None) -> None:
+def _write_models(models: Mapping[str, Model], out: Path, words: int, vectors: Path | None) -> None:
     """All of them, with the words that they share in one file."""
-    if not found:
+    if not models:
         return
     order = None if vectors is None else read_vectors(vectors, set(), extra=_MOST_VECTORS).words
-    shared = SharedWords([model.table for model in found.values()], words, order)
+    shared = SharedWords([model.table for model in models.values()], words, order)
     checksum = shared.write(out / WORDS)
-    for name, model in found.items():
+    for name, model in models.items():
         own = not shared.fits(model.table)
         small = shrink(model, words) if own else replace(model, table=shared.apply(model.table))
         save_model(without_leftovers(small), out / name, small=True, shared_words=None if own else checksum)
@@ -101,27 +101,27 @@ def _copy_settings(model: Path, out: Path) -> None:
         (out / f"{BASELINES}.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def _compact(found: Any) -> str:
-    return json.dumps(_shortened(found), ensure_ascii=False, separators=(",", ":")) + "\n"
+def _compact(value: Any) -> str:
+    return json.dumps(_shortened(value), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _shortened(value: Any) -> Any:
     """Numbers with six digits, which is more than any of them is worth."""
     if isinstance(value, dict):
-        return {name: _shortened(each) for name, each in value.items()}
+        return {name: _shortened(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_shortened(each) for each in value]
+        return [_shortened(entry) for entry in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _refuse_strange(out: Path) -> None:
     """What was shipped before goes, and nothing that is something else."""
-    strange = [each for each in out.glob("*") if each.name != WORDS and not _is_ours(each)]
+    strange = [path for path in out.glob("*") if path.name != WORDS and not _is_shipped(path)]
     if strange:
         raise OptionError(f"{strange[0]}: is no model; name a folder for shipped models only")
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_shipped(folder: Path) -> bool:
     return (folder / MODEL).is_file() or (folder / COMBINATION).is_file()
 
 
@@ -132,28 +132,22 @@ def _add_card(folder: Path, networks: Path | None, splits: tuple[str, ...]) -> N
     model = load_model(folder)
     card = replace(model.card, shipped=card_of(folder.name, model, metrics))
     if "dev" in metrics:  # what training noted was about other words, and several recognizers
-        found = metrics["dev"]["arcs"]["confidence"]
-        card = replace(card, metrics={f"dev_{name}": found[name] for name in ("eer", "nce")})
+        measured = metrics["dev"]["arcs"]["confidence"]
+        card = replace(card, metrics={f"dev_{name}": measured[name] for name in ("eer", "nce")})
     update_card(folder, card, small=True)
 
 
 def measure(folder: Path, store: Path) -> dict[str, Any]:
     """What `wordtrust evaluate` gives for a model on networks, rounded."""
-    from functools import partial
+    from wordtrust.confidence.evaluate_model import evaluate
 
-    from wordtrust.confidence.evaluate_model import arc_confidences
-    from wordtrust.confidence.word_scorer import load
-    from wordtrust.evaluation.evaluate import evaluate_networks
-    from wordtrust.formats import stream
-
-    scorer = load(folder)
-    found = evaluate_networks(stream([str(store)]), partial(arc_confidences, scorer), scorer.choice.paths).to_dict()
-    return {name: _rounded(value) for name, value in found.items() if name != "arcs_paper"}
+    measured = evaluate(store, folder).to_dict()
+    return {name: _rounded(value) for name, value in measured.items() if name != "arcs_paper"}
 
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _rounded(each) for name, each in value.items()}
+        return {name: _rounded(entry) for name, entry in value.items()}
     return round(value, 4) if isinstance(value, float) else value
 
 
@@ -169,9 +163,9 @@ def _ship_combination(folder: Path, out: Path, study: Path) -> None:
     (out / COMBINATION).write_text(_compact(written), "utf-8")
     metrics: dict[str, Any] = {}
     if study.is_file():
-        found = json.loads(study.read_text("utf-8"))
-        counts = {name: found[name] for name in ("better", "equal", "worse") if name in found}
-        metrics = {str(found.get("about", {}).get("test", "eval")): counts} if len(counts) == 3 else {}
+        record = json.loads(study.read_text("utf-8"))
+        counts = {name: record[name] for name in ("better", "equal", "worse") if name in record}
+        metrics = {str(record.get("about", {}).get("test", "eval")): counts} if len(counts) == 3 else {}
     with atomic_text(out / CARD) as file:
         file.write(json.dumps(joint_card(out.name, fitted.order, metrics).to_json()) + "\n")
 

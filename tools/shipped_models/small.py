@@ -109,11 +109,11 @@ def with_shared(table: WordTable, shared: WordTable) -> WordTable:
     if table.vectors is None:
         return cut(table, shared.words)
     rows = table.rows(shared.words)
-    known = rows >= 0
-    own = table.vectors[rows[known]]
+    shared_rows = rows >= 0
+    own = table.vectors[rows[shared_rows]]
     if shared.vectors is None or own.shape[1] != shared.vectors.shape[1]:
         raise OptionError("the model has word vectors of another kind than those that shipped models share")
-    apart = np.abs(own - shared.vectors[known]).max(axis=0, initial=0.0)
+    apart = np.abs(own - shared.vectors[shared_rows]).max(axis=0, initial=0.0)
     if (apart > np.abs(shared.vectors).max(axis=0, initial=0.0) / 100).any():
         raise OptionError("the model has other word vectors than those that shipped models share")
     return replace(cut(table, shared.words), vectors=shared.vectors)
@@ -121,13 +121,13 @@ def with_shared(table: WordTable, shared: WordTable) -> WordTable:
 
 def _vectors(tables: Sequence[WordTable], words: Sequence[str]) -> Floats | None:
     """From the first table that has each word."""
-    found: Floats | None = None
+    vectors: Floats | None = None
     for table in tables:
         if table.vectors is None:
             continue
-        if found is None:
-            found = np.zeros((len(words), table.vectors.shape[1]), np.float32)
-        if table.vectors.shape[1] == found.shape[1]:
-            missing = ~found.any(axis=1)
-            found[missing] = table.vectors_of(table.rows(words))[missing]
-    return found
+        if vectors is None:
+            vectors = np.zeros((len(words), table.vectors.shape[1]), np.float32)
+        if table.vectors.shape[1] == vectors.shape[1]:
+            missing = ~vectors.any(axis=1)
+            vectors[missing] = table.vectors_of(table.rows(words))[missing]
+    return vectors

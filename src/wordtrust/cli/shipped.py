@@ -24,23 +24,23 @@ def models(name: str | None, *, as_json: bool) -> None:
     """
     from ..confidence.shipped import models as shipped
 
-    found = shipped()
+    chosen = shipped()
     if name is not None:
-        found = [each for each in found if each.name == name]
-        if not found:
-            known = ", ".join(each.name for each in shipped()) or "none"
-            raise OptionError(f"no model {name!r} comes with wordtrust; there are: {known}")
+        names = ", ".join(model.name for model in chosen) or "none"
+        chosen = [model for model in chosen if model.name == name]
+        if not chosen:
+            raise OptionError(f"no model {name!r} comes with wordtrust; there are: {names}")
     if as_json:
-        listed: list[dict[str, Any]] = [each.to_dict() for each in found]
+        listed: list[dict[str, Any]] = [model.to_dict() for model in chosen]
         click.echo(json.dumps(listed if name is None else listed[0]))
     elif name is not None:
         from ..confidence.shipped.cards import card_text
 
-        click.echo(card_text(found[0]), nl=False)
+        click.echo(card_text(chosen[0]), nl=False)
     else:
         from .tables import print_models
 
-        print_models(found)
+        print_models(chosen)
 
 
 @click.command()
@@ -58,17 +58,18 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     Example: wordtrust adapt generic mine.ark.gz --words words.txt --out mine.model
     """
     from ..confidence.adapt import ENOUGH
-    from ..confidence.adapt import adapt as adapted
+    from ..confidence.adapt import adapt as adapt_model
     from ..confidence.model_file import load_model, refuse_to_overwrite, save_model
 
     refuse_to_overwrite(out, overwrite=overwrite)
-    found = adapted(load_model(model), inputs.batches("adapting"))
-    save_model(found, out)
-    assert found.card.adapted is not None
-    count = found.card.adapted.utterances
-    click.echo(f"{out}: adapted to {count:,} utterances" + (f" of {found.recognizer}" if found.recognizer else ""))
+    adapted_model = adapt_model(load_model(model), inputs.batches("adapting"))
+    save_model(adapted_model, out)
+    assert adapted_model.card.adapted is not None
+    count = adapted_model.card.adapted.utterances
+    whose = f" of {adapted_model.recognizer}" if adapted_model.recognizer else ""
+    click.echo(f"{out}: adapted to {count:,} utterances{whose}")
     if count < ENOUGH:
         click.echo(f"wordtrust: with {ENOUGH} utterances or more it would be better adapted", err=True)
-    if found.card.calibration is not None:
-        told = f"wordtrust: its calibration is another recognizer's; with references: wordtrust calibrate {out} STORE"
-        click.echo(told, err=True)
+    if adapted_model.card.calibration is not None:
+        note = f"wordtrust: its calibration is another recognizer's; with references: wordtrust calibrate {out} STORE"
+        click.echo(note, err=True)

@@ -61,15 +61,15 @@ class Config:
         return asdict(self) | {"columns": list(self.columns)}
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Self:
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """From JSON; anything that does not fit is an `OptionError`."""
-        known = {each.name for each in fields(cls)}
-        found = {"head": "independent", **found}  # models made before there was another
-        if set(found) != known or not isinstance(found["columns"], list):
+        names = {field.name for field in fields(cls)}
+        record = {"head": "independent", **record}  # models made before there was another
+        if set(record) != names or not isinstance(record["columns"], list):
             raise OptionError(
-                f"a model has {', '.join(sorted(known))}; found {', '.join(sorted(map(str, found)))[:300]}"
+                f"a model has {', '.join(sorted(names))}; found {', '.join(sorted(map(str, record)))[:300]}"
             )
-        return cls(**{**found, "columns": tuple(map(str, found["columns"])), "skip": bool(found["skip"])})
+        return cls(**{**record, "columns": tuple(map(str, record["columns"])), "skip": bool(record["skip"])})
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
@@ -85,10 +85,10 @@ def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {}
     if config.embedding == "hashed":
         shapes["embedding.weight"] = (config.buckets, config.dimension)
-    for way in ("forwards.", "backwards."):
-        shapes[way + "input.weight"] = (config.gates, config.inputs)
-        shapes[way + "recurrent.weight"] = (config.gates, config.state)
-        shapes |= dict.fromkeys((way + "input.bias", way + "recurrent.bias"), (config.gates,))
+    for direction in ("forwards.", "backwards."):
+        shapes[direction + "input.weight"] = (config.gates, config.inputs)
+        shapes[direction + "recurrent.weight"] = (config.gates, config.state)
+        shapes |= dict.fromkeys((direction + "input.bias", direction + "recurrent.bias"), (config.gates,))
     shapes["hidden.weight"], shapes["hidden.bias"] = (config.hidden, 2 * config.state), (config.hidden,)
     shapes["output.weight"], shapes["output.bias"] = (config.outputs, config.hidden), (config.outputs,)
     return shapes | ({"skip": (config.outputs,)} if config.skip else {})

@@ -113,12 +113,12 @@ class LatticeRNNScorer:
 
     def _inputs(self, networks: Lattices) -> Floats:
         """[arcs, inputs + 1] features, vectors, and a 1 for the bias."""
-        rows, known = self._words.of(networks.vocabulary, networks.word)
-        arcs = Arcs(networks, *known[rows, :2].T.astype(np.float64))
+        rows, facts = self._words.of(networks.vocabulary, networks.word)
+        arcs = Arcs(networks, *facts[rows, :2].T.astype(np.float64))
         columns = len(self.config.columns)
         inputs = np.empty((len(rows), self.config.inputs + 1), np.float32)
         inputs[:, :columns] = features.normalised(arcs, self._statistics, lenient=self._lenient)
-        inputs[:, columns:-1] = known[:, 2:][rows]
+        inputs[:, columns:-1] = facts[:, 2:][rows]
         inputs[:, -1] = 1.0
         return inputs
 

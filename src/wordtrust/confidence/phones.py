@@ -72,14 +72,14 @@ def _lines(stream: Stream) -> Iterator[tuple[int, str]]:
     for number, data in stream.lines():
         place = f"line {number}"
         if len(data) > _MAX_LINE or b"\0" in data:
-            found = "this is not a text file" if b"\0" in data else f"the line has {len(data):,} bytes"
-            raise stream.error(found, place=place, remedy=_EXAMPLE)
+            problem = "this is not a text file" if b"\0" in data else f"the line has {len(data):,} bytes"
+            raise stream.error(problem, place=place, remedy=_EXAMPLE)
         try:
             line = data.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            found = f"byte 0x{data[error.start]:02x} at column {error.start + 1} is not UTF-8"
+            problem = f"byte 0x{data[error.start]:02x} at column {error.start + 1} is not UTF-8"
             remedy = "Convert the file, as in: iconv -f latin1 -t utf-8"
-            raise stream.error(found, place=place, remedy=remedy) from None
+            raise stream.error(problem, place=place, remedy=remedy) from None
         if line.strip():
             yield number, line
 
@@ -99,8 +99,10 @@ def _pronunciation(stream: Stream, number: int, token: str, cells: list[str]) ->
     phones = cells[start:end]
     bad = next((phone for phone in phones if _NUMBER.fullmatch(phone)), None)
     if bad is not None or not phones:
-        found = f"the word {token[:60]!r} has no phones" if bad is None else f"{bad[:60]!r} is a number, not a phone"
-        raise stream.error(found, place=f"line {number}", remedy=_EXAMPLE)
+        problem = (
+            f"the word {token[:60]!r} has no phones" if bad is None else f"{bad[:60]!r} is a number, not a phone"
+        )
+        raise stream.error(problem, place=f"line {number}", remedy=_EXAMPLE)
     probability = float(cells[0]) if start else 1.0
     return probability, sum(_NOISE.fullmatch(phone) is None for phone in phones)
 

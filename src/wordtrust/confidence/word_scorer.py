@@ -70,11 +70,11 @@ class WordScorer:
         return other
 
     def __repr__(self) -> str:
-        known = [f"for {self.model.recognizer}"] if self.model.recognizer else []
+        facts = [f"for {self.model.recognizer}"] if self.model.recognizer else []
         nce = self.model.card.metrics.get("dev_nce")
-        known += [f"dev NCE {nce:.3f}"] if isinstance(nce, float) else []
-        known += ["calibrated" if self.calibration else "not calibrated", f"words by {self.choice.criterion}"]
-        return f"<WordScorer {', '.join(known)}>"
+        facts += [f"dev NCE {nce:.3f}"] if isinstance(nce, float) else []
+        facts += ["calibrated" if self.calibration else "not calibrated", f"words by {self.choice.criterion}"]
+        return f"<WordScorer {', '.join(facts)}>"
 
     @overload
     def __call__(self, lattice: Lattice | Network, *, alternatives: int = ...) -> Transcript: ...
@@ -143,9 +143,9 @@ class WordScorer:
 
     def _check(self, lattices: Lattices) -> None:
         """Refuse what the model was not trained for: its confidences would mean nothing."""
-        here, trained = lattices.origin.recognizer, self.model.recognizer
-        if here and trained and here != trained:
-            raise self._mismatch(lattices, f"the recognizer is {here}, the model was trained for {trained}")
+        recognizer, trained = lattices.origin.recognizer, self.model.recognizer
+        if recognizer and trained and recognizer != trained:
+            raise self._mismatch(lattices, f"the recognizer is {recognizer}, the model was trained for {trained}")
         if lattices.origin.tolerance is None:
             return
         if abs(lattices.origin.tolerance - self.tolerance) > 1e-9:

@@ -89,24 +89,24 @@ def _read(stream: Stream, asked: frozenset[str], extra: int) -> Vectors:
     _refuse_binary(stream)
     dimension, promised, lines = _open(stream)
     kept: dict[str, NDArray[np.float32]] = {}
-    count = found = 0
+    count = n_found = 0
     for number, line in lines:
         count += 1
         text, numbers = _cells(stream, number, line, dimension)
-        word = _use(text, asked, kept, extra > len(kept) - found)
+        word = _use(text, asked, kept, extra > len(kept) - n_found)
         if word is not None:
             kept[word] = _numbers(stream, number, numbers)
-            found += word in asked
+            n_found += word in asked
     if count < promised:
-        found_rows = f"the first line promises {promised:,} rows, there are {count:,}"
-        raise stream.error(found_rows, remedy="The file is cut off: copy it again, or correct the first line")
-    if asked and not found:
+        shortage = f"the first line promises {promised:,} rows, there are {count:,}"
+        raise stream.error(shortage, remedy="The file is cut off: copy it again, or correct the first line")
+    if asked and not n_found:
         raise stream.error(
             f"none of the {len(asked):,} words is among its {count:,} rows",
             remedy="Is it for another language, or are its words written in another way?",
         )
     values = np.stack(list(kept.values())) if kept else np.empty((0, dimension), np.float32)
-    return Vectors(tuple(kept), values, stream.name, len(asked), found)
+    return Vectors(tuple(kept), values, stream.name, len(asked), n_found)
 
 
 def _refuse_binary(stream: Stream) -> None:
@@ -135,8 +135,8 @@ def _open(stream: Stream) -> tuple[int, int, Iterator[tuple[int, bytes]]]:
     header = _HEADER.fullmatch(first)
     dimension = int(header[2]) if header else _count_numbers(first.split())
     if not 0 < dimension <= MAX_DIMENSION:
-        found = f"a row has 1 to {MAX_DIMENSION:,} numbers, not {dimension:,}: {_shown(first)}"
-        raise stream.error(found, place=f"line {number}", remedy=_EXAMPLE)
+        problem = f"a row has 1 to {MAX_DIMENSION:,} numbers, not {dimension:,}: {_shown(first)}"
+        raise stream.error(problem, place=f"line {number}", remedy=_EXAMPLE)
     if header:
         return dimension, int(header[1]), lines
     return dimension, 0, chain([(number, first)], lines)
@@ -172,15 +172,15 @@ def _cells(stream: Stream, number: int, line: bytes, dimension: int) -> tuple[by
     too_many = b" " in text and _is_number(text.split()[-1])
     if len(numbers) < dimension or too_many:
         cells = line.split()
-        found = f"{_count_numbers(cells)} numbers where {dimension} are expected: {_shown(line)}"
-        raise stream.error(found, place=f"line {number}", remedy=_EXAMPLE)
+        problem = f"{_count_numbers(cells)} numbers where {dimension} are expected: {_shown(line)}"
+        raise stream.error(problem, place=f"line {number}", remedy=_EXAMPLE)
     return text, numbers
 
 
 def _check_length(stream: Stream, number: int, line: bytes) -> None:
     if len(line) > _MAX_ROW:
-        found = f"the line has {len(line):,} bytes: {_shown(line)}"
-        raise stream.error(found, place=f"line {number}", remedy=_EXAMPLE)
+        problem = f"the line has {len(line):,} bytes: {_shown(line)}"
+        raise stream.error(problem, place=f"line {number}", remedy=_EXAMPLE)
 
 
 def _shown(line: bytes) -> str:
@@ -208,8 +208,8 @@ def _numbers(stream: Stream, number: int, cells: list[bytes]) -> NDArray[np.floa
     finite = np.isfinite(values)
     if not finite.all():
         bad = cells[int(np.argmin(finite))]
-        found = f"not a finite number: {_shown(bad)}"
-        raise stream.error(found, place=f"line {number}", remedy="Remove the row or make the file again")
+        problem = f"not a finite number: {_shown(bad)}"
+        raise stream.error(problem, place=f"line {number}", remedy="Remove the row or make the file again")
     return values
 
 

@@ -52,17 +52,17 @@ class Calibrator(ABC):
         has to choose something, it does so on speakers that it has not seen.
         """
         self._check_params()
-        found, labels = check_scores(scores, self.domain), check_labels(correct)
-        if not len(found):
+        checked, labels = check_scores(scores, self.domain), check_labels(correct)
+        if not len(checked):
             raise BadScores("there are no scores: 0 samples (shape=(0,))", remedy="Give at least one word to fit on")
-        for what, size in (("labels", len(labels)), ("groups", len(found) if groups is None else len(groups))):
-            if size != len(found):
+        for what, size in (("labels", len(labels)), ("groups", len(checked) if groups is None else len(groups))):
+            if size != len(checked):
                 raise BadScores(
-                    f"{len(found):,} scores but {size:,} {what}", remedy="Give one of each for every word"
+                    f"{len(checked):,} scores but {size:,} {what}", remedy="Give one of each for every word"
                 )
         if self.domain == "logit":
-            _require_log_odds(found)
-        self._fit(found, labels, groups)
+            _require_log_odds(checked)
+        self._fit(checked, labels, groups)
         return self
 
     def predict(self, scores: ArrayLike) -> Reals:
@@ -77,10 +77,10 @@ class Calibrator(ABC):
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters; they count from the next `fit` on."""
-        known = _parameters(type(self))
+        parameters = _parameters(type(self))
         for name, value in params.items():
-            if name not in known:
-                raise OptionError(f"{type(self).__name__} has no parameter {name!r}; it has: {', '.join(known)}")
+            if name not in parameters:
+                raise OptionError(f"{type(self).__name__} has no parameter {name!r}; it has: {', '.join(parameters)}")
             setattr(self, name, value)
         return self
 

@@ -93,28 +93,28 @@ class KernelCalibrator(Calibrator):
         return self._apply(self._logits(scores), self.at_zero_, self.at_one_)
 
     def _apply(self, logits: Reals, at_zero: float, at_one: float) -> Reals:
-        found = np.empty(len(logits))
+        probability = np.empty(len(logits))
         sums = self.sums_ or _NOTHING
         _probabilities(
             logits, self.L_, sums.first, sums.piece, sums.start, sums.sizes, sums.powers, sums.right is not None,
-            sums.wrong is not None, self.slope_, self.offset_, self.prior_ / self.L_, at_zero, at_one, found,
+            sums.wrong is not None, self.slope_, self.offset_, self.prior_ / self.L_, at_zero, at_one, probability,
         )  # fmt: skip
-        return found
+        return probability
 
     def _to_dict(self) -> dict[str, Any]:
         names = ("L", "prior", "slope", "offset", "at_zero", "at_one")
-        found: dict[str, Any] = {name: getattr(self, f"{name}_") for name in names}
+        record: dict[str, Any] = {name: getattr(self, f"{name}_") for name in names}
         if self.sums_ is not None:
-            found |= {"first": self.sums_.first, "sizes": self.sums_.sizes.tolist()}
+            record |= {"first": self.sums_.first, "sizes": self.sums_.sizes.tolist()}
             for name, table in (("right", self.sums_.right), ("wrong", self.sums_.wrong)):
-                found |= {} if table is None else {name: np.rint(table / UNIT).astype(np.int64).tolist()}
-        return found
+                record |= {} if table is None else {name: np.rint(table / UNIT).astype(np.int64).tolist()}
+        return record
 
     def _from_dict(self, fitted: Mapping[str, Any]) -> None:
         self.L_ = number_between(fitted, "L", SMALLEST_L, LARGEST_L)
         self.prior_ = number_between(fitted, "prior", 0, _LARGEST_PRIOR)
         self.slope_, self.offset_ = slope_and_offset(fitted)
-        self.at_zero_, self.at_one_ = (number_between(fitted, each, 0, 1) for each in ("at_zero", "at_one"))
+        self.at_zero_, self.at_one_ = (number_between(fitted, name, 0, 1) for name in ("at_zero", "at_one"))
         self.sums_ = _read_sums(fitted) if "sizes" in fitted else None
 
 
@@ -135,13 +135,13 @@ def _share(correct: Flags, otherwise: float) -> float:
 @compiled
 def _probabilities(
     logits: Reals, scale: float, first: int, piece: Whole, start: Whole, sizes: Whole, powers: Reals, any_right: bool,
-    any_wrong: bool, slope: float, offset: float, prior: float, at_zero: float, at_one: float, found: Reals,
+    any_wrong: bool, slope: float, offset: float, prior: float, at_zero: float, at_one: float, probability: Reals,
 ) -> None:  # fmt: skip
     """The calibrated probability of each logit; `prior` is m / L, as the factor L is left out of the sums."""
     begin, end = float(first), float(first + len(piece))
     for word in range(len(logits)):
         if np.isinf(logits[word]):
-            found[word] = at_one if logits[word] > 0 else at_zero
+            probability[word] = at_one if logits[word] > 0 else at_zero
             continue
         u = scale * logits[word]
         inside = min(max(u, begin), end)
@@ -155,7 +155,7 @@ def _probabilities(
         z = slope * min(max(logits[word], -CLIP_LOGIT), CLIP_LOGIT) + offset
         platt = 1 / (1 + np.exp(-z))
         if not any_right and not any_wrong:
-            found[word] = platt
+            probability[word] = platt
             continue
         top = max(right if any_right else wrong, wrong if any_wrong else right)
         sure = np.exp(right - top) if any_right else 0.0
@@ -164,7 +164,7 @@ def _probabilities(
             pull = prior * np.exp(min(away - top, 600.0))
             sure += pull * platt
             unsure += pull * (1 - platt)
-        found[word] = sure / (sure + unsure)
+        probability[word] = sure / (sure + unsure)
 
 
 def _read_sums(fitted: Mapping[str, Any]) -> LogSums:
@@ -178,8 +178,8 @@ def _read_sums(fitted: Mapping[str, Any]) -> LogSums:
     tables = [_read_table(fitted, name, len(sizes)) for name in ("right", "wrong") if name in fitted]
     if not tables:
         raise InputError("a kernel calibrator has no table", remedy=remedy)
-    found = iter(tables)
-    right, wrong = (next(found) if name in fitted else None for name in ("right", "wrong"))
+    read = iter(tables)
+    right, wrong = (next(read) if name in fitted else None for name in ("right", "wrong"))
     return LogSums(int(first), np.array(sizes, np.int64), right, wrong)
 
 
@@ -209,9 +209,9 @@ class LogSums:
         begin, count = low - REACH, len(sums[0]) + 2 * REACH
         count += -count % LONGEST
         logs = [_log_sums(chebyshev, low, begin, count) if chebyshev[:, 0].any() else None for chebyshev in sums]
-        sizes, coefficients = _joined(np.stack([each for each in logs if each is not None]))
-        found = iter(coefficients)
-        wrong, right = (None if each is None else next(found) for each in logs)
+        sizes, coefficients = _joined(np.stack([log for log in logs if log is not None]))
+        pieces = iter(coefficients)
+        wrong, right = (None if log is None else next(pieces) for log in logs)
         return cls(begin, sizes, right, wrong)
 
     @cached_property
@@ -228,7 +228,7 @@ class LogSums:
     def powers(self) -> Reals:
         """[pieces, POINTS, 2] coefficients of 1, x, x^2, ... for right and wrong words; 0 where there are none."""
         none = np.zeros((len(self.sizes), POINTS))
-        both = [none if each is None else each @ _to_powers() for each in (self.right, self.wrong)]
+        both = [none if table is None else table @ _to_powers() for table in (self.right, self.wrong)]
         return np.ascontiguousarray(np.stack(both, axis=2))
 
 
@@ -254,11 +254,11 @@ def _add_up(places: Reals, correct: Flags, low: int, sums: Reals) -> None:
         cell = np.floor(places[word])
         x = 2 * (places[word] - cell) - 1
         row = sums[1 if correct[word] else 0, int(cell) - low]
-        before, here = 1.0, x
-        row[0] += before
+        previous, current = 1.0, x
+        row[0] += previous
         for j in range(1, POINTS):
-            row[j] += here
-            before, here = here, 2 * x * here - before
+            row[j] += current
+            previous, current = current, 2 * x * current - previous
 
 
 def _log_sums(chebyshev: Reals, low: int, begin: int, count: int) -> Reals:
@@ -296,7 +296,7 @@ def _joined(values: Reals) -> tuple[Whole, Reals]:
     """Lengths of pieces, and [classes, pieces, POINTS] their coefficients, from [classes, cells, POINTS] log S."""
     cells = values.shape[1]
     free = np.ones(cells, np.bool_)
-    starts, sizes, found = [], [], []
+    starts, sizes, pieces = [], [], []
     size = LONGEST
     while size:
         fit, polynomials = _fitting(size)
@@ -308,10 +308,10 @@ def _joined(values: Reals) -> tuple[Whole, Reals]:
         free.reshape(-1, size)[left[good]] = False
         starts.append(left[good] * size)
         sizes.append(np.full(np.count_nonzero(good), size))
-        found.append(coefficients[:, good])
+        pieces.append(coefficients[:, good])
         size //= 2
     order = np.argsort(np.concatenate(starts))
-    return np.concatenate(sizes)[order], np.rint(np.concatenate(found, axis=1)[:, order] / UNIT) * UNIT
+    return np.concatenate(sizes)[order], np.rint(np.concatenate(pieces, axis=1)[:, order] / UNIT) * UNIT
 
 
 @cache

@@ -86,7 +86,7 @@ def _bin(logits: Reals, correct: Flags, fold: np.ndarray[tuple[int], np.dtype[np
         np.bincount(key[chosen], minlength=folds * bins).reshape(folds, bins).astype(np.float64)
         for chosen in (correct, ~correct)
     )
-    lines = [fit_platt(logits[fold != each], correct[fold != each]) for each in range(folds)]
+    lines = [fit_platt(logits[fold != left_out], correct[fold != left_out]) for left_out in range(folds)]
     platt = np.stack([sigmoid(slope * clipped(middle) + offset) for slope, offset in lines])
     return _Binned(middle, right, wrong, platt)
 
@@ -95,10 +95,10 @@ def _likelihoods(binned: _Binned, width: float, priors: tuple[float, ...] | list
     """The log-likelihood of all held-out words for each prior."""
     tail = np.exp(-np.abs(width * (binned.middle[:, np.newaxis] - binned.middle)))
     kernel = width * tail / np.square(1 + tail)
-    right, wrong = ((each.sum(axis=0) - each) @ kernel for each in (binned.right, binned.wrong))
-    found = []
+    right, wrong = ((counts.sum(axis=0) - counts) @ kernel for counts in (binned.right, binned.wrong))
+    likelihoods = []
     for prior in priors:
         weight = max(prior, 1e-300)  # where no word is near and the prior is 0
         probability = np.clip((right + weight * binned.platt) / (right + wrong + weight), CLIP, 1 - CLIP)
-        found.append(np.sum(binned.right * np.log(probability) + binned.wrong * np.log1p(-probability)))
-    return np.array(found)
+        likelihoods.append(np.sum(binned.right * np.log(probability) + binned.wrong * np.log1p(-probability)))
+    return np.array(likelihoods)

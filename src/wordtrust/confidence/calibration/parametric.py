@@ -108,7 +108,7 @@ class Beta(Calibrator):
         return {"a": self.a_, "b": self.b_, "offset": self.offset_}
 
     def _from_dict(self, fitted: Mapping[str, Any]) -> None:
-        self.a_, self.b_ = (number_between(fitted, each, 0, STEEPEST) for each in ("a", "b"))
+        self.a_, self.b_ = (number_between(fitted, name, 0, STEEPEST) for name in ("a", "b"))
         self.offset_ = number_between(fitted, "offset", -STEEPEST, STEEPEST)
 
 

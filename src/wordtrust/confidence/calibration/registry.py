@@ -29,10 +29,10 @@ def make(name: str, **params: Any) -> Calibrator:
     return _KINDS[name]().set_params(**params)
 
 
-def calibrator_from_dict(found: Any) -> Calibrator:
+def calibrator_from_dict(value: Any) -> Calibrator:
     """The calibrator that `to_dict` wrote. Anything else is an `InputError`, whatever it is."""
     remedy = "Fit it again with this version of wordtrust"
-    form = record(found, "the calibrator")
+    form = record(value, "the calibrator")
     name, version = string(form, "calibrator"), number(form, "format")
     if name not in _KINDS or version != FORMAT:
         raise InputError(f"a calibrator {name[:40]!r} of format {version:g} is not known", remedy=remedy)

@@ -132,21 +132,21 @@ def _pool(right: Counts, words: Counts, first: Counts) -> int:
 
 
 def _numbers(fitted: Mapping[str, Any], name: str) -> Reals:
-    found = list_of(fitted, name)
-    if len(found) > _LONGEST:
-        raise InputError(f"{name} has {len(found):,} numbers, more than {_LONGEST:,}", remedy="Fit it again")
-    return np.array([number_between({name: value}, name, -MOST, MOST) for value in found])
+    values = list_of(fitted, name)
+    if len(values) > _LONGEST:
+        raise InputError(f"{name} has {len(values):,} numbers, more than {_LONGEST:,}", remedy="Fit it again")
+    return np.array([number_between({name: value}, name, -MOST, MOST) for value in values])
 
 
 def _rising(fitted: Mapping[str, Any], name: str) -> Reals:
-    found = _numbers(fitted, name)
-    if np.any(np.diff(found) < 0):
+    values = _numbers(fitted, name)
+    if np.any(np.diff(values) < 0):
         raise InputError(f"{name} do not rise", remedy="Fit it again")
-    return found
+    return values
 
 
 def _probabilities(fitted: Mapping[str, Any]) -> Reals:
-    found = _numbers(fitted, "probabilities")
-    if not len(found) or not 0 <= found.min() <= found.max() <= 1:
+    values = _numbers(fitted, "probabilities")
+    if not len(values) or not 0 <= values.min() <= values.max() <= 1:
         raise InputError("probabilities are missing, or not from 0 to 1", remedy="Fit it again")
-    return found
+    return values

@@ -88,5 +88,5 @@ def _read(folder: Path) -> ShippedModel:
     size = sum(file.stat().st_size for file in folder.iterdir())
     if (folder / COMBINATION).is_file():
         return ShippedModel(folder.name, size, ShippedCard.from_json(json.loads((folder / CARD).read_text("utf-8"))))
-    found = json.loads((folder / MODEL).read_text("utf-8"))
-    return ShippedModel(folder.name, size, ShippedCard.from_json(found["card"]), found["feature_version"])
+    record = json.loads((folder / MODEL).read_text("utf-8"))
+    return ShippedModel(folder.name, size, ShippedCard.from_json(record["card"]), record["feature_version"])

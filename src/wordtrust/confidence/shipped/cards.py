@@ -15,7 +15,7 @@ POPULATIONS = {"arcs": "all word arcs", "one_best": "words of the 1-best", "outp
 def best_measure(card: ShippedCard, population: str = "one_best") -> tuple[str, Mapping[str, float]]:
     """The split and the measures that a list shows: of a test split where there is one, calibrated where it is."""
     metrics = card.metrics
-    for split in sorted(metrics, key=lambda each: each == "dev"):
+    for split in sorted(metrics, key=lambda split: split == "dev"):
         kinds = metrics[split].get(population, {})
         for kind in ("calibrated", "confidence"):
             if kind in kinds:
@@ -23,20 +23,20 @@ def best_measure(card: ShippedCard, population: str = "one_best") -> tuple[str, 
     return "", {}
 
 
-def card_text(found: ShippedModel) -> str:
+def card_text(model: ShippedModel) -> str:
     """A card in Markdown."""
-    card = found.card
-    lines = [f"## {found.name}", "", f"For {card.recognizer}. {found.bytes / 1e6:.2f} MB.", ""]
+    card = model.card
+    lines = [f"## {model.name}", "", f"For {card.recognizer}. {model.bytes / 1e6:.2f} MB.", ""]
     lines += [f"- Data: {card.data}.", f"- Licence: {_joined(card.licence)}."]
     lines += [f"- Made: {_made(card.made)}.", *(f"- {limit}" for limit in card.limits)]
-    for split, each in card.metrics.items():
-        lines += ["", *_table(split, each)]
+    for split, metrics in card.metrics.items():
+        lines += ["", *_table(split, metrics)]
     if card.unseen:
-        told = (
+        caption = (
             "On dev of recognizers that were left out of the training, each in turn: confidences of the words of "
             "their 1-best, and word errors of the output beside those of their tuned 1-best:"
         )
-        lines += ["", told, "", *_unseen(card.unseen)]
+        lines += ["", caption, "", *_unseen(card.unseen)]
     return "\n".join(lines) + "\n"
 
 
@@ -60,33 +60,34 @@ def _made(made: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _table(split: str, found: Mapping[str, Any]) -> list[str]:
+def _table(split: str, metrics: Mapping[str, Any]) -> list[str]:
     """The measures of one split."""
-    if "better" in found:
-        ways = {way: [found[each].get(way, 0) for each in ("better", "equal", "worse")] for way in found["better"]}
+    if "better" in metrics:
+        outcomes = ("better", "equal", "worse")
+        counts = {method: [metrics[outcome].get(method, 0) for outcome in outcomes] for method in metrics["better"]}
         head = [f"Subsets of recognizers against their best member, {split}:", ""]
         return [*head, "| way | better | equal | worse |", "|---|---|---|---|",
-                *(f"| {way} | {b} | {e} | {w} |" for way, (b, e, w) in ways.items())]  # fmt: skip
-    wer = found.get("wer", {})
+                *(f"| {method} | {b} | {e} | {w} |" for method, (b, e, w) in counts.items())]  # fmt: skip
+    wer = metrics.get("wer", {})
     rates = ", ".join(f"{name.replace('_', ' ')} {100 * rate:.2f}%" for name, rate in wer.items())
-    lines = [f"{split} ({found['utterances']:,} utterances). Word errors: {rates}.", ""]
+    lines = [f"{split} ({metrics['utterances']:,} utterances). Word errors: {rates}.", ""]
     lines += ["| over | score | EER | NCE | AUC | ECE |", "|---|---|---|---|---|---|"]
     for population, name in POPULATIONS.items():
-        for kind, each in found.get(population, {}).items():
-            cells = [f"{100 * each['eer']:.2f}%", *(f"{each[key]:.3f}" for key in ("nce", "auc", "ece"))]
+        for kind, measures in metrics.get(population, {}).items():
+            cells = [f"{100 * measures['eer']:.2f}%", *(f"{measures[key]:.3f}" for key in ("nce", "auc", "ece"))]
             lines.append(f"| {name} | {kind.replace('_', ' ')} | " + " | ".join(cells) + " |")
     return lines
 
 
-def _unseen(found: Mapping[str, Mapping[str, float]]) -> list[str]:
-    names = [name for name in UNSEEN if any(name in each for each in found.values())]
+def _unseen(unseen: Mapping[str, Mapping[str, float]]) -> list[str]:
+    names = [name for name in UNSEEN if any(name in measures for measures in unseen.values())]
     lines = ["| recognizer | " + " | ".join(UNSEEN[name] for name in names) + " |", "|---" * (len(names) + 1) + "|"]
-    for recognizer, each in found.items():
-        lines.append(f"| {recognizer} | " + " | ".join(_unseen_cell(each, name) for name in names) + " |")
+    for recognizer, measures in unseen.items():
+        lines.append(f"| {recognizer} | " + " | ".join(_unseen_cell(measures, name) for name in names) + " |")
     return lines
 
 
-def _unseen_cell(found: Mapping[str, float], name: str) -> str:
-    if name not in found:
+def _unseen_cell(measures: Mapping[str, float], name: str) -> str:
+    if name not in measures:
         return ""
-    return f"{found[name]:.3f}" if name in ("nce", "ece") else f"{100 * found[name]:.2f}%"
+    return f"{measures[name]:.3f}" if name in ("nce", "ece") else f"{100 * measures[name]:.2f}%"
