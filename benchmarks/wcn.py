@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from tests.helpers import reference_wcn
+from tests.helpers import reference_consensus
 
 from benchmarks import synthetic
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
@@ -57,7 +57,7 @@ def _seconds(work: Callable[[], object]) -> float:
 def _against_plain(lattices: Lattices) -> None:
     short = concatenate(lattice.batch() for lattice in lattices[:60] if lattice.arcs <= PLAIN_LONGEST)
     begin = time.process_time()
-    expected = sum(reference_wcn.decode(lattice, SCALES).errors for lattice in short)
+    expected = sum(reference_consensus.decode(lattice, SCALES).errors for lattice in short)
     plain = time.process_time() - begin
     fast = _seconds(partial(consensus, short, SCALES))
     assert abs(expected - consensus(short, SCALES, window=np.inf).errors.sum()) < 1e-6

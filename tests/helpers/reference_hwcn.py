@@ -1,4 +1,4 @@
-"""Forward-backward, HWCN and best path in plain Python, one utterance at a time: DESIGN sections 3 and 4.
+"""Forward-backward, HWCN and best path in plain Python, one utterance at a time: the equations of `networks.hwcn`.
 
 It shares no code with the package. Tests compare it with the kernels, `benchmarks/hwcn.py` times it against them.
 """

@@ -1,4 +1,4 @@
-"""The HWCN: every guarantee of DESIGN section 4, the equations against plain Python, single rules by hand."""
+"""The HWCN: what it guarantees, the equations against plain Python, single rules by hand."""
 
 from __future__ import annotations
 

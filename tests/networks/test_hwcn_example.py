@@ -1,4 +1,4 @@
-"""The worked example of DESIGN section 4, by hand, and the picture of it in the docs."""
+"""The worked example of the docs, by hand, and its picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIGURE = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "figures" / "ma
 
 
 def worked_example() -> Lattice:
-    """The lattice of DESIGN section 4, as the docs draw it: five paths, with probabilities made to be added up."""
+    """The lattice that the docs draw: five paths, with probabilities made to be added up."""
     lattice: Lattice = FIGURE["example"]()
     return lattice
 

@@ -91,7 +91,7 @@ def test_oracle_labels_are_the_right_words_of_that_path(lattice: Lattice, refere
 
 @given(lattices(words=WORDS), references)
 def test_one_best_labels_by_the_papers_rule(lattice: Lattice, reference: list[str]) -> None:
-    """DESIGN section 4, written out."""
+    """The rules of `labels`, written out."""
     path = [arc for arc in lattice.one_best() if lattice.word[arc]]
     found = align(reference, [lattice.words[arc] for arc in path])
     expected = [0 if word else -1 for word in lattice.word]

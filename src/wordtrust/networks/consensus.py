@@ -28,6 +28,7 @@ from ..base.errors import OptionError
 from ..lattices.lattice import Ints, Lattice, Lattices, Offsets, Times
 from ..lattices.paths import Paths, best_paths
 from ..lattices.posterior import posteriors
+from ..lattices.text import join_surfaces
 from ..lattices.vocabulary import Vocabulary
 from ..lattices.weights import Reals, Scales, log_scores
 from . import consensus_kernels as kernels
@@ -79,8 +80,6 @@ class ConfusionNetwork:
     @property
     def text(self) -> str:
         """That sequence as people read it."""
-        from ..lattices.text import join_surfaces
-
         return join_surfaces(entry.surface for entry in self.words)
 
     def __repr__(self) -> str:
@@ -104,7 +103,7 @@ class ConfusionNetworks(Sequence[ConfusionNetwork]):
     start: Times  # [slots] seconds, the mean over all words of the slot, put in order
     end: Times
     entry_offsets: Offsets  # [slots + 1]
-    word: Ints  # [entries] normalised word, a number in `vocabulary`; 0 for the epsilon
+    word: Ints  # [entries] id of the normalised word in `vocabulary`; 0 for the epsilon
     surface: Ints  # [entries] as the recognizer wrote it
     posterior: Reals  # [entries] sum to 1 in every slot
     entry_start: Times  # [entries] mean times of this word in this slot
@@ -121,9 +120,8 @@ class ConfusionNetworks(Sequence[ConfusionNetwork]):
 
     @cached_property
     def best_offsets(self) -> Offsets:
-        """[utterances + 1] Which of `best` belong to which utterance."""
-        said = csr_offsets(self.word[self.entry_offsets[:-1]] > 0)
-        offsets: Offsets = said[self.slot_offsets].astype(np.int64)
+        """[utterances + 1] the offsets of each utterance in `best`."""
+        offsets: Offsets = csr_offsets(self.word[self.entry_offsets[:-1]] > 0)[self.slot_offsets]
         return offsets
 
     def __len__(self) -> int:
@@ -136,27 +134,27 @@ class ConfusionNetworks(Sequence[ConfusionNetwork]):
 
     def __getitem__(self, index: int | str | slice) -> ConfusionNetwork | tuple[ConfusionNetwork, ...]:
         if isinstance(index, slice):
-            return tuple(self._view(number) for number in range(*index.indices(len(self))))
+            return tuple(self._view(i) for i in range(*index.indices(len(self))))
         if isinstance(index, str) and index not in self.utts:
             raise KeyError(f"no utterance {index!r} among {len(self)}")
         return self._view(self.utts.index(index) if isinstance(index, str) else range(len(self))[index])
 
     def __iter__(self) -> Iterator[ConfusionNetwork]:
-        return (self._view(number) for number in range(len(self)))
+        return map(self._view, range(len(self)))
 
-    def _view(self, number: int) -> ConfusionNetwork:
-        slots = range(int(self.slot_offsets[number]), int(self.slot_offsets[number + 1]))
+    def _view(self, index: int) -> ConfusionNetwork:
+        slots = range(int(self.slot_offsets[index]), int(self.slot_offsets[index + 1]))
         return ConfusionNetwork(
-            self.utts[number],
+            self.utts[index],
             tuple(Slot(float(self.start[slot]), float(self.end[slot]), self._entries(slot)) for slot in slots),
-            float(self.errors[number]),
-            int(self.rounds[number]),
+            float(self.errors[index]),
+            int(self.rounds[index]),
         )
 
     def _entries(self, slot: int) -> tuple[SlotEntry, ...]:
         rows = slice(self.entry_offsets[slot], self.entry_offsets[slot + 1])
-        words, surfaces = (self.vocabulary.lookup(each[rows].tolist()) for each in (self.word, self.surface))
-        figures = (each[rows].tolist() for each in (self.posterior, self.entry_start, self.entry_end))
+        words, surfaces = (self.vocabulary.lookup(ids[rows].tolist()) for ids in (self.word, self.surface))
+        figures = (values[rows].tolist() for values in (self.posterior, self.entry_start, self.entry_end))
         return tuple(map(SlotEntry, words, surfaces, *figures))
 
     def __repr__(self) -> str:
@@ -187,13 +185,13 @@ def consensus(
     batch = lattices.batch() if isinstance(lattices, Lattice) else lattices
     path = best_paths(batch, log_scores(batch, scales)) if start is None else _checked(start, batch)
     slot_offsets, errors = np.zeros(len(batch) + 1, np.int64), np.empty(len(batch))
-    taken = np.empty(len(batch), np.int32)
+    rounds_taken = np.empty(len(batch), np.int32)
     entries = kernels.decode(
         batch.node_offsets, batch.arc_offsets, batch.time, batch.source, batch.target, batch.word,
-        _parts(batch, scales), path.offsets, path.arcs, float(window), rounds, len(batch.vocabulary),
-        slot_offsets, errors, taken,
+        _shares(batch, scales), path.offsets, path.arcs, float(window), rounds, len(batch.vocabulary),
+        slot_offsets, errors, rounds_taken,
     )  # fmt: skip
-    return _arranged(batch, slot_offsets, entries, errors, taken)
+    return _arranged(batch, slot_offsets, entries, errors, rounds_taken)
 
 
 def _checked(start: Paths, lattices: Lattices) -> Paths:
@@ -207,12 +205,11 @@ def _checked(start: Paths, lattices: Lattices) -> Paths:
     return start
 
 
-def _parts(lattices: Lattices, scales: Scales | None) -> Reals:
-    """How much of the mass that enters its target each arc brings."""
-    mass = np.maximum(posteriors(lattices, scales).arc, 1e-30)
-    target = lattices.batch_target
-    parts: Reals = mass / np.bincount(target, mass)[target]
-    return parts
+def _shares(lattices: Lattices, scales: Scales | None) -> Reals:
+    """[arcs] the share that each has of the mass that enters its target."""
+    mass, target = np.maximum(posteriors(lattices, scales).arc, 1e-30), lattices.batch_target
+    shares: Reals = mass / np.bincount(target, mass)[target]
+    return shares
 
 
 def _arranged(
@@ -222,8 +219,8 @@ def _arranged(
     slot, word, arc = entries[:, :3].T.astype(np.int64)
     posterior, entry_start, entry_end = entries[:, 3:].T.copy()
     weight = np.where(word > 0, np.maximum(posterior, kernels.TINY), 0.0)
-    means = (np.bincount(slot, weight * each) / np.bincount(slot, weight) for each in (entry_start, entry_end))
-    start, end = _ordered(slot_offsets, *means)
+    means = (np.bincount(slot, weight * times) / np.bincount(slot, weight) for times in (entry_start, entry_end))
+    start, end = _ascending(slot_offsets, *means)
     return ConfusionNetworks(
         utts=lattices.utts,
         slot_offsets=slot_offsets,
@@ -241,8 +238,8 @@ def _arranged(
     )
 
 
-def _ordered(slot_offsets: Offsets, start: Times, end: Times) -> tuple[Times, Times]:
+def _ascending(slot_offsets: Offsets, start: Times, end: Times) -> tuple[Times, Times]:
     """Slot times that do not overlap: those in the wrong order become their mean."""
     both = np.stack([start, end], axis=1).ravel()
-    kernels.put_in_order(2 * slot_offsets, both)
+    kernels.make_ascending(2 * slot_offsets, both)
     return both[::2].copy(), both[1::2].copy()

@@ -59,13 +59,13 @@ def _values(lattice: Lattice, confidence: list[float]) -> list[float]:
 
 
 def _mean(lattice: Lattice, confidence: list[float], path: tuple[int, ...]) -> float:
-    """DESIGN section 7, `mean`: of the words; a path without words is worse than any other."""
+    """`mean`: of the words; a path without words is worse than any other."""
     words = [confidence[arc] for arc in path if lattice.word[arc]]
     return sum(words) / len(words) if words else -1.0
 
 
 def _mean_silence(lattice: Lattice, confidence: list[float], path: tuple[int, ...]) -> float:
-    """DESIGN section 7, `mean-silence`; paths with a word come before those without."""
+    """`mean-silence`; paths with a word come before those without."""
     length = lattice.time[lattice.target] - lattice.time[lattice.source]
     weight = [1.0 if lattice.word[arc] else max(1.0, length[arc] / 0.3) for arc in range(lattice.arcs)]
     mean = sum(weight[arc] * confidence[arc] for arc in path) / sum(weight[arc] for arc in path)

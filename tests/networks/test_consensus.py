@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 import wordtrust
-from tests.helpers import reference_wcn as reference
+from tests.helpers import reference_consensus as reference
 from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.strategies import assembled, batch_of, lattices
 from tests.lattices.test_lattice import paths
