@@ -7,17 +7,15 @@ threads took together. Run with `python -m benchmarks calibrate`.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.timing import best_cpu
 from wordtrust.confidence.calibration import KernelCalibrator, make, names
 
 WORDS = 10_000_000
 DIRECT = 5_000  # words of the sum written out, fitted and applied
-ROUNDS = 3  # the best of these: other work on the machine slows any of them
 
 Reals = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -44,22 +42,13 @@ def _direct(score: Reals, correct: Flags, width: float) -> Reals:
     return found
 
 
-def _best(work: Callable[[], object]) -> float:
-    taken = []
-    for _ in range(ROUNDS):
-        begin = time.process_time()
-        work()
-        taken.append(time.process_time() - begin)
-    return min(taken)
-
-
 def _exact() -> None:
     score, correct = _words(DIRECT, 0)
-    seconds = _best(lambda: _direct(score, correct, 1.8))
+    seconds = best_cpu(lambda: _direct(score, correct, 1.8))
     worst = np.abs(KernelCalibrator(1.8, 0).fit(score, correct).predict(score) - _direct(score, correct, 1.8)).max()
     score, correct = _words(WORDS, 0)
     calibrator = KernelCalibrator(1.8, 0)
-    fit, apply = _best(lambda: calibrator.fit(score, correct)), _best(lambda: calibrator.predict(score))
+    fit, apply = best_cpu(lambda: calibrator.fit(score, correct)), best_cpu(lambda: calibrator.predict(score))
     scaled = seconds * (WORDS / DIRECT) ** 2
     print(
         f"kernel sum of {WORDS:,} words at {WORDS:,} places: fit {fit:.2f} s, apply {apply:.2f} s; written out "
@@ -72,7 +61,7 @@ def _all(at_one: float) -> None:
     score, correct = _words(WORDS, at_one)
     for name in names():
         calibrator = make(name)
-        fit, apply = _best(lambda: calibrator.fit(score, correct)), _best(lambda: calibrator.predict(score))  # noqa: B023
+        fit, apply = best_cpu(lambda: calibrator.fit(score, correct)), best_cpu(lambda: calibrator.predict(score))  # noqa: B023
         size = len(json.dumps(calibrator.to_dict())) / 1000
         print(f"{name}, {at_one:.0%} of the scores 1: fit {fit:.2f} s, apply {apply:.2f} s, {size:.1f} kB")
 

@@ -6,13 +6,13 @@ confidences at hand. All seconds are of one core. Run with `python -m benchmarks
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from benchmarks.plain.rover import rover as plain_rover
 from benchmarks.synthetic import words as made_up_words
+from benchmarks.timing import best_cpu
 from wordtrust.combination.error_regression import ErrorRegression
 from wordtrust.combination.rover import RoverSettings, grid, rover_errors, tune_rover
 from wordtrust.combination.subset_comparison import all_subsets, choose, compare_subsets, errors_of, mean_confidence
@@ -23,7 +23,6 @@ from wordtrust.networks.align import align
 
 UTTERANCES, WORDS, RECOGNIZERS = 1_000, 10, 9
 PLAIN = 8  # subsets that plain Python works on, of all sizes
-ROUNDS = 3  # the best of these: other work on the machine slows any of them
 VOTING = RoverSettings("average", 0.5, 0.5)
 
 
@@ -104,15 +103,6 @@ def _plain_rover(heard: Heard, said: Sequence[Sequence[str]], subsets: Sequence[
     return totals
 
 
-def _best(work: Callable[[], object], rounds: int = ROUNDS) -> float:
-    taken = []
-    for _ in range(rounds):
-        begin = time.process_time()
-        work()
-        taken.append(time.process_time() - begin)
-    return min(taken)
-
-
 def _compare(name: str, seconds: float, plain: float, subsets: int) -> None:
     scaled = plain / PLAIN * subsets
     print(
@@ -134,15 +124,18 @@ def run() -> None:
     voted = rover_errors(together, few, VOTING).sum(axis=1).tolist()
     if choice(few) != _plain_choice(heard, errors, few) or voted != _plain_rover(heard, said, few):
         raise SystemExit("plain Python finds other errors")
-    plain = _best(lambda: _plain_choice(heard, errors, few))
-    _compare("choice by confidence", _best(lambda: choice(subsets)), plain, len(subsets))
-    plain = _best(lambda: _plain_rover(heard, said, few), 1)
-    _compare("ROVER", _best(lambda: rover_errors(together, subsets, VOTING)), plain, len(subsets))
-    print(f"ROVER's settings, {len(grid())} tried: {_best(lambda: tune_rover(together, subsets), 1):.2f} s")
+    plain = best_cpu(lambda: _plain_choice(heard, errors, few))
+    _compare("choice by confidence", best_cpu(lambda: choice(subsets)), plain, len(subsets))
+    plain = best_cpu(lambda: _plain_rover(heard, said, few), 1)
+    _compare("ROVER", best_cpu(lambda: rover_errors(together, subsets, VOTING)), plain, len(subsets))
+    print(f"ROVER's settings, {len(grid())} tried: {best_cpu(lambda: tune_rover(together, subsets), 1):.2f} s")
     fitted = ErrorRegression.fit(together, subsets)
-    fit, use = _best(lambda: ErrorRegression.fit(together, subsets)), _best(lambda: fitted.choose(together, subsets))
+    fit, use = (
+        best_cpu(lambda: ErrorRegression.fit(together, subsets)),
+        best_cpu(lambda: fitted.choose(together, subsets)),
+    )
     print(f"informed choice: fit {fit:.2f} s, choose {use:.2f} s")
-    whole = _best(lambda: compare_subsets(together, subsets, informed=fitted, rover=VOTING))
+    whole = best_cpu(lambda: compare_subsets(together, subsets, informed=fitted, rover=VOTING))
     print(f"the whole table, with 1,000 draws of speakers: {whole:.2f} s")
 
 

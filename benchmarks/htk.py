@@ -10,21 +10,20 @@ import gzip
 import io
 import tarfile
 import tempfile
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import synthetic
 from benchmarks.plain import htk as plain
+from benchmarks.timing import SHARED, best
 from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions, WriteOptions
 from wordtrust.formats.htk.write import write
 from wordtrust.formats.inputs import Stream
 from wordtrust.lattices.assemble import Problems
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "formats" / "pocketsphinx.slf.tar"
+REAL = SHARED / "formats" / "pocketsphinx.slf.tar"
 MADE_UP = 3_000  # lattices
-ROUNDS = 5  # the best of these, both ways in turn: other work on the machine slows either
 
 
 def made_up() -> list[bytes]:
@@ -55,17 +54,10 @@ def _parse(texts: Iterable[bytes]) -> int:
     return sum(len(plain.read(text.decode())[2]) for text in texts)
 
 
-def _seconds(work: Callable[[Iterable[bytes]], int], texts: list[bytes]) -> float:
-    begin = time.perf_counter()
-    work(texts)
-    return time.perf_counter() - begin
-
-
 def measure(name: str, texts: list[bytes], files: list[bytes]) -> float:
     """Print how long `files` take to read, and how many times as long the plain parser takes for `texts`."""
     arcs, size = _read(files), sum(map(len, texts))  # compiles the kernels
-    taken = [(_seconds(_read, files), _seconds(_parse, texts)) for _ in range(ROUNDS)]
-    ours, theirs = min(each for each, _ in taken), min(each for _, each in taken)
+    ours, theirs = best(lambda: _read(files), lambda: _parse(texts), rounds=5)
     print(
         f"HTK lattices, {name}: {size / ours / 1e6:.0f} MB/s, {arcs / ours:,.0f} arcs/s; "
         f"{theirs / ours:.1f} times as fast as plain Python ({size / theirs / 1e6:.0f} MB/s)"

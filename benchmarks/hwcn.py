@@ -7,15 +7,14 @@ with the largest sum of posterior - 0.5.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from tests.helpers import reference_hwcn as reference
 
 from benchmarks import synthetic
+from benchmarks.timing import SHARED, best
 from wordtrust.formats import stream
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, concatenate
@@ -23,8 +22,7 @@ from wordtrust.lattices.paths import Paths, best_paths
 from wordtrust.lattices.posterior import posteriors
 from wordtrust.networks.hwcn import build
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "kaldi-small-2020" / "dev.ark.gz"
-ROUNDS = 4  # the best of these, both ways in turn: other work on the machine slows either
+REAL = SHARED / "kaldi-small-2020" / "dev.ark.gz"
 SIZES = (1_000, 5_000, 20_000, 100_000)  # arcs of one utterance
 HOURS = 30_000  # words of a chain, three hours of speech
 
@@ -41,16 +39,6 @@ def _plain(batches: list[Lattices]) -> None:
     for batch in batches:
         for lattice in batch:
             reference.best_path(reference.build(lattice))
-
-
-def _seconds(work: Callable[[list[Lattices]], object], batches: list[Lattices]) -> float:
-    begin = time.perf_counter()
-    work(batches)
-    return time.perf_counter() - begin
-
-
-def _best(work: Callable[[list[Lattices]], object], batches: list[Lattices], rounds: int = 3) -> float:
-    return min(_seconds(work, batches) for _ in range(rounds))
 
 
 def _one(arcs: int) -> Lattices:
@@ -102,9 +90,8 @@ def _ratio() -> None:
     batches = list(stream(REAL)) if REAL.is_file() else [_alike(batch) for batch in synthetic.lattices(900)]
     arcs = sum(len(batch.source) for batch in batches)
     _fast(batches)  # compiles the kernels, or loads them
-    taken = [(_best(_fast, batches), _seconds(_plain, batches)) for _ in range(ROUNDS)]
-    fast, plain = (min(times) for times in zip(*taken, strict=True))
-    alone = _best(lambda each: [posteriors(batch) for batch in each], batches)
+    fast, plain = best(lambda: _fast(batches), lambda: _plain(batches), rounds=4)
+    [alone] = best(lambda: [posteriors(batch) for batch in batches])
     print(
         f"{'real' if REAL.is_file() else 'made-up'} lattices, {arcs:,} arcs: forward-backward + HWCN + best path "
         f"{arcs / fast / 1e6:.1f} M arcs/s, plain Python {arcs / plain / 1e6:.3f} M arcs/s: {plain / fast:.0f} times "
@@ -115,10 +102,10 @@ def _ratio() -> None:
 def _growth() -> None:
     shown = []
     for size in SIZES:
-        seconds = _best(_fast, [_one(size)])
+        [seconds] = best(partial(_fast, [_one(size)]))
         shown.append(f"{size:,} arcs {1e3 * seconds:.2f} ms ({1e9 * seconds / size:.0f} ns an arc)")
     print(f"one utterance of: {', '.join(shown)}")
-    seconds = _best(_fast, [_chain(HOURS)])
+    [seconds] = best(partial(_fast, [_chain(HOURS)]))
     print(f"three hours of one chain, {HOURS:,} words: {1e3 * seconds:.2f} ms")
 
 

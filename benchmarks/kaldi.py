@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import gzip
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import synthetic
 from benchmarks.plain import kaldi as plain
+from benchmarks.timing import SHARED, best
 from wordtrust.formats import stream, write
 from wordtrust.formats.format import ReadOptions, WriteOptions
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "kaldi-small-2020"
-ROUNDS = 5  # the best of these, both ways in turn: other work on the machine slows either
+REAL = SHARED / "kaldi-small-2020"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +63,10 @@ def _ours(path: Path, words: Path) -> int:
     return sum(len(batch.source) for batch in stream(path, options))
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
-
-
 def _measure(name: str, size: int, ours: Callable[[], int], theirs: Callable[[], object]) -> Result:
     arcs = ours()
-    taken = [(_seconds(ours), _seconds(theirs)) for _ in range(ROUNDS)]
-    return Result(name, min(mine for mine, _ in taken), min(other for _, other in taken), size, arcs)
+    mine, other = best(ours, theirs, rounds=5)
+    return Result(name, mine, other, size, arcs)
 
 
 def results() -> Iterator[Result]:

@@ -11,9 +11,10 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import synthetic
+from benchmarks.timing import SHARED
 from wordtrust import stream, write
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "kaldi-small-2020"
+REAL = SHARED / "kaldi-small-2020"
 UTTERANCES = 7_000
 _CODE = """
 import sys, wordtrust
@@ -34,7 +35,7 @@ def run() -> None:
     """Print the peak for text and for a store, real lattices if they are there; importing alone for comparison."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "corpus.store"
-        texts = sorted(SHARED.glob("*.ark.gz")) + sorted(SHARED.glob("dev.ark.gz"))
+        texts = sorted(REAL.glob("*.ark.gz")) + sorted(REAL.glob("dev.ark.gz"))
         if texts:
             print("streaming {} lattices of Kaldi text: {} MB at most".format(*_peak(*texts)))
             write(stream(texts), store)

@@ -5,8 +5,6 @@ Run with `python -m benchmarks.metrics`.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +14,8 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from benchmarks.synthetic import words
+from benchmarks.timing import best
+from benchmarks.timing import seconds as seconds_of
 from wordtrust.evaluation.metrics import Scores, compare, intervals
 from wordtrust.networks.align import align_all, align_numbers
 
@@ -23,7 +23,6 @@ UTTERANCES, LENGTH, VOCABULARY, WER = 100_000, 10, 10_000, 0.15
 LONG = (2_000, 4_000, 8_000, 16_000)  # words: the last is an hour and a half of speech
 SCORES, SPEAKERS = 10_000_000, 1_000
 RESAMPLED = 10_000  # words, of 250 speakers
-ROUNDS = 3  # the best of these, all ways in turn: other work on the machine slows any of them
 
 Numbers = NDArray[np.int32]
 
@@ -44,16 +43,6 @@ def _population(random: np.random.Generator, size: int, speakers: int, at_one: f
     return Scores(score, correct, speaker, tuple(f"speaker {number:04d}" for number in range(speakers)))
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
-
-
-def _best(*works: Callable[[], object]) -> list[float]:
-    return [min(times) for times in zip(*([_seconds(work) for work in works] for _ in range(ROUNDS)), strict=True)]
-
-
 def _alignments(random: np.random.Generator) -> None:
     reference, hypothesis = _corpus(random, UTTERANCES * LENGTH)
     offsets = np.arange(UTTERANCES + 1) * LENGTH
@@ -64,7 +53,7 @@ def _alignments(random: np.random.Generator) -> None:
     said_text, heard_text = ([" ".join(row) for row in each] for each in (said, heard))
     numbers = list(zip(reference.reshape(-1, LENGTH).tolist(), hypothesis.reshape(-1, LENGTH).tolist(), strict=True))
     align_numbers(reference, offsets, hypothesis, offsets)  # compiles the kernels
-    taken = _best(
+    taken = best(
         lambda: align_numbers(reference, offsets, hypothesis, offsets),
         lambda: [Levenshtein.editops(*pair) for pair in numbers],
         lambda: align_all(said, heard),
@@ -84,7 +73,7 @@ def _long_alignments(random: np.random.Generator) -> None:
     for length in LONG:
         reference, hypothesis = _corpus(random, length)
         ends = np.array([0, length])
-        seconds = _seconds(partial(align_numbers, reference, ends, hypothesis, ends))
+        seconds = seconds_of(partial(align_numbers, reference, ends, hypothesis, ends))
         shown.append(f"{length:,} words {seconds:.2f} s")
     print(f"one long alignment: {', '.join(shown)}")
 
@@ -96,13 +85,13 @@ def _measure_anew(scores: Scores) -> None:
 def _metrics(random: np.random.Generator) -> None:
     for at_one in (0.0, 0.78):
         scores = _population(random, SCORES, SPEAKERS, at_one)
-        seconds = _best(partial(_measure_anew, scores))[0]
+        seconds = best(partial(_measure_anew, scores))[0]
         print(f"all measures of {SCORES:,} scores ({at_one:.0%} of them 1): {seconds:.2f} s")
 
 
 def _intervals(random: np.random.Generator) -> None:
     first, second = (_population(random, RESAMPLED, 250) for _ in range(2))
-    taken = _best(lambda: intervals(first), lambda: compare(first, second))
+    taken = best(lambda: intervals(first), lambda: compare(first, second))
     print(f"1,000 replicates of {RESAMPLED:,} words: intervals {taken[0]:.2f} s, paired test {taken[1]:.2f} s")
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks import synthetic
 from benchmarks.plain.lattice_rnn import PublishedLatticeRNN, TunedLatticeRNN
+from benchmarks.timing import SHARED, best
 from wordtrust import build, read
 from wordtrust.confidence.config import Config
 from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
@@ -33,12 +33,10 @@ from wordtrust.training.lattice_rnn import LatticeRNN, loss_of
 from wordtrust.training.prepare import PrepareOptions, prepare
 from wordtrust.training.worker import keep_freed_memory
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 REAL = ("kaldi-small-2020/dev.ark.gz", "whisper-base/dev.jsonl.gz")
 ARCS, NODES, UTTERANCES = 200, 54, 200  # of made-up networks: as many nodes an arc as real ones
 PLAIN_ARCS, SINGLE = 1_500, 100  # arcs for the plain loops; utterances scored one by one
 BATCH = 8_000  # arcs of a batch of training
-ROUNDS = 5
 LATENCY_ARCS = 100
 CPU = torch.device("cpu")
 
@@ -153,13 +151,7 @@ def _best(works: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Seconds of the processor that each takes."""
     for work in works.values():
         work()  # compiles, and meets all words
-    taken: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(ROUNDS):
-        for name, work in works.items():
-            begin = time.process_time()
-            work()
-            taken[name].append(time.process_time() - begin)
-    return {name: min(seconds) for name, seconds in taken.items()}
+    return dict(zip(works, best(*works.values(), rounds=5, clock=time.process_time), strict=True))
 
 
 def _peak() -> float:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
-import numpy as np
 import soundfile
 import soxr
 from tests.helpers.engine_moonshine import Engine
 
+from benchmarks.timing import best
 from wordtrust.audio import RATE, Samples
 from wordtrust.recognizers.moonshine import adapter as moonshine
 from wordtrust.recognizers.moonshine.adapter import BEAM, MoonshineRecognizer, max_tokens
 from wordtrust.recognizers.moonshine.search import SearchResult, UtteranceDecoder, beam_search
 
 PIECES, SECONDS = 3, 8.0
-ROUNDS = 2  # the best of these, all ways in turn
 
 
 def _pieces() -> list[Samples]:
@@ -31,11 +31,9 @@ def _pieces() -> list[Samples]:
     return list(speech[: int(PIECES * SECONDS * RATE)].reshape(PIECES, -1))
 
 
-def _seconds(work: Callable[[Samples], object], pieces: list[Samples]) -> float:
-    begin = time.process_time()
+def _on_all(work: Callable[[Samples], object], pieces: list[Samples]) -> None:
     for piece in pieces:
         work(piece)
-    return time.process_time() - begin
 
 
 def _ways(ours: MoonshineRecognizer, engine: Engine) -> dict[str, Callable[[Samples], object]]:
@@ -64,8 +62,9 @@ def run() -> None:
     """Print parts of real time, and ratios."""
     pieces = _pieces()
     ways = _ways(moonshine.load(), Engine(moonshine.weights_folder()))
-    rounds = [[_seconds(work, pieces) for work in ways.values()] for _ in range(ROUNDS)]
-    taken = dict(zip(ways, np.min(rounds, axis=0) / (PIECES * SECONDS), strict=True))
+    works = [partial(_on_all, work, pieces) for work in ways.values()]
+    cpu = best(*works, rounds=2, clock=time.process_time)
+    taken = {name: one / (PIECES * SECONDS) for name, one in zip(ways, cpu, strict=True)}
     search, theirs = (taken[f"{who}search"] - taken[f"{who}encoder"] for who in ("", "their "))
     whole = taken["search"] + taken["times"]
     print(

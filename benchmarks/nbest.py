@@ -9,17 +9,16 @@ import gzip
 import io
 import json
 import random
-import time
 from pathlib import Path
 
 from benchmarks.synthetic import words
+from benchmarks.timing import SHARED, best
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream
 from wordtrust.formats.nbest import records as nbest
 from wordtrust.lattices.assemble import Problems
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "whisper-base" / "train.jsonl.gz"
-ROUNDS = 3  # the best of these, both ways in turn: other work on the machine slows either
+REAL = SHARED / "whisper-base" / "train.jsonl.gz"
 
 
 def made_up(utterances: int = 4_000) -> bytes:
@@ -66,19 +65,11 @@ def _parse(content: bytes) -> int:
     return sum(len(json.loads(line)) for line in content.splitlines())
 
 
-def _seconds(work: object, content: bytes) -> float:
-    assert callable(work)
-    begin = time.perf_counter()
-    work(content)
-    return time.perf_counter() - begin
-
-
 def run() -> None:
     """Print utterances a second, and the time as a multiple of that of `json.loads`."""
     content = _content()
     arcs = _read(content)  # compiles the kernels
-    taken = [(_seconds(_read, content), _seconds(_parse, content)) for _ in range(ROUNDS)]
-    read, parsed = (min(times) for times in zip(*taken, strict=True))
+    read, parsed = best(lambda: _read(content), lambda: _parse(content))
     utterances = content.count(b"\n")
     print(
         f"N-best JSON lines ({'real' if REAL.is_file() else 'made up'}): {utterances / read:,.0f} utterances/s, "

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import gzip
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import synthetic
 from benchmarks.kaldi import REAL
 from benchmarks.plain import kaldi as plain
+from benchmarks.timing import best
 from wordtrust import stream, write
-
-ROUNDS = 5
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
 
 
 def _read(path: Path) -> int:
@@ -40,8 +31,7 @@ def run() -> None:
         words = _words(packed.parent)
         write(stream(packed), store)
         size, arcs = sum(file.stat().st_size for file in store.iterdir()), _read(store)
-        taken = [(_seconds(lambda: _read(store)), _seconds(lambda: _plain(text, words))) for _ in range(ROUNDS)]
-        ours, theirs = min(each for each, _ in taken), min(each for _, each in taken)
+        ours, theirs = best(lambda: _read(store), lambda: _plain(text, words), rounds=5)
         print(
             f"store: {ours:.3f} s, {size / ours / 1e6:.0f} MB/s, {arcs / ours:,.0f} arcs/s; plain Python, from text, "
             f"{theirs:.3f} s, {text.stat().st_size / theirs / 1e6:.0f} MB/s: {theirs / ours:.0f} times as fast; "

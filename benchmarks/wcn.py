@@ -6,13 +6,13 @@ Run with `python -m benchmarks.wcn`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from tests.helpers import reference_consensus
 
 from benchmarks import synthetic
+from benchmarks.timing import best_cpu
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, concatenate
 from wordtrust.lattices.weights import Scales
@@ -24,7 +24,6 @@ SCALES = Scales(
 )  # made-up scores are wild; this leaves about as much doubt as real ones
 PLAIN_LONGEST = 300  # arcs: plain Python takes minutes for more
 LONG = ((1_000, 30), (5_000, 150), (20_000, 600), (100_000, 3_000), (360_000, 3 * 3_600))  # arcs, seconds
-ROUNDS = 3  # the best of these, in seconds of the processor: other work on the machine slows any of them
 
 
 def utterance(arcs: int, seconds: float) -> Lattices:
@@ -45,21 +44,12 @@ def utterance(arcs: int, seconds: float) -> Lattices:
     return concatenate([*made, *builder.flush()])
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    taken = []
-    for _ in range(ROUNDS):
-        begin = time.process_time()
-        work()
-        taken.append(time.process_time() - begin)
-    return min(taken)
-
-
 def _against_plain(lattices: Lattices) -> None:
     short = concatenate(lattice.batch() for lattice in lattices[:60] if lattice.arcs <= PLAIN_LONGEST)
     begin = time.process_time()
     expected = sum(reference_consensus.decode(lattice, SCALES).errors for lattice in short)
     plain = time.process_time() - begin
-    fast = _seconds(partial(consensus, short, SCALES))
+    fast = best_cpu(partial(consensus, short, SCALES))
     assert abs(expected - consensus(short, SCALES, window=np.inf).errors.sum()) < 1e-6
     print(
         f"confusion networks of {len(short)} utterances ({len(short.source):,} arcs): "
@@ -70,7 +60,7 @@ def _against_plain(lattices: Lattices) -> None:
 def _growth() -> None:
     for arcs, duration in LONG:
         lattices = utterance(arcs, duration)
-        seconds = _seconds(partial(consensus, lattices, SCALES))
+        seconds = best_cpu(partial(consensus, lattices, SCALES))
         passes = int(consensus(lattices, SCALES).rounds[0]) + 1
         print(
             f"one utterance of {arcs:,} arcs ({duration:,} s): {seconds:.3f} s, {passes} passes of "
@@ -82,7 +72,7 @@ def run() -> None:
     """Print arcs a second, the ratio to plain Python, and the time an arc takes in longer and longer utterances."""
     lattices = concatenate(synthetic.lattices(UTTERANCES))
     consensus(lattices[:1])  # compiles the kernels
-    seconds = _seconds(partial(consensus, lattices, SCALES))
+    seconds = best_cpu(partial(consensus, lattices, SCALES))
     print(f"confusion networks: {len(lattices.source) / seconds:,.0f} arcs/s ({len(lattices.source):,} arcs)")
     _against_plain(lattices)
     _growth()
