@@ -16,6 +16,7 @@ from .base.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from .base.errors import InputError, OptionError, UnknownFormat, WordtrustError
+    from .combination.combine import combine, fit_combination
     from .confidence import calibration as calibrate
     from .confidence.calibrate_model import calibrate_model
     from .confidence.calibrate_scores import calibrate_scores
@@ -47,7 +48,9 @@ _HOMES = {
     "calibrate": "confidence.calibration",
     "calibrate_model": "confidence.calibrate_model",
     "calibrate_scores": "confidence.calibrate_scores",
+    "combine": "combination.combine",
     "evaluate": "confidence.evaluate_model",
+    "fit_combination": "combination.combine",
     "load": "confidence.word_scorer",
     "metrics": "evaluation.metrics",
     "models": "confidence.shipped",
@@ -62,7 +65,8 @@ _MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a 
 __all__ = [
     "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
     "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "calibrate_model", "calibrate_scores",
-    "evaluate", "load", "metrics", "models", "read", "stream", "threshold", "transcribe", "write",
+    "combine", "evaluate", "fit_combination", "load", "metrics", "models", "read", "stream", "threshold",
+    "transcribe", "write",
 ]  # fmt: skip
 
 

@@ -154,7 +154,7 @@ def test_a_report_of_the_subsets_and_its_plots(folder: Path) -> None:
 
 
 def test_combined_words_can_be_had(folder: Path) -> None:
-    done = run("combine", *systems(folder, *NAMES), "--words", folder / "w.jsonl")
+    done = run("combine", *systems(folder, *NAMES), "--transcripts", folder / "w.jsonl")
     assert done.exit_code == 0, done.exception
     lines = [json.loads(line) for line in (folder / "w.jsonl").read_text("utf-8").splitlines()]
     alone = {}
@@ -171,7 +171,7 @@ def test_combined_words_can_be_had(folder: Path) -> None:
 
 def test_the_joint_network_is_fitted_kept_and_decoded(folder: Path) -> None:
     fit = [word for name in NAMES[:2] for word in ("--fit", f"{name}={folder / 'store'}")]
-    words = [*systems(folder, *NAMES[:2]), "--words", folder / "w.ctm", "--json"]
+    words = [*systems(folder, *NAMES[:2]), "--transcripts", folder / "w.ctm", "--json"]
     first = json.loads(run("combine", *words, *fit, "--out", folder / "joint").stdout)
     again = json.loads(run("combine", *words, "--joint", folder / "joint").stdout)
     assert first == again
@@ -199,7 +199,7 @@ def test_the_table_names_every_way(folder: Path) -> None:
         (["{one}", "{two}", "--fold-model", "other=x"], "goes with --fit"),
         (["{one}", "{two}", *FIT, "--fold-model", "other=x"], "no recognizer here"),
         (["{one}", "{two}", *FIT, "--fold-model", "one={fold}"], "every recognizer or for none"),
-        (["{one}", "{two}", "--words", "{out}.txt"], ".ctm"),
+        (["{one}", "{two}", "--transcripts", "{out}.txt"], ".ctm"),
         (["{one}", "{two}", "--report", "{out}/no/r.html"], "there is no folder"),
         (["{one}", "{two}", "--joint", "{out}"], "cannot be opened"),
     ],

@@ -43,12 +43,12 @@ def test_networks_can_be_built_with_the_scales_of_a_model(data: Path, tmp_path: 
 
 def test_new_speech_is_joined_without_references(data: Path, tmp_path: Path) -> None:
     members = [f"{name}={name},{data / name / 'eval.jsonl'}" for name in RECOGNIZERS]
-    done = run("combine", *members, "--joint", "joint", "--words", tmp_path / "both.jsonl")
+    done = run("combine", *members, "--joint", "joint", "--transcripts", tmp_path / "both.jsonl")
     assert done.exit_code == 0, done.exception
     lines = [json.loads(line) for line in (tmp_path / "both.jsonl").read_text("utf-8").splitlines()]
     assert len(lines) == 8
     assert all(0 <= word["confidence"] <= 1 for line in lines for word in line["words"])
     assert "nobody knows what was said" in str(run("combine", *members, "--joint", "joint").exception)
     strange = [f"a=whisper-base,{data / 'whisper-base' / 'eval.jsonl'}", members[1]]
-    told = run("combine", *strange, "--joint", "joint", "--words", tmp_path / "x.ctm")
+    told = run("combine", *strange, "--joint", "joint", "--transcripts", tmp_path / "x.ctm")
     assert "nothing was fitted for a; names before the = must be among" in str(told.exception)

@@ -130,7 +130,7 @@ class Demo:
         """Two recognizers by the shipped joint network."""
         _say(_COMBINE)
         both = [f"{name}={name},{self._networks(name)}" for name in list(RECOGNIZERS)[:2]]
-        found = _figures("combine", *both, "--joint", "joint", "--words", self.out / "both.ctm")
+        found = _figures("combine", *both, "--joint", "joint", "--transcripts", self.out / "both.ctm")
         together = found["subsets"][0]
         rows = [[f"{name} alone", _percent(rate)] for name, rate in found["systems"].items()]
         rows += [["ROVER, by votes and confidence", _percent(together["rover"])],

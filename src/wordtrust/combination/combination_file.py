@@ -49,6 +49,15 @@ class FittedCombination:
         }
         return cls(ordered.names, rover, ErrorRegression.fit(together, subsets), utterances=_checksums(together))
 
+    def require(self, names: Sequence[str]) -> None:
+        """Raise an error if one of these systems is unknown."""
+        unknown = sorted(set(names) - set(self.order))
+        if unknown:
+            known = ", ".join(self.order)
+            raise OptionError(
+                f"nothing was fitted for {', '.join(unknown)}; names before the = must be among {known}"
+            )
+
     def seen(self, together: SystemOutputs) -> int:
         """How many of these utterances it was fitted on."""
         return len(self.utterances & _checksums(together))

@@ -1,4 +1,4 @@
-"""Several recognizers as a command names them: models with their networks, or files of words with confidences."""
+"""The systems to combine: recognizers with models and networks, or files of words with confidences."""
 
 from __future__ import annotations
 
@@ -12,153 +12,178 @@ from ..confidence.calibrate_model import OutOfFoldScorer
 from ..confidence.calibrate_scores import load_calibrator
 from ..confidence.calibration import Calibrator
 from ..confidence.word_scorer import WordScorer, load
-from ..formats import stream
+from ..evaluation.evaluate import BatchSource, read_batches
 from ..formats.references import Reference, read_references
 from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths
 from ..lattices.vocabulary import Vocabulary
 from ..networks.build_store import REFERENCE
-from . import joint
-from .joint import hypotheses
+from .joint import JointHypotheses, hypotheses, matched
 from .system_output import Missing, SystemOutput, SystemOutputs, concatenate_outputs, references_of
+
+# A model (or a calibrator of words) with networks (or words), or words with confidences alone.
+SystemSource = tuple[WordScorer | Calibrator | str | Path, BatchSource] | BatchSource
+References = Mapping[str, Reference] | str | Path | None
+FoldModels = Mapping[str, Sequence[WordScorer | str | Path]]
 
 
 @dataclass(frozen=True)
 class System:
-    """One recognizer and what to run it on; without a scorer, its words are taken as they are.
+    """One recognizer and its data; without a scorer, its words are taken as they are.
 
-    On data to fit on, speakers are scored by that of the `folds` which was trained without them.
+    Where `fold_scorers` are given, every speaker is scored by the one that was trained without them.
     """
 
-    scorer: WordScorer | None
-    calibrator: Calibrator | None
-    folds: tuple[WordScorer, ...]
-    path: str | tuple[str, ...]
+    source: BatchSource
+    scorer: WordScorer | None = None
+    calibrator: Calibrator | None = None
+    fold_scorers: tuple[WordScorer, ...] = ()
+
+    @classmethod
+    def of(cls, source: SystemSource, *, allow_mismatch: bool = False) -> System:
+        """From (model, networks) or (calibrator, words), by name or loaded, or from words alone."""
+        if not isinstance(source, tuple):
+            return cls(source)
+        model, data = source
+        if isinstance(model, WordScorer):
+            return cls(data, model)
+        if not isinstance(model, str | Path):
+            return cls(data, calibrator=model)
+        if Path(model).is_file():
+            return cls(data, calibrator=load_calibrator(Path(model)))
+        return cls(data, load(model, allow_mismatch=allow_mismatch))
 
     @cached_property
     def batches(self) -> list[Lattices]:
         """The networks, or the words."""
-        batches = stream(self.path)
+        batches = read_batches(self.source)
         return list(batches if self.scorer is None else map(self.scorer.networks, batches))
 
     @cached_property
     def _scored(self) -> list[tuple[Lattices, Floats, Paths]]:
         """The networks with their confidences, and the best-confidence words."""
         assert self.scorer is not None
-        found, folds = [], OutOfFoldScorer(self.scorer, self.folds)
+        scored, folds = [], OutOfFoldScorer(self.scorer, self.fold_scorers)
         for networks in self.batches:
             confidence = folds.confidence(networks)
-            found.append((networks, confidence, self.scorer.choice.paths(networks, confidence)))
-        return found
+            scored.append((networks, confidence, self.scorer.choice.paths(networks, confidence)))
+        return scored
 
-    def outputs(self) -> SystemOutput:
+    def output(self) -> SystemOutput:
         """The best-confidence words, calibrated where the model is; or the words of the file."""
         if self.scorer is None:
-            found, curve = concatenate_outputs(map(SystemOutput.one_best, self.batches)), self.calibrator
+            output, calibrator = self.one_best(), self.calibrator
         else:
-            found, calibration = (
-                concatenate_outputs(SystemOutput.of(*each) for each in self._scored),
-                self.scorer.calibration,
-            )
-            curve = calibration.parts["words"] if calibration else None
-        return found if curve is None else found.with_calibrated(curve)
+            output = concatenate_outputs(SystemOutput.of(*scored) for scored in self._scored)
+            calibration = self.scorer.calibration
+            calibrator = calibration.parts["words"] if calibration else None
+        return output if calibrator is None else output.with_calibrated(calibrator)
+
+    def one_best(self) -> SystemOutput:
+        """The recognizer's own 1-best."""
+        return concatenate_outputs(map(SystemOutput.one_best, self.batches))
 
     def hypotheses(self, vocabulary: Vocabulary) -> Lattices:
-        """All that the recognizer holds possible, for the joint network."""
-        return concatenate(hypotheses(*each, vocabulary) for each in self._scored)
-
-    def printed(self) -> SystemOutput:
-        """What the recognizer itself would print."""
-        return concatenate_outputs(map(SystemOutput.one_best, self.batches))
+        """The recognizer's hypotheses, for the joint network."""
+        return concatenate(hypotheses(*scored, vocabulary) for scored in self._scored)
 
 
 @dataclass(frozen=True)
 class CombinationInput:
-    """All of them, by name, and what was really said."""
+    """The systems to combine, by name, with the references."""
 
     systems: Mapping[str, System]
-    ref: Path | None
-    folds: Mapping[str, tuple[WordScorer, ...]]  # for data that the models were trained on
+    given_references: Mapping[str, Reference] | None = None  # otherwise those of the networks
+    missing: Missing | None = None  # what to do with utterances that a system lacks
 
     @classmethod
     def of(
         cls,
-        named: Mapping[str, str],
-        ref: Path | None,
-        folds: Sequence[tuple[str, str]] = (),
+        systems: Mapping[str, SystemSource] | CombinationInput,
+        references: References = None,
         *,
-        allow_mismatch: bool,
+        allow_mismatch: bool = False,
     ) -> CombinationInput:
-        """From MODEL,STORE or FILE by name; `folds` are models trained without a fold of speakers, by name."""
-
-        def scorer(model: str) -> WordScorer:
-            return load(model, allow_mismatch=allow_mismatch)
-
-        found = {}
-        for name, value in named.items():
-            model, comma, store = value.partition(",")
-            if not comma:
-                found[name] = System(None, None, (), value)
-            elif Path(model).is_file():
-                found[name] = System(None, load_calibrator(Path(model)), (), store)
-            else:
-                found[name] = System(scorer(model), None, (), store)
-        if any(system.scorer is None for system in found.values()) and ref is None:
+        """Load what is given by name; words that come without networks need references."""
+        if isinstance(systems, CombinationInput):
+            return systems
+        if len(systems) < 2:
+            raise OptionError("name two recognizers or more")
+        loaded = {name: System.of(source, allow_mismatch=allow_mismatch) for name, source in systems.items()}
+        if references is None and any(system.scorer is None for system in loaded.values()):
             raise OptionError("NAME=FILE needs the references: --ref REF.tsv (or give NAME=MODEL,STORE)")
-        lacking = [name for name in found if folds and name not in {owner for owner, _ in folds}]
-        strange = {owner for owner, _ in folds} - set(found)
-        if strange:
-            raise OptionError(f"--fold-model names {min(strange)!r}, which is no recognizer here")
+        if isinstance(references, str | Path):
+            references = read_references(Path(references))
+        return cls(loaded, references)
+
+    def on(
+        self,
+        sources: Mapping[str, BatchSource],
+        fold_models: FoldModels | None = None,
+        *,
+        allow_mismatch: bool = False,
+    ) -> CombinationInput:
+        """The same systems on data to fit on; `fold_models` are trained without a fold of speakers each."""
+        folds = fold_models or {}
+        if set(sources) != set(self.systems):
+            raise OptionError(f"--fit needs one NAME=STORE for each of {', '.join(self.systems)}")
+        unknown = set(folds) - set(self.systems)
+        if unknown:
+            raise OptionError(f"--fold-model names {min(unknown)!r}, which is no recognizer here")
+        lacking = [name for name in self.systems if folds and not folds.get(name)]
         if lacking:
             raise OptionError(f"--fold-model is needed for every recognizer or for none; {lacking[0]} has none")
-        return cls(
-            found, ref, {name: tuple(scorer(path) for owner, path in folds if owner == name) for name in found}
-        )
 
-    def on(self, stores: Mapping[str, str]) -> CombinationInput:
-        """The same recognizers on data to fit on, every speaker scored by a model that never saw them."""
-        if set(stores) != set(self.systems):
-            raise OptionError(f"--fit needs one NAME=STORE for each of {', '.join(self.systems)}")
+        def scorer(model: WordScorer | str | Path) -> WordScorer:
+            return model if isinstance(model, WordScorer) else load(model, allow_mismatch=allow_mismatch)
+
         moved = {
-            name: replace(each, path=stores[name], folds=self.folds[name]) for name, each in self.systems.items()
+            name: replace(system, source=sources[name], fold_scorers=tuple(map(scorer, folds.get(name, ()))))
+            for name, system in self.systems.items()
         }
-        return CombinationInput(moved, self.ref, self.folds)
+        return replace(self, systems=moved)
+
+    @property
+    def _first(self) -> System:
+        return next(iter(self.systems.values()))
 
     @cached_property
     def references(self) -> Mapping[str, Reference]:
-        """From the file that was named, or from the networks."""
-        if self.ref is not None:
-            return read_references(self.ref)
-        first = next(iter(self.systems.values()))
+        """Those that were given, or those of the networks; empty ones where there are none."""
+        if self.given_references is not None:
+            return self.given_references
         if not self.have_references:
-            return {utt: Reference(utt, "", ()) for networks in first.batches for utt in networks.utts}
-        return {utt: each for networks in first.batches for utt, each in references_of(networks).items()}
+            return {utt: Reference(utt, "", ()) for networks in self._first.batches for utt in networks.utts}
+        return {
+            utt: reference for networks in self._first.batches for utt, reference in references_of(networks).items()
+        }
 
     @cached_property
     def have_references(self) -> bool:
-        """Whether it is known what was said; without it words can be chosen, but not measured."""
-        first = next(iter(self.systems.values()))
-        return self.ref is not None or any(REFERENCE in networks.notes for networks in first.batches)
-
-    def together(self) -> SystemOutputs:
-        """The outputs side by side."""
-        missing: Missing = "error" if self.have_networks else "empty"
-        outputs = {name: system.outputs() for name, system in self.systems.items()}
-        return SystemOutputs.of(outputs, self.references, missing=missing)
+        """Whether there are references; without, words can be chosen but not measured."""
+        return self.given_references is not None or any(
+            REFERENCE in networks.notes for networks in self._first.batches
+        )
 
     @property
     def have_networks(self) -> bool:
-        """Whether all of them can be joined in one network."""
+        """Whether all systems have networks, which can be joined."""
         return all(system.scorer for system in self.systems.values())
 
-    def joined(self) -> joint.JointHypotheses:
-        """All that they hold possible, side by side."""
-        vocabulary = Vocabulary()
-        found = [system.hypotheses(vocabulary) for system in self.systems.values()]
-        return joint.JointHypotheses.of(joint.matched(found))
+    def outputs(self) -> SystemOutputs:
+        """The outputs of all systems side by side."""
+        missing = self.missing or ("error" if self.have_networks else "empty")
+        outputs = {name: system.output() for name, system in self.systems.items()}
+        return SystemOutputs.of(outputs, self.references, missing=missing)
 
-    def printed(self) -> SystemOutputs | None:
-        """What the recognizers themselves would print, where that is something else."""
+    def one_best(self) -> SystemOutputs | None:
+        """The recognizers' own 1-best side by side, where that differs from their outputs."""
         if not self.have_networks:
             return None
-        return SystemOutputs.of({name: system.printed() for name, system in self.systems.items()}, self.references)
+        outputs = {name: system.one_best() for name, system in self.systems.items()}
+        return SystemOutputs.of(outputs, self.references, missing=self.missing or "error")
+
+    def hypotheses(self) -> JointHypotheses:
+        """The hypotheses of all systems, for the joint network."""
+        vocabulary = Vocabulary()
+        return JointHypotheses.of(matched([system.hypotheses(vocabulary) for system in self.systems.values()]))

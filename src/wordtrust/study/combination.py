@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.files import atomic
 from ..combination.combination_file import FittedCombination
-from ..combination.joint import Decoded, JointHypotheses, fit_joint, joint_errors
+from ..combination.joint import Decoded, JointHypotheses, joint_errors
 from ..combination.rover import RoverSettings
 from ..combination.subset_comparison import SubsetComparison, all_subsets, compare_subsets
 from ..combination.system_output import SystemOutputs
@@ -32,36 +32,10 @@ def systems_on(
 ) -> CombinationInput:
     """Recognizers on networks; with models of folds, every speaker is scored by one that was trained without them."""
     folds = folds or {}
-    systems = {name: System(scorer, None, folds.get(name, ()), stores[name]) for name, scorer in scorers.items()}
-    return CombinationInput(systems, None, {})
-
-
-def fit_combination(
-    systems: CombinationInput, out: Path, *, draft: Path, with_joint: bool, jobs: int, notify: Notify
-) -> None:
-    """Fit ROVER's settings, the informed choice and the joint model for all subsets, and write them.
-
-    The finished parts of the joint model are kept in the file `draft` until it is complete.
-    """
-    held_out = _outputs_of(systems)
-    subsets = all_subsets(len(held_out.names))
-    fitted = FittedCombination.fit(held_out, subsets)
-    if with_joint:
-        notify("joint: fitting, which takes minutes before the first subset is done")
-        named = [[held_out.names[index] for index in subset] for subset in subsets]
-        model = fit_joint(
-            systems.joined(), held_out.names, subsets=named, jobs=jobs, draft=draft,
-            notify=lambda done: notify(f"joint: fitted {done}"),
-        )  # fmt: skip
-        fitted = replace(fitted, joint=model)
-    fitted.save(out)
-    draft.unlink(missing_ok=True)
-
-
-def _outputs_of(systems: CombinationInput, *, printed: bool = False) -> SystemOutputs:
-    """Outputs side by side, on the utterances that all recognizers have."""
-    outputs = {name: system.printed() if printed else system.outputs() for name, system in systems.systems.items()}
-    return SystemOutputs.of(outputs, systems.references, missing="leave out")
+    systems = {
+        name: System(stores[name], scorer, fold_scorers=folds.get(name, ())) for name, scorer in scorers.items()
+    }
+    return CombinationInput(systems, missing="leave out")
 
 
 @dataclass(frozen=True)
@@ -77,16 +51,18 @@ class SubsetsOnTest:
     @cached_property
     def outputs(self) -> SystemOutputs:
         """The outputs; the recognizer with the fewest errors on the fitting data comes first."""
-        outputs = _outputs_of(self.systems)
+        outputs = self.systems.outputs()
         order = (
             outputs.names if self.fitted is None else [name for name in self.fitted.order if name in outputs.names]
         )
         return outputs.subset(order)
 
     @cached_property
-    def printed(self) -> SystemOutputs:
+    def one_best(self) -> SystemOutputs:
         """What the recognizers themselves would print."""
-        return _outputs_of(self.systems, printed=True).subset(self.outputs.names)
+        one_best = self.systems.one_best()
+        assert one_best is not None
+        return one_best.subset(self.outputs.names)
 
     @cached_property
     def subsets(self) -> list[tuple[int, ...]]:
@@ -96,12 +72,12 @@ class SubsetsOnTest:
     def comparison(self) -> SubsetComparison:
         """Every subset, combined in every way."""
         if self.fitted is None:
-            return compare_subsets(self.outputs, self.subsets, one_best=self.printed, rover=RoverSettings())
+            return compare_subsets(self.outputs, self.subsets, one_best=self.one_best, rover=RoverSettings())
         others = {} if self.fitted.joint is None else {"joint": self._joint_errors()}
         return compare_subsets(
             self.outputs,
             self.subsets,
-            one_best=self.printed,
+            one_best=self.one_best,
             rover=self.fitted.settings(self.outputs.names, self.subsets),
             informed=self.fitted.informed,
             others=others,
@@ -110,7 +86,7 @@ class SubsetsOnTest:
     @cached_property
     def _joined(self) -> JointHypotheses:
         """The networks of all recognizers."""
-        return self.systems.joined()
+        return self.systems.hypotheses()
 
     def joint_output(self) -> Decoded | None:
         """The words of the joint network of all recognizers, where a joint model was fitted."""

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from ..base.errors import InputError
 from ..combination.combination_file import FILE as COMBINATION
+from ..combination.combine import fit_combination
 from ..confidence.config import GENERIC
 from ..confidence.model_file import MODEL_JSON
 from ..confidence.word_scorer import load
 from ..training.options import MULTI_RECOGNIZER, has_gpu
 from ..training.study_training import FOLDS, StudyTraining, model_folders
-from .combination import fit_combination, systems_on
+from .combination import systems_on
 from .finish import Trained, finish_generic, finish_model
 from .layout import DEV, JOINT, TRAIN, StudyFolder, StudyOptions
 from .paper_steps import PaperMaker
@@ -115,10 +116,13 @@ class Fitting:
             stores = {name: (each.train, each.dev) for name, each in trained.items()}
             systems = systems_on(scorers, stores, {name: each.load_folds() for name, each in trained.items()})
             (out / MEMBERS).unlink(missing_ok=True)
-            fit_combination(
-                systems, out, draft=self.out.work / "joint.draft", with_joint=with_joint, jobs=self.options.jobs,
-                notify=self.steps.notify,
+            draft = self.out.work / "joint.draft"
+            fitted = fit_combination(
+                systems, joint=with_joint, subsets=True, jobs=self.options.jobs, draft=draft,
+                notify=lambda message: self.steps.notify(f"joint: {message}"),
             )  # fmt: skip
+            fitted.save(out)
+            draft.unlink(missing_ok=True)
             write_json(out / MEMBERS, {"members": members, "joint": with_joint})
 
         key = key_of(sorted(members.items()), with_joint)

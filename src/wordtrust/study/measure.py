@@ -112,7 +112,7 @@ class StudyMeasurement:
         record = _subsets_record(subsets) if len(names) > 1 else _no_subsets()
         models = {name: self.models / name for name in self.names}
         paper = measure_paper(models, {name: self._store(name) for name in self.names})
-        return record | paper | {"repairs": repair_examples(subsets.outputs, subsets.printed)}
+        return record | paper | {"repairs": repair_examples(subsets.outputs, subsets.one_best)}
 
     def _load_combination(self, folder: Path) -> FittedCombination | None:
         """The fitted combination, if there is one for at least two of these recognizers."""

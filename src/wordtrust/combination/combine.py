@@ -1,0 +1,191 @@
+"""Combine recognizers: measure every subset by every method, and write the combined words.
+
+result = wt.combine({"a": ("model.a", "eval.a"), "b": ("model.b", "eval.b")}, fitted="joint")
+result.comparison.better["joint"], result.transcripts[0].text
+
+fitted = wt.fit_combination({"a": ("model.a", "dev.a"), "b": ("model.b", "dev.b")})
+fitted.save(Path("joint"))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import OptionError
+from ..confidence.shipped import COMBINATION, folder_of
+from ..lattices.lattice import Ints
+from ..transcripts.transcript import Transcript
+from .combination_file import FittedCombination
+from .joint import Decoded, JointHypotheses, JointModel, fit_joint, joint_errors
+from .rover import RoverSettings
+from .subset_comparison import SubsetComparison, Subsets, all_subsets, choose, compare_subsets, mean_confidence
+from .system_output import SystemOutputs, chosen_transcripts
+from .systems import CombinationInput, FoldModels, References, SystemSource
+
+NO_REFERENCES = (
+    "nobody knows what was said here: write the words (--transcripts FILE), or build networks with --ref REF.tsv"
+)
+
+
+@dataclass(frozen=True)
+class CombinationResult:
+    """The error rates of subsets and the combined words, as far as they were wanted and can be had."""
+
+    comparison: SubsetComparison | None  # None where there are no references
+    transcripts: list[Transcript] | None  # of all systems together; None if they were not wanted
+    n_fitted_on: int  # utterances that the combination was fitted on: it looks too good on these
+    n_references: int  # 0 if there are none
+    n_without_output: int  # references that no system has an output for; they are not counted
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the comparison."""
+        return {} if self.comparison is None else self.comparison.to_dict()
+
+
+def combine(
+    systems: Mapping[str, SystemSource] | CombinationInput,
+    references: References = None,
+    *,
+    fitted: FittedCombination | str | Path | None = None,
+    joint: bool = True,
+    subsets: bool = False,
+    transcripts: bool = True,
+    jobs: int | None = None,
+    allow_mismatch: bool = False,
+) -> CombinationResult:
+    """Combine recognizers on the same utterances, by every method there is what it needs for.
+
+    A system is (model, networks), by name or loaded, or words that come with confidences, which need `references`;
+    new speech needs none, and gets transcripts only. `fitted` is what `fit_combination` gave, the folder it was saved
+    in, or a shipped one ("joint"); `joint=False` leaves its joint network out. `subsets` measures all subsets of two
+    or more systems, not only all together, `jobs` of them at once.
+    """
+    given = CombinationInput.of(systems, references, allow_mismatch=allow_mismatch)
+    with_joint = joint and given.have_networks
+    if isinstance(fitted, str | Path):
+        fitted = FittedCombination.load(folder_of(Path(fitted), COMBINATION), with_joint=with_joint)
+    if not given.have_references and not transcripts:
+        raise OptionError(NO_REFERENCES)
+    outputs = given.outputs()
+    if fitted is not None:
+        fitted.require(outputs.names)
+    model = fitted.joint if fitted and with_joint else None
+    joined = None if model is None else _Joined(model, given.hypotheses(), outputs.names, transcripts)
+    comparison = None
+    if given.have_references:
+        comparison = _compare(outputs, given.one_best(), fitted, joined, subsets, jobs or os.cpu_count() or 1)
+    return CombinationResult(
+        comparison,
+        _transcripts(outputs, fitted, joined) if transcripts else None,
+        n_fitted_on=fitted.seen(outputs) if fitted else 0,
+        n_references=len(given.references) if given.have_references else 0,
+        n_without_output=len(given.references) - len(outputs),
+    )
+
+
+class _Joined:
+    """The joint network of some systems. All of them together are decoded once, for errors and for transcripts."""
+
+    def __init__(self, model: JointModel, hypotheses: JointHypotheses, names: Sequence[str], words: bool) -> None:
+        self._model, self._hypotheses, self._names = model, hypotheses, names
+        self.decoded: Decoded | None = model.decode(hypotheses, names) if words else None
+
+    def errors(self, subsets: Subsets, jobs: int) -> Ints:
+        """[subsets, utterances]; subsets are indices into the names."""
+        errors = np.empty((len(subsets), len(self._hypotheses)), np.int32)
+        rows = list(range(len(subsets)))
+        if self.decoded is not None:
+            errors[:] = self.decoded.errors()
+            rows = [row for row in rows if len(subsets[row]) < len(self._names)]
+        counted = [subsets[row] for row in rows]
+        errors[rows] = joint_errors(self._model, self._hypotheses, self._names, counted, jobs=jobs)
+        return errors
+
+
+def _subsets(n_systems: int, every: bool) -> Subsets:
+    return all_subsets(n_systems) if every else [tuple(range(n_systems))]
+
+
+def _compare(
+    outputs: SystemOutputs,
+    one_best: SystemOutputs | None,
+    fitted: FittedCombination | None,
+    joined: _Joined | None,
+    every: bool,
+    jobs: int,
+) -> SubsetComparison:
+    subsets = _subsets(len(outputs.names), every)
+    if fitted is None:
+        return compare_subsets(outputs, subsets, one_best=one_best, rover=RoverSettings())
+    names = [name for name in fitted.order if name in outputs.names]
+    settings = fitted.settings(names, subsets)
+    others = {}
+    if joined is not None:
+        members = [tuple(outputs.names.index(names[member]) for member in subset) for subset in subsets]
+        others["joint"] = joined.errors(members, jobs)
+    return compare_subsets(
+        outputs.subset(names),
+        subsets,
+        one_best=None if one_best is None else one_best.subset(names),
+        rover=settings,
+        informed=fitted.informed,
+        others=others,
+    )
+
+
+def _transcripts(
+    outputs: SystemOutputs, fitted: FittedCombination | None, joined: _Joined | None
+) -> list[Transcript]:
+    """The words of the joint network, or else of the system chosen for each utterance."""
+    if joined is not None and joined.decoded is not None:
+        return joined.decoded.transcripts()
+    everyone = [tuple(range(len(outputs.names)))]
+    if fitted is not None:
+        chosen = fitted.informed.choose(outputs, everyone)[0]
+    else:
+        calibrated = all(output.calibrated is not None for output in outputs.outputs)
+        chosen = choose(mean_confidence(outputs, calibrated=calibrated), everyone)[0]
+    return chosen_transcripts(outputs, chosen.tolist())
+
+
+def fit_combination(
+    systems: Mapping[str, SystemSource] | CombinationInput,
+    references: References = None,
+    *,
+    fold_models: FoldModels | None = None,
+    joint: bool = True,
+    subsets: bool = False,
+    jobs: int | None = None,
+    draft: Path | None = None,
+    notify: Callable[[str], None] | None = None,
+    allow_mismatch: bool = False,
+) -> FittedCombination:
+    """Fit ROVER's settings, the error regression and the joint network on held-out data with references.
+
+    The models must not have been trained on these speakers; or give `fold_models`, trained without a fold of
+    speakers each. `subsets` fits for all subsets of two or more systems, not only for all together. The joint network
+    takes minutes: `draft`, a file, keeps what is done of it, to resume after an interruption.
+    """
+    given = CombinationInput.of(systems, references, allow_mismatch=allow_mismatch)
+    if fold_models:
+        sources = {name: system.source for name, system in given.systems.items()}
+        given = given.on(sources, fold_models, allow_mismatch=allow_mismatch)
+    held_out = given.outputs()
+    fitted_subsets = _subsets(len(held_out.names), subsets)
+    fitted = FittedCombination.fit(held_out, fitted_subsets)
+    if not (joint and given.have_networks):
+        return fitted
+    if notify:
+        notify("fitting the joint network, which takes minutes ...")
+    named = [[held_out.names[member] for member in subset] for subset in fitted_subsets]
+    model = fit_joint(
+        given.hypotheses(), held_out.names, subsets=named, jobs=jobs or os.cpu_count() or 1, draft=draft,
+        notify=None if notify is None else lambda done: notify(f"fitted {done}"),
+    )  # fmt: skip
+    return replace(fitted, joint=model)
