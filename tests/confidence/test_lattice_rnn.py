@@ -311,11 +311,6 @@ def test_tanh() -> None:
     assert np.abs(found).max() <= 1.0
 
 
-def test_networks_without_posteriors() -> None:
-    with pytest.raises(InputError, match="no posteriors"):
-        make_scorer(make_config()).outputs(replace(random_networks(0, 1), posterior=None))
-
-
 def test_networks_without_a_score_that_the_model_needs() -> None:
     with pytest.raises(InputError, match="no 'logprob' on the arcs"):
         make_scorer(make_config(columns=("posterior", "logprob"))).outputs(random_networks(0, 1))[:, 0]
@@ -345,17 +340,6 @@ def test_statistics_of_other_features() -> None:
     config = make_config()
     with pytest.raises(InputError, match="statistics"):
         LatticeRNNScorer(config, make_weights(config), table(), statistics(COLUMNS[1:]))
-
-
-def test_shapes_are_those_of_torch() -> None:
-    pytest.importorskip("torch", reason="needs the extra `train`")
-    from wordtrust.training.lattice_rnn import LatticeRNN
-
-    for skip in (True, False):
-        for embedding in EMBEDDINGS:
-            config = make_config(embedding=embedding, skip=skip)
-            found = {name: tuple(weight.shape) for name, weight in LatticeRNN(config).state_dict().items()}
-            assert found == weight_shapes(config)
 
 
 def blas_threads() -> list[int]:

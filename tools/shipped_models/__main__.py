@@ -71,4 +71,4 @@ if __name__ == "__main__":
     try:
         main(standalone_mode=False)
     except (WordtrustError, click.ClickException) as error:
-        sys.exit(f"wordtrust.confidence.shipped: {error}")
+        sys.exit(f"tools.shipped_models: {error}")

@@ -1,4 +1,4 @@
-"""A model at work: from what a recognizer knows to a transcript whose words have confidences. Needs no torch.
+"""Score lattices with a model: transcripts whose words have confidences. Needs no torch.
 
 scorer = wt.load("model")
 transcript = scorer(lattice)
@@ -31,10 +31,13 @@ MOST_AHEAD = 1000  # utterances that a generic model is adapted to before the fi
 
 
 class WordScorer:
-    """A model that takes lattices or networks and gives transcripts. May be used from several threads at once."""
+    """A model that takes lattices or networks and gives transcripts.
+
+    It never changes, and may be used from several threads at once.
+    """
 
     def __init__(self, model: Model, *, allow_mismatch: bool = False, threads: int | None = None) -> None:
-        self.model, self._allow_mismatch, self._threads = model, allow_mismatch, threads
+        self._model, self._allow_mismatch, self._threads = model, allow_mismatch, threads
         self._scorer = LatticeRNNScorer(
             model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic
         )
@@ -42,6 +45,11 @@ class WordScorer:
         self._choice = model.card.choice or Choice()
         self._calibration = None if record is None else ModelCalibration.from_dict(record)
         self._usual_features = usual_features_of(model)
+
+    @property
+    def model(self) -> Model:
+        """The model itself: weights, words, card."""
+        return self._model
 
     @property
     def tolerance(self) -> float:
@@ -157,7 +165,7 @@ class WordScorer:
         if self.scales is not None and lattices.scales != self.scales:
             raise self._mismatch(
                 lattices,
-                f"posteriors made with {_said(lattices.scales)}, the model was trained on {_said(self.scales)}",
+                f"posteriors made with {_shown(lattices.scales)}, the model was trained on {_shown(self.scales)}",
                 "Build the networks with its scales: wordtrust build ... --scales MODEL",
             )
 
@@ -167,7 +175,7 @@ class WordScorer:
         return InputError(found, file=lattices.origin.file, remedy=remedy)
 
 
-def _said(scales: Scales) -> str:
+def _shown(scales: Scales) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in asdict(scales).items() if value)
 
 

@@ -83,7 +83,7 @@ def test_a_large_prior_is_platt_and_a_thin_tail_too() -> None:
     assert KernelCalibrator(4, 1e12).fit(score, correct).predict(score) == pytest.approx(
         platt.predict(score), abs=1e-6
     )
-    # DESIGN: one wrong word above all right ones turns 1.00 into almost nothing without a prior.
+    # One wrong word above all right ones turns 1.00 into almost nothing without a prior.
     logits = np.append(np.linspace(0, 5, 500), 8.0)
     correct = np.append(np.ones(500, bool), False)
     bare = KernelCalibrator(4, 0, "logit").fit(logits, correct).predict([8.0])[0]
