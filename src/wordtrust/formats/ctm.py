@@ -21,6 +21,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -42,6 +43,7 @@ from .onebest import checked_confidence
 
 LATEST = 1e9  # seconds
 ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
+_MARKS = frozenset(mark.decode() for mark in ALTERNATION)
 _NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a"}
 _NO_WORD_TYPES = {b"noise", b"non-lex", b"misc"}
 _NUMBER = re.compile(rb"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
@@ -58,7 +60,7 @@ class CtmLine(NamedTuple):
     confidence: float | None = None
 
     @classmethod
-    def parse(cls, fields: Sequence[bytes], *, in_alternation: bool = False) -> CtmLine:
+    def parse(cls, fields: Sequence[bytes], in_alternation: bool = False) -> CtmLine:
         """The line with these fields. The marks of alternations have no times, and neither has `@` in them."""
         if not 5 <= len(fields) <= 8:
             raise _wrong_field_count(fields)
@@ -76,20 +78,15 @@ class CtmLine(NamedTuple):
         confidence = _parse_confidence(fields[5]) if len(fields) > 5 else None
         return cls(file, channel, start, start + duration, _parse_word(word), confidence)
 
-    @property
-    def is_alternation_mark(self) -> bool:
-        """Whether the line begins or ends an alternation or a branch of it."""
-        return self.word[:1] == "<" and self.word.encode() in ALTERNATION
-
     def serialize(self) -> str:
         """The line as it is written, with its line end.
 
         Start and end are rounded to milliseconds, so that words that follow each other still do when read again.
         """
-        start, end = max(0, round(self.start * 1000)), max(0, round(self.end * 1000))
-        confidence = "" if self.confidence is None else f" {self.confidence:.6f}"
-        times = f"{start / 1000:.3f} {(end - start) / 1000:.3f}"
-        return f"{self.file} {self.channel} {times} {self.word}{confidence}\n"
+        file, channel, start, end, word, confidence = self
+        first, last = max(0, round(start * 1000)), max(0, round(end * 1000))
+        line = f"{file} {channel} {first / 1000:.3f} {(last - first) / 1000:.3f} {word}"
+        return f"{line}\n" if confidence is None else f"{line} {confidence:.6f}\n"
 
 
 def name_field(utt: str) -> str:
@@ -98,6 +95,7 @@ def name_field(utt: str) -> str:
     return f"_{name}" if name.startswith(";;") else name
 
 
+@lru_cache(maxsize=1 << 16)
 def word_field(surface: str, word: str) -> str:
     """A field that is read back as the normalised `word`: no comment, alternation, silence or noise.
 
@@ -138,7 +136,8 @@ def _refuse_times(fields: Sequence[bytes]) -> NoReturn:
 
 def _parse_confidence(text: bytes) -> float | None:
     try:
-        return checked_confidence(float(text), "the confidence")
+        confidence = float(text)
+        return confidence if 0 <= confidence <= 1 else checked_confidence(confidence, "the confidence")
     except ValueError:
         if text in _NO_CONFIDENCE:
             return None
@@ -146,6 +145,7 @@ def _parse_confidence(text: bytes) -> float | None:
         raise InputError(found, remedy="It is a number from 0 to 1, or NA") from None
 
 
+@lru_cache(maxsize=1 << 16)
 def _parse_word(word: bytes) -> str:
     try:
         return word.decode("utf-8")
@@ -153,13 +153,9 @@ def _parse_word(word: bytes) -> str:
         raise InputError(f"the word {word[:20]!r} is not UTF-8", remedy="Save the file as UTF-8") from None
 
 
+@lru_cache(maxsize=1 << 12)
 def _decoded(name: bytes) -> str:
-    """A name; bytes that are no UTF-8 are kept apart, as `_shown` shows them."""
-    return name.decode("utf-8", "surrogateescape")
-
-
-def _shown(name: str) -> str:
-    return name if name.isprintable() else name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return name.decode("utf-8", "replace")
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
@@ -204,15 +200,16 @@ class _Recording:
 
     def add(self, line: CtmLine, tokens: Tokens) -> None:
         """Add a word, or what a mark says about alternations."""
-        if line.is_alternation_mark:
-            self._mark(line.word)
-        elif not (line.word == "@" and self.in_alternation):
+        _, _, start, end, word, confidence = line
+        if word in _MARKS:
+            self._mark(word)
+        elif not (word == "@" and self.in_alternation):
             if self.in_alternation:
                 self.alternations[-1][-1].append(len(self.start))
-            self.start.append(line.start)
-            self.end.append(line.end)
-            self.token.append(tokens.id(line.word))
-            self.confidence.append(np.nan if line.confidence is None else line.confidence)
+            self.start.append(start)
+            self.end.append(end)
+            self.token.append(tokens.id(word))
+            self.confidence.append(np.nan if confidence is None else confidence)
 
     def _mark(self, mark: str) -> None:
         """Begin an alternation, or a branch of it, or end it."""
@@ -240,7 +237,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     has_picked = any(recording.alternations for recording in recordings.values())
     builder = Builder(tokens, problems, origin=Origin(stream.name, "ctm"))
     for (file, channel), recording in recordings.items():
-        utt = _shown(file if channels[file] == 1 else f"{file}-{channel}")
+        utt = (file if channels[file] == 1 else b"%s-%s" % (file, channel)).decode("utf-8", "replace")
         try:
             if recording.in_alternation:
                 raise InputError("an alternation has no <ALT_END>", remedy="The file is cut off or damaged")
@@ -254,26 +251,27 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     yield from builder.flush()
 
 
-def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict[tuple[str, str], _Recording]:
+def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict[tuple[bytes, bytes], _Recording]:
     """All words by file and channel. A recording with a bad line is reported once, and marked."""
-    recordings: dict[tuple[str, str], _Recording] = {}
+    recordings: dict[tuple[bytes, bytes], _Recording] = {}
     for line_number, raw in stream.lines():
         fields = (raw.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else raw).split()
         if not fields or fields[0].startswith(b";;"):
             continue
         if len(fields) < 2:
             raise _wrong_field_count(fields).at(file=stream.name, place=f"line {line_number}")
-        key = _decoded(fields[0]), _decoded(fields[1])
+        key = fields[0], fields[1]
         recording = recordings.get(key)
         if recording is None:
             recording = recordings[key] = _Recording(line_number)
         if recording.is_bad:
             continue
         try:
-            recording.add(CtmLine.parse(fields, in_alternation=recording.in_alternation), tokens)
+            recording.add(CtmLine.parse(fields, recording.in_alternation), tokens)
         except InputError as error:
             recording.is_bad, recording.in_alternation = True, False
-            problems.report(error.at(file=stream.name, utt=_shown(key[0]), place=f"line {line_number}"))
+            utt = fields[0].decode("utf-8", "replace")
+            problems.report(error.at(file=stream.name, utt=utt, place=f"line {line_number}"))
     return recordings
 
 
@@ -386,10 +384,11 @@ def _written_words(lattice: Lattice, arcs: Sequence[int]) -> list[str]:
     """Words as the recognizer wrote them. A number that was spelled out has that on its first word only: 42 is
     written as its words, forty and two.
     """
-    surfaces = ["".join(lattice.surfaces[arc].replace(JOINER, "").split()) for arc in arcs]
+    words, all_surfaces = lattice.words, lattice.surfaces
+    surfaces = ["".join(all_surfaces[arc].replace(JOINER, "").split()) for arc in arcs]
     following = [*surfaces[1:], "."]  # nothing goes on after the last one
     return [
-        word_field(surface if surface and after else lattice.words[arc], lattice.words[arc])
+        word_field(surface if surface and after else words[arc], words[arc])
         for arc, surface, after in zip(arcs, surfaces, following, strict=False)
     ]
 

@@ -39,9 +39,9 @@ def _likelihood(keys: JsonKeys) -> float:
         return 1.0
     if not keys.has("alternatives", "transcript"):
         return 0.1 if keys.has("alternatives") else 0.0
-    if keys.keys & _OTHERS:
+    if keys.anywhere & _OTHERS:
         return 0.2
-    return 1.0 if keys.keys & _TIMES else 0.6
+    return 1.0 if keys.anywhere & _TIMES else 0.6
 
 
 def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:

@@ -127,13 +127,13 @@ class JsonKeys:
     """The keys of a JSON text as far as its first bytes go."""
 
     top: frozenset[str]  # of the outermost objects: of the document, or of those in its outermost list
-    keys: frozenset[str]  # of all objects
+    anywhere: frozenset[str]  # of all objects
     listed: bool  # the outermost value is a list
     in_text: bool  # the bytes end within a string
 
     def has(self, *keys: str) -> bool:
         """Whether all these keys occur somewhere."""
-        return self.keys.issuperset(keys)
+        return self.anywhere.issuperset(keys)
 
 
 # A string (up to its end, or that of the bytes, so that it is scanned once) and whether it is a key, or a bracket.

@@ -48,7 +48,7 @@ def _likelihood(keys: JsonKeys) -> float:
     if "word_segments" in keys.top or {"transcription", "systeminfo"} & keys.top:
         return 1.0
     if "segments" in keys.top:
-        return 1.0 if keys.keys & _SEGMENT else 0.6 if keys.has("start", "end", "text") else 0.0
+        return 1.0 if keys.anywhere & _SEGMENT else 0.6 if keys.has("start", "end", "text") else 0.0
     return _partial_likelihood(keys)
 
 
