@@ -63,7 +63,11 @@ def _fail(message: str, code: int) -> None:
     help="Where the results go.",
 )
 def demo(out: Path) -> None:
-    """Run the main job on the bundled sample and show what comes out."""
+    """Transcribe, score, evaluate and combine bundled samples, and show what comes out.
+
+    \b
+    Example: wordtrust demo --out demo-output
+    """
     from .walkthrough import run
 
     announce_compilation()

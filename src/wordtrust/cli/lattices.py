@@ -74,21 +74,25 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
 
 
 def _only(batches: Iterator[Lattices], utts: tuple[str, ...]) -> Iterator[Lattices]:
-    wanted, found = set(utts), set[str]()
+    wanted, present = set(utts), set[str]()
     for batch in batches:
         if not wanted:
             yield batch
         for lattice in batch if wanted else ():
             if lattice.utt in wanted:
-                found.add(lattice.utt)
+                present.add(lattice.utt)
                 yield lattice.batch()
-    if missing := wanted - found:
+    if missing := wanted - present:
         raise OptionError(f"no utterance {', '.join(sorted(missing))} in the input")
 
 
 @click.command()
 def formats() -> None:
-    """List the formats that can be read and written."""
+    """List the formats that can be read and written.
+
+    \b
+    Example: wordtrust formats
+    """
     from ..formats import formats as known
     from .tables import print_formats
 

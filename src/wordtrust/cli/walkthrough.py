@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -16,8 +15,10 @@ from typing import Any
 
 import click
 
+from ..base.table import Table
 from ..formats.references import read_references
 from . import cli
+from .tables import console
 
 REAL = "two_cities.wav"  # a recording inside the wheel of Moonshine
 CLIP = "festival-slt-12"  # of the bundled corpus, with noise
@@ -63,14 +64,14 @@ def run(out: Path) -> None:
         demo = Demo(_short(sample), out)
         missing = [name for name in _AUDIO if not find_spec(name)]
         if missing:
-            _say(f"1. Left out: turning audio into words needs {', '.join(missing)}: {_INSTALL}")
+            _heading(f"1. Left out: turning audio into words needs {', '.join(missing)}: {_INSTALL}")
         else:
             demo.transcribe()
         demo.score()
         demo.evaluate()
         demo.combine()
         demo.draw()
-    demo.tell_files()
+    demo.list_files()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +88,24 @@ class Demo:
 
     def transcribe(self) -> None:
         """Real speech, then a clip of the corpus, both from sound to words."""
-        found = find_spec("moonshine_voice")
-        assert found is not None
-        assert found.origin is not None
-        real = _short(Path(found.origin).parent / "assets" / REAL)
-        _say(_TRANSCRIBE)
+        spec = find_spec("moonshine_voice")
+        assert spec is not None
+        assert spec.origin is not None
+        real = _short(Path(spec.origin).parent / "assets" / REAL)
+        _heading(_TRANSCRIBE)
         _command("transcribe", real, "--out", self.out / "transcript.html")
-        said = read_references(self.corpus / "refs.tsv")[CLIP].text
+        reference = read_references(self.corpus / "refs.tsv")[CLIP].text
         click.echo()
-        _tell(f"SYNTHETIC speech with noise, from the bundled corpus. It should be: {said}\n")
+        _paragraph(f"SYNTHETIC speech with noise, from the bundled corpus. It should be: {reference}\n")
         _command("transcribe", self.corpus / "audio" / f"{CLIP}.flac")
 
     def score(self) -> None:
         """What a recognizer wrote elsewhere gets confidences, without any audio."""
-        _say(_SCORE)
-        _command("score", "moonshine-tiny", self._heard("moonshine-tiny"), "--out", self.out / "words.jsonl")
+        _heading(_SCORE)
+        _command("score", "moonshine-tiny", self._hypotheses("moonshine-tiny"), "--out", self.out / "words.jsonl")
         _show_some(self.out / "words.jsonl")
 
-    def _heard(self, recognizer: str) -> Path:
+    def _hypotheses(self, recognizer: str) -> Path:
         return self.corpus / recognizer / "eval.jsonl.gz"
 
     def _networks(self, recognizer: str) -> Path:
@@ -112,15 +113,15 @@ class Demo:
 
     def evaluate(self) -> None:
         """How good the words and their confidences are, for each recognizer."""
-        _say(_EVALUATE)
-        found = {}
+        _heading(_EVALUATE)
+        results = {}
         for name, model in RECOGNIZERS.items():
             scales = [] if model == "generic" else ["--scales", model]
             ref, networks = self.corpus / "refs.tsv", self._networks(name)
-            _command("build", self._heard(name), "--ref", ref, *scales, "--out", networks)
-            found[name] = _figures("evaluate", model, networks, *self._report(name))
-        _print_table(_COLUMNS, [_row(name, each) for name, each in found.items()])
-        _tell(_NCE)
+            _command("build", self._hypotheses(name), "--ref", ref, *scales, "--out", networks)
+            results[name] = _json_of("evaluate", model, networks, *self._report(name))
+        console().print(Table("", _COLUMNS, tuple(_row(*item) for item in results.items())).to_rich())
+        _paragraph(_NCE)
 
     def _report(self, name: str) -> list[str | Path]:
         """A report as well, once, where what it needs is installed."""
@@ -128,77 +129,63 @@ class Demo:
 
     def combine(self) -> None:
         """Two recognizers by the shipped joint network."""
-        _say(_COMBINE)
+        _heading(_COMBINE)
         both = [f"{name}={name},{self._networks(name)}" for name in list(RECOGNIZERS)[:2]]
-        found = _figures("combine", *both, "--joint", "joint", "--transcripts", self.out / "both.ctm")
-        together = found["subsets"][0]
-        rows = [[f"{name} alone", _percent(rate)] for name, rate in found["systems"].items()]
-        rows += [["ROVER, by votes and confidence", _percent(together["rover"])],
-                 ["one joint network", _percent(together["joint"])]]  # fmt: skip
-        _print_table(["words of", "word errors %"], rows)
-        words = [each.split() for each in (self.out / "both.ctm").read_text("utf-8").splitlines()]
-        said = " ".join(f"{each[4]} {float(each[5]):.2f}" for each in words if each[0] == CLIP)
-        _tell(f"The clip from above, by both: {said}")
+        results = _json_of("combine", *both, "--joint", "joint", "--transcripts", self.out / "both.ctm")
+        combined = results["subsets"][0]
+        rows = [(f"{name} alone", _percent(rate)) for name, rate in results["systems"].items()]
+        rows += [("ROVER, by votes and confidence", _percent(combined["rover"])),
+                 ("one joint network", _percent(combined["joint"]))]  # fmt: skip
+        console().print(Table("", ("words of", "word errors %"), tuple(rows)).to_rich())
+        lines = [line.split() for line in (self.out / "both.ctm").read_text("utf-8").splitlines()]
+        words = " ".join(f"{line[4]} {float(line[5]):.2f}" for line in lines if line[0] == CLIP)
+        _paragraph(f"The clip from above, by both: {words}")
 
     def draw(self) -> None:
         """A lattice as a picture."""
-        _say(_DRAW)
+        _heading(_DRAW)
         lattice = self.sample / "lattices" / f"{PICTURE}.slf.gz"
         _command("convert", lattice, self.out / "lattice.svg")
 
-    def tell_files(self) -> None:
-        """What to look at now."""
+    def list_files(self) -> None:
+        """Name the files to look at."""
         pages = {"transcript.html": "the real recording; point at a word for its alternatives",
                  "report.html": "Whisper on the synthetic corpus: are its confidences true?",
                  "lattice.svg": "the lattice"}  # fmt: skip
-        _say("Open in a browser:")
+        _heading("Open in a browser:")
         for name, about in pages.items():
             if (self.out / name).is_file():
                 click.echo(f"  {self.out / name!s:30} {about}")
         if not (self.out / "report.html").is_file():
             click.echo('  (no report: it needs jinja2 and matplotlib: pip install "wordtrust[report]")')
         click.echo()
-        _tell(_END.format(command=_program()))
+        _paragraph(_END.format(command=_program()))
 
 
 def _program() -> str:
-    """How to call wordtrust from here: nobody may have activated the environment that it is in."""
-    here = Path(sys.executable).with_name("wordtrust")
-    return "wordtrust" if which("wordtrust") or not here.is_file() else str(_short(here))
+    """How to call wordtrust from here, also where its environment is not activated."""
+    script = Path(sys.executable).with_name("wordtrust")
+    return "wordtrust" if which("wordtrust") or not script.is_file() else str(_short(script))
 
 
 def _show_some(path: Path) -> None:
     """A doubtful utterance, one in the middle, and a sure one."""
-    rows = sorted(map(json.loads, path.read_text("utf-8").splitlines()), key=lambda each: float(each["confidence"]))
+    rows = sorted(map(json.loads, path.read_text("utf-8").splitlines()), key=lambda row: float(row["confidence"]))
     for row in (rows[len(rows) // 8], rows[len(rows) // 2], rows[-1]):
-        words = (f"{each['word']} {each['confidence']:.2f}" for each in row["words"])
-        _tell(f"  {row['utt']}: {' '.join(words)}")
+        words = (f"{word['word']} {word['confidence']:.2f}" for word in row["words"])
+        _paragraph(f"  {row['utt']}: {' '.join(words)}")
 
 
-def _row(name: str, found: dict[str, Any]) -> list[str]:
-    rates, scores = found["wer"], found["one_best"]
+def _row(name: str, evaluation: dict[str, Any]) -> tuple[str, ...]:
+    rates, scores = evaluation["wer"], evaluation["one_best"]
     ours = scores.get("calibrated", scores["confidence"])
-    errors = (_percent(rates[each]) for each in ("one_best", "best_confidence", "oracle"))
-    told = (f"{each['nce']:.2f}" for each in (scores["posterior"], scores["calibrated_posterior"], ours))
-    return [name, *errors, *told]
+    errors = (_percent(rates[way]) for way in ("one_best", "best_confidence", "oracle"))
+    nce = (f"{kind['nce']:.2f}" for kind in (scores["posterior"], scores["calibrated_posterior"], ours))
+    return (name, *errors, *nce)
 
 
 def _percent(rate: float) -> str:
     return f"{100 * rate:.1f}"
-
-
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from .tables import console
-
-    table = Table(box=SIMPLE_HEAD)
-    for place, name in enumerate(names):
-        table.add_column(name, justify="right" if place else "left")
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
 
 
 def _short(path: Path) -> Path:
@@ -206,15 +193,15 @@ def _short(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _say(text: str) -> None:
-    """A heading, and what there is to say below it."""
+def _heading(text: str) -> None:
+    """Print the first line as a heading, and the rest as a paragraph."""
     title, _, rest = text.partition("\n")
     click.secho(f"\n{title}", fg="cyan", bold=True)
     if rest:
-        _tell(f"{rest}\n")
+        _paragraph(f"{rest}\n")
 
 
-def _tell(text: str) -> None:
+def _paragraph(text: str) -> None:
     """Print a paragraph as wide as there is room."""
     ends = "\n" if text.endswith("\n") else ""
     start = "  " if text.startswith("  ") else ""
@@ -235,10 +222,10 @@ def _run(*words: str | Path) -> None:
     cli.main([str(word) for word in words], standalone_mode=False, parent=click.get_current_context(silent=True))
 
 
-def _figures(*words: str | Path) -> dict[str, Any]:
+def _json_of(*words: str | Path) -> dict[str, Any]:
     """What a command prints as JSON: people get a part of it as a table."""
     _show(*words)
     with redirect_stdout(io.StringIO()) as printed:
         _run(*words, "--json")
-    found: dict[str, Any] = json.loads(printed.getvalue())
-    return found
+    record: dict[str, Any] = json.loads(printed.getvalue())
+    return record

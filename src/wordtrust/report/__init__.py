@@ -3,13 +3,13 @@
     from wordtrust.report import ExampleKeeper, write_report
 
     keeper = ExampleKeeper()
-    evaluation = evaluate_networks(batches, scorer, keeper.watching(choose))
+    evaluation = wt.evaluate("eval.networks", "model", inspect=keeper.add)
     write_report(Path("report.html"), evaluation, title="My recognizer", examples=keeper.examples)
 
 The page needs jinja2, its plots as files for papers need matplotlib: pip install 'wordtrust[report]'.
 """
 
-from .examples import ExampleKeeper, ExampleUtterance, examples_of
+from .examples import ExampleKeeper, ExampleUtterance
 from .page import write_report
 
-__all__ = ["ExampleKeeper", "ExampleUtterance", "examples_of", "write_report"]
+__all__ = ["ExampleKeeper", "ExampleUtterance", "write_report"]

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ..base.arrays import csr_rows
 from ..base.errors import InputError
 from ..base.table import counted
-from ..evaluation.evaluate import Choose
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..lattices.weights import Reals
@@ -100,7 +99,7 @@ class ExampleKeeper:
     """Sees all utterances and keeps the first few of each sort.
 
     keeper = ExampleKeeper()
-    evaluation = evaluate_networks(batches, scorer, keeper.watching(choose))
+    evaluation = wt.evaluate(networks, model, inspect=keeper.add)
     keeper.examples
 
     `show` (a calibrator) turns confidences into those that are shown.
@@ -115,30 +114,11 @@ class ExampleKeeper:
         """The examples that were kept, by the names of their utterances."""
         return sorted(self._kept, key=lambda example: example.transcript.utt)
 
-    def watching(self, choose: Choose) -> Choose:
-        """The same function that chooses words, with every utterance also added here."""
-
-        def watched(networks: Lattices, confidence: Floats) -> Paths:
-            paths = choose(networks, confidence)
-            self.add(networks, confidence, paths)
-            return paths
-
-        return watched
-
     def add(self, networks: Lattices, confidence: Floats, paths: Paths) -> None:
         """Look at these utterances too."""
         candidates = [*self._kept, *_candidates(networks, confidence, paths, self._most, self._show)]
         kept = {id(example): example for sort in SORTS for example in pick(candidates, sort, self._most)}
         self._kept = list(kept.values())
-
-
-def examples_of(
-    networks: Lattices, confidence: Floats, paths: Paths, most: int = MOST, show: Show | None = None
-) -> list[ExampleUtterance]:
-    """The examples among labelled networks, given what was chosen."""
-    keeper = ExampleKeeper(most, show)
-    keeper.add(networks, confidence, paths)
-    return keeper.examples
 
 
 def _candidates(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 import pytest
 
 from tests.helpers.strategies import assembled, batch_of
+from wordtrust.base.arrays import Reals
 from wordtrust.base.errors import InputError
-from wordtrust.evaluation.evaluate import evaluate_networks, posterior_confidence
 from wordtrust.formats.references import Reference, References
 from wordtrust.lattices.lattice import Floats, Lattices
 from wordtrust.lattices.paths import best_confidence
 from wordtrust.networks.build_store import BuildOptions, build_networks
-from wordtrust.report import ExampleKeeper, ExampleUtterance, examples_of
+from wordtrust.report import ExampleKeeper, ExampleUtterance
 from wordtrust.report.examples import MOST_LETTERS, MOST_WORDS, page_utterance, pick
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Alternative, Word
@@ -80,20 +81,26 @@ def posterior(networks: Lattices) -> Floats:
     return networks.posterior
 
 
+def examples_of(
+    *batches: Lattices, most: int = 6, show: Callable[[Reals], Reals] | None = None
+) -> list[ExampleUtterance]:
+    keeper = ExampleKeeper(most, show)
+    for networks in batches:
+        keeper.add(networks, posterior(networks), best_confidence(networks, posterior(networks)))
+    return keeper.examples
+
+
 def test_any_batches_give_the_same_examples() -> None:
     networks = corpus(30)
-    whole = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)), 3)
-    keeper = ExampleKeeper(3)
-    parts = [networks[start : start + 7] for start in range(0, 30, 7)]
-    evaluate_networks(parts, posterior_confidence, keeper.watching(best_confidence))
-    assert keeper.examples == whole
+    whole = examples_of(networks, most=3)
+    assert examples_of(*(networks[start : start + 7] for start in range(0, 30, 7)), most=3) == whole
     assert len(whole) <= 9
 
 
 def test_what_is_kept_is_the_first_of_each_sort() -> None:
     networks = corpus(30)
-    everything = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)), 30)
-    kept = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)), 4)
+    everything = examples_of(networks, most=30)
+    kept = examples_of(networks, most=4)
     assert len(everything) == 30
     for sort in ("best", "worst", "misleading"):
         assert pick(kept, sort, 4) == pick(everything, sort, 4)
@@ -101,7 +108,7 @@ def test_what_is_kept_is_the_first_of_each_sort() -> None:
 
 def test_words_are_aligned_with_what_was_said() -> None:
     networks = corpus(1)
-    (found,) = examples_of(networks, posterior(networks), best_confidence(networks, posterior(networks)))
+    (found,) = examples_of(networks)
     assert [word.word for word in found.transcript.words] == ["a", "a"]
     assert found.reference == ("a", "c", "d")
     assert found.correct == (True, False)
@@ -112,9 +119,8 @@ def test_words_are_aligned_with_what_was_said() -> None:
 
 def test_calibrated_confidences_are_shown() -> None:
     networks = corpus(3)
-    paths = best_confidence(networks, posterior(networks))
-    plain = examples_of(networks, posterior(networks), paths)
-    halved = examples_of(networks, posterior(networks), paths, show=lambda scores: scores / 2)
+    plain = examples_of(networks)
+    halved = examples_of(networks, show=lambda scores: scores / 2)
     for before, after in zip(plain, halved, strict=True):
         for old, new in zip(before.transcript.words, after.transcript.words, strict=True):
             assert new.confidence == pytest.approx(old.confidence / 2)
@@ -124,7 +130,7 @@ def test_networks_without_references_are_refused() -> None:
     networks = corpus(2)
     bare = replace(networks, notes={})
     with pytest.raises(InputError, match="no references"):
-        examples_of(bare, posterior(bare), best_confidence(bare, posterior(bare)))
+        examples_of(bare)
 
 
 def test_what_is_shown_of_an_utterance() -> None:
