@@ -125,6 +125,23 @@ def test_store_json_says_what_is_in_it(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_resuming_keeps_the_number_of_files(tmp_path: Path) -> None:
+    """More files than store.json names, some of them in shards that were finished before an interrupt."""
+    made = [replace(simple(f"u{number}"), origin=Origin(f"{number}.lat", "test")) for number in range(250)]
+    sizes: dict[str, Any] = {"group_arcs": 3, "shard_bytes": 1, "resume": "key"}
+    with pytest.raises(KeyboardInterrupt), StoreWriter(tmp_path / "s", **sizes) as store:  # noqa: PT012
+        for lattice in made[:180]:
+            store.add(lattice.batch())
+        raise KeyboardInterrupt
+    with StoreWriter(tmp_path / "s", **sizes) as store:
+        assert 0 < store.resumed < 180
+        for lattice in made[store.resumed :]:
+            store.add(lattice.batch())
+    source = json.loads((tmp_path / "s" / STORE_FILE).read_text())["from"]
+    assert source["number_of_files"] == 250
+    assert source["files"] == [f"{number}.lat" for number in range(100)]
+
+
 # Any arrow tool can read it
 
 

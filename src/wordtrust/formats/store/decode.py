@@ -16,47 +16,38 @@ from ...base.errors import InputError
 from ...base.jit import compiled
 from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin, ReadingFacts, Times
 from ...lattices.vocabulary import Vocabulary
-from ...lattices.weights import Scales
+from ...lattices.weights import LARGEST_SCALE, Scales
 from . import layout
 
 NO_TEXT = pa.array([], pa.string())
-LARGEST_SCALE = 1e6  # scaled scores stay numbers
 DAMAGED = "The store is damaged: copy or make it again"
 FOREIGN = "Make stores with `wordtrust convert` or `wordtrust.write`"
 
 
-def known_row_columns(schema: Any) -> list[str]:
-    """The columns of utterances that are ours, with their types checked; others are left alone."""
+def row_columns(schema: Any) -> list[str]:
+    """The columns of utterances, with their types checked; those of others are left alone."""
     notes = [name for name in schema.names if name.startswith(layout.NOTE)]
-    return _known(schema, {**layout.ROWS, **dict.fromkeys(notes, pa.string())}, layout.NEEDED_OF_ROWS)
+    return _checked(schema, {**layout.ROWS, **dict.fromkeys(notes, pa.string())})
 
 
-def known_arc_columns(schema: Any) -> list[str]:
+def arc_columns(schema: Any) -> list[str]:
     """The same for arcs. The name of the utterance is not read: it is there for people."""
     extra = [name for name in schema.names if name.startswith(layout.EXTRA)]
     for name in extra:
         if name.removeprefix(layout.EXTRA) in ("", *layout.RESERVED_NAMES):
             raise InputError(f"the column {name!r} has a name that means something else", remedy="Rename it")
-    known = {name: kind for name, kind in layout.ARCS.items() if name != "utt"}
-    return _known(schema, {**known, **dict.fromkeys(extra, pa.float32())}, layout.NEEDED_OF_ARCS)
+    own = {name: kind for name, kind in layout.ARCS.items() if name != "utt"}
+    return _checked(schema, {**own, **dict.fromkeys(extra, pa.float32())})
 
 
-def _known(schema: Any, kinds: Mapping[str, Any], needed: tuple[str, ...]) -> list[str]:
-    names = [name for name in schema.names if name in kinds]
-    for name in (*needed, *names):
-        if names.count(name) != 1:
-            raise InputError(f"there are {names.count(name)} columns {name!r}, not 1", remedy=FOREIGN)
-        found, wanted = _plain(schema.field(name).type), _plain(kinds[name])
-        if found != wanted:
-            raise InputError(f"the column {name!r} is {found}, not {wanted}", remedy=FOREIGN)
-    return names
-
-
-def _plain(kind: Any) -> Any:
-    """A type, whether its values have a dictionary or not and whatever the elements of lists are called."""
-    if pa.types.is_dictionary(kind):
-        return kind.value_type
-    return pa.list_(kind.value_type) if pa.types.is_list(kind) else kind
+def _checked(schema: Any, kinds: Mapping[str, Any]) -> list[str]:
+    for name, kind in kinds.items():
+        if schema.names.count(name) != 1:
+            raise InputError(f"there are {schema.names.count(name)} columns {name!r}, not 1", remedy=FOREIGN)
+        found = schema.field(name).type
+        if found != kind:
+            raise InputError(f"the column {name!r} is {found}, not {kind}", remedy=FOREIGN)
+    return list(kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +120,11 @@ class Decoder:
         arc_offsets, (node_offsets, time) = _arc_offsets(rows, arcs), _times(rows)
         words = {
             "word": arcs.filled("word"),
-            "surface": arcs.column("surface", NO_TEXT),
-            "silence": rows.filled("silence", NO_TEXT),
+            "surface": arcs.column("surface"),
+            "silence": rows.filled("silence"),
         }
         vocabulary, (word, shown, silence) = self._words.read(words)
-        marks = silence if len(silence) else np.zeros(len(rows), np.int32)
-        surface = default_surfaces(arc_offsets, word, marks)
+        surface = default_surfaces(arc_offsets, word, silence)
         surface[np.flatnonzero(present(words["surface"]))] = shown
         origin = [_texts(rows, name) for name in layout.ORIGIN]
         ends = {name: arcs.numbers(name) for name in ("source", "target")}
@@ -174,24 +164,20 @@ class _TableColumns:
     def __len__(self) -> int:
         return len(self._table)
 
-    def column(self, name: str, default: Any = None) -> Any:
+    def column(self, name: str) -> Any:
         """A column, with nulls or not."""
-        if name not in self.names:
-            return default
         column = self._table.column(name)
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
-    def filled(self, name: str, default: Any = None) -> Any:
+    def filled(self, name: str) -> Any:
         """A column in which nulls are an error."""
-        array = self.column(name, default)
+        array = self.column(name)
         if array.null_count:
             raise InputError(f"the column {name!r} has nulls", remedy=DAMAGED)
         return array
 
-    def numbers(self, name: str, default: float = 0) -> NDArray[Any]:
-        """A column of numbers without nulls; the default everywhere if there is none."""
-        if name not in self.names:
-            return np.full(len(self), default, layout.ROWS[name].to_pandas_dtype())
+    def numbers(self, name: str) -> NDArray[Any]:
+        """A column of numbers without nulls."""
         return _values(self.filled(name))
 
 
@@ -233,25 +219,20 @@ def _score(array: Any, name: str, arc_offsets: Offsets) -> tuple[NDArray[Any], F
 
 
 def _texts(rows: _TableColumns, name: str) -> tuple[list[str], Ints]:
-    """The different strings of a column, and which of them each row has; a missing column has empty ones."""
-    if name not in rows.names:
-        return [""], np.zeros(len(rows), np.int32)
-    array = encoded(rows.filled(name))
+    """The different strings of a column, and which of them each row has."""
+    array = rows.filled(name)
     check_strings(array.dictionary, name)
     return ["", *array.dictionary.to_pylist()], numbers(array, name, 1)
 
 
 def _scales(rows: _TableColumns) -> NDArray[np.float64]:
-    defaults = {name: getattr(Scales(), name.removeprefix(layout.SCALE)) for name in layout.SCALES}
-    found = np.stack([rows.numbers(name, default) for name, default in defaults.items()], axis=1)
-    if not (np.abs(found) <= LARGEST_SCALE).all():
+    scales = np.stack([rows.numbers(name) for name in layout.SCALES], axis=1)
+    if not (np.abs(scales) <= LARGEST_SCALE).all():
         raise InputError(f"a scale is no number below {LARGEST_SCALE:g}", remedy=DAMAGED)
-    return found
+    return scales
 
 
 def _frame_length(rows: _TableColumns) -> NDArray[np.float64]:
-    if "frame_length" not in rows.names:
-        return np.full(len(rows), np.nan)
     array = rows.column("frame_length")
     found = np.where(present(array), _values(array), np.nan)
     if not (np.isnan(found) | ((found > 0) & (found < 10))).all():
@@ -268,17 +249,16 @@ class VocabularyReader:
 
     def read(self, texts: Mapping[str, Any]) -> tuple[Vocabulary, list[Ints]]:
         """A vocabulary for all strings of these columns, and their numbers in it."""
-        arrays = {name: encoded(array) for name, array in texts.items()}
-        dictionaries = [array.dictionary for array in arrays.values()]
+        dictionaries = [array.dictionary for array in texts.values()]
         pairs = zip(dictionaries, self._dictionaries or [NO_TEXT] * len(dictionaries), strict=True)
         if not all(mine.equals(theirs) for mine, theirs in pairs):
-            for name, array in arrays.items():
+            for name, array in texts.items():
                 check_strings(array.dictionary, name)
             size = 1 + sum(map(len, dictionaries))
             self._vocabulary = Vocabulary.later(size, partial(_strings, dictionaries))
             self._dictionaries = dictionaries
         found, first = [], 1
-        for name, array in arrays.items():
+        for name, array in texts.items():
             found.append(numbers(array, name, first))
             first += len(array.dictionary)
         return self._vocabulary, found
@@ -286,11 +266,6 @@ class VocabularyReader:
 
 def _strings(dictionaries: Sequence[Any]) -> list[str]:
     return ["", *(string for dictionary in dictionaries for string in dictionary.to_pylist())]
-
-
-def encoded(array: Any) -> Any:
-    """Strings with a dictionary."""
-    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
 
 
 def check_strings(dictionary: Any, name: str) -> None:

@@ -53,8 +53,6 @@ ARCS: Mapping[str, pa.DataType] = {
     **dict.fromkeys(ARC_SCORES, pa.float32()),
     "picked": pa.bool_(),
 }
-NEEDED_OF_ROWS = ("utt", "arcs", "time")
-NEEDED_OF_ARCS = ("source", "target", "word")
 # Names of arrays that mean something already; evidence of such a name would take their place.
 RESERVED_NAMES = frozenset({*ARCS, "time", "token"})
 
@@ -70,7 +68,9 @@ def row_schema(notes: Iterable[str] = ()) -> pa.Schema:
 
 def arc_schema(extra: Iterable[str] = ()) -> pa.Schema:
     """The columns of arcs, with further evidence by these names."""
-    own = [pa.field(name, kind, nullable=name not in ("utt", *NEEDED_OF_ARCS)) for name, kind in ARCS.items()]
+    own = [
+        pa.field(name, kind, nullable=name not in ("utt", "source", "target", "word")) for name, kind in ARCS.items()
+    ]
     return pa.schema(own + [pa.field(EXTRA + name, pa.float32()) for name in extra])
 
 
@@ -107,8 +107,11 @@ class StoreInfo:
     files: dict[str, None] = field(default_factory=dict)  # in the order in which they came
     network: dict[str, object] | None = None  # how networks were built: tolerance, labels, pruning
 
-    def dumps(self, wordtrust: str) -> str:
-        """The text of store.json; `wordtrust` is the version that writes it."""
+    def dumps(self, wordtrust: str, named_files: int | None = _NAMED_FILES) -> str:
+        """The text of store.json; `wordtrust` is the version that writes it.
+
+        It names so many of the files that the lattices came from; None for all, which resuming needs.
+        """
         shards = [{name: getattr(shard, name) for name in Shard.__slots__} for shard in self.shards]
         scales = [{name: getattr(each, name) for name in Scales.__slots__} for each in self.scales]
         found = {
@@ -127,7 +130,7 @@ class StoreInfo:
             "times": sorted(self.times),
             "from": {
                 "formats": sorted(self.formats),
-                "files": list(self.files)[:_NAMED_FILES],
+                "files": list(self.files)[:named_files],
                 "number_of_files": len(self.files),
             },
             **({} if self.network is None else {"network": self.network}),

@@ -1,14 +1,12 @@
 """Reading a store: row group by row group, each checked before it becomes lattices.
 
-A store promises finished lattices, but nobody can know who wrote it. A quick pass confirms the promise; only row
-groups that break it go through `assemble`, which repairs what it may and names what it may not.
+A store holds finished lattices. A quick pass confirms that; a lattice that is not one was damaged, and is reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,11 +19,11 @@ from numpy.typing import NDArray
 from ...base.errors import InputError
 from ...base.jit import compiled, inner
 from ...base.threads import ahead
-from ...lattices.assemble import BATCH_ARCS, Problems, RawLattices, Tokens, assemble
-from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin, ReadingFacts, Times
+from ...lattices.assemble import BATCH_ARCS, Problems
+from ...lattices.lattice import Flags, Ints, Lattices, Offsets, Times
 from ..format import ReadOptions
 from . import layout
-from .decode import DAMAGED, Decoder, RowGroup, known_arc_columns, known_row_columns
+from .decode import DAMAGED, Decoder, RowGroup, arc_columns, row_columns
 
 
 @contextmanager
@@ -64,40 +62,35 @@ class ShardReader:
             raise InputError(found, file=str(rows), remedy=DAMAGED)
 
     def _lattices(self, group: RowGroup, first: int, name: str) -> Iterator[Lattices]:
-        """The lattices of a row group; its first row has the number `first`."""
-        arcs = np.diff(group.arc_offsets)
-        huge = arcs > self._options.max_arcs
-        is_finished = len(group.utts) > 0 and _is_finished(group)
-        for start, stop in _runs(group, huge):
-            if huge[start]:
-                where = {"file": name, "utt": group.utts[start], "place": f"row {first + start}"}
-                self._problems.report(self._options.too_many_arcs(int(arcs[start]), **where))
-                continue
-            batch = group.lattices(start, stop)
-            batch = batch if is_finished else self._assembled(batch, first + np.arange(start, stop), name)
-            if len(batch):
-                yield batch
+        """The lattices of a row group; its first row has the number `first`. Bad ones are reported."""
+        errors = self._errors(group)
+        is_bad = np.zeros(len(group.utts), np.bool_)
+        is_bad[list(errors)] = True
+        for start, stop in _runs(group, is_bad):
+            if start in errors:
+                place = f"row {first + start}"
+                self._problems.report(errors[start].at(file=name, utt=group.utts[start], place=place))
+            else:
+                yield group.lattices(start, stop)
 
-    def _assembled(self, batch: Lattices, row: Offsets, name: str) -> Lattices:
-        """The same lattices through `assemble`, which reports the bad ones and puts the others in order."""
-        tokens = Tokens(vocabulary=batch.vocabulary)
-        strings = batch.vocabulary.strings
-        pairs = zip(batch.word.tolist(), batch.surface.tolist(), strict=True)
-        raw = RawLattices(
-            utts=batch.utts, place=row, node_offsets=batch.node_offsets, arc_offsets=batch.arc_offsets,
-            start=np.zeros(len(batch), np.int32), end=(np.diff(batch.node_offsets) - 1).astype(np.int32),
-            time=batch.time, source=batch.source, target=batch.target,
-            token=np.array([tokens.pair(strings[word], strings[surface]) for word, surface in pairs], np.int32),
-            scores={each: getattr(batch, each) for each in ARC_SCORES if getattr(batch, each) is not None},
-            picked=batch.picked, extra=batch.extra, notes=batch.notes,
-        )  # fmt: skip
-        made = assemble(
-            raw, tokens, origin=Origin(name), scales=batch.scales, problems=self._problems, place_name="row"
-        )
-        before, now = batch.facts[np.searchsorted(row, made.facts.place)], made.facts
-        trimmed_nodes, trimmed_arcs = before.trimmed_nodes + now.trimmed_nodes, before.trimmed_arcs + now.trimmed_arcs
-        facts = ReadingFacts(before.place, trimmed_nodes, trimmed_arcs, before.spread_words)
-        return replace(made, origin=batch.origin, facts=facts)
+    def _errors(self, group: RowGroup) -> dict[int, InputError]:
+        """What is wrong with lattices, by row: they have too many arcs, or are not what `assemble` makes."""
+        arcs = np.diff(group.arc_offsets)
+        errors = {
+            row: self._options.too_many_arcs(int(arcs[row]))
+            for row in np.flatnonzero(arcs > self._options.max_arcs).tolist()
+        }
+        for name, (values, _) in group.optional.items():
+            if values.dtype == np.float32 and not _all_finite(values.view(np.uint32)):
+                bad = np.searchsorted(group.arc_offsets, np.flatnonzero(~np.isfinite(values)), "right") - 1
+                for row in np.unique(bad).tolist():
+                    errors.setdefault(row, InputError(f"{name} is not finite on all arcs", remedy=DAMAGED))
+        in_order = np.ones(len(group.utts), np.bool_)
+        ends = group.arcs["source"], group.arcs["target"]
+        _check_order(group.node_offsets, group.arc_offsets, group.time, *ends, in_order)
+        for row in np.flatnonzero(~in_order).tolist():
+            errors.setdefault(row, InputError("nodes and arcs are not those of a lattice in order", remedy=DAMAGED))
+        return errors
 
 
 def _check_size(path: Path, size: int) -> None:
@@ -120,34 +113,26 @@ def _opened(path: Path) -> Iterator[Any]:
 def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str) -> Iterator[tuple[Any, Any]]:
     """The row groups of both files. What they say of columns is not asked: pyarrow aborts where that is damaged."""
     with _damage(row_name):
-        row_columns = known_row_columns(row_file.schema_arrow)
+        row_names = row_columns(row_file.schema_arrow)
     with _damage(arc_name):
-        arc_columns = known_arc_columns(arc_file.schema_arrow)
+        arc_names = arc_columns(arc_file.schema_arrow)
         if row_file.num_row_groups != arc_file.num_row_groups:
             found = f"{arc_file.num_row_groups} row groups, but {row_file.num_row_groups} of utterances"
             raise InputError(found, remedy=DAMAGED)
     for number in range(row_file.num_row_groups):
         with _damage(row_name, f"row group {number}"):
-            row_table = row_file.read_row_group(number, columns=row_columns)
+            row_table = row_file.read_row_group(number, columns=row_names)
         with _damage(arc_name, f"row group {number}"):
-            arc_table = arc_file.read_row_group(number, columns=arc_columns)
+            arc_table = arc_file.read_row_group(number, columns=arc_names)
         yield row_table, arc_table
 
 
-def _runs(group: RowGroup, huge: Flags) -> Iterator[tuple[int, int]]:
+def _runs(group: RowGroup, is_bad: Flags) -> Iterator[tuple[int, int]]:
     """Rows that can be one batch: of the same kind, and about as many arcs as batches of other formats have."""
     crossed = np.diff(group.arc_offsets[:-1] // BATCH_ARCS) > 0
-    starts = np.flatnonzero(group.changes() | crossed | huge[1:] | huge[:-1]) + 1
-    cuts = [0, *starts.tolist(), len(huge)]
+    starts = np.flatnonzero(group.changes() | crossed | is_bad[1:] | is_bad[:-1]) + 1
+    cuts = [0, *starts.tolist(), len(is_bad)]
     return ((start, stop) for start, stop in pairwise(cuts) if stop > start)
-
-
-def _is_finished(group: RowGroup) -> bool:
-    """Whether all lattices are as `assemble` would make them."""
-    numbers = [values for values, _ in group.optional.values() if values.dtype == np.float32]
-    return all(_all_finite(values.view(np.uint32)) for values in numbers) and _all_canonical(
-        group.node_offsets, group.arc_offsets, group.time, group.arcs["source"], group.arcs["target"]
-    )
 
 
 @compiled
@@ -160,8 +145,10 @@ def _all_finite(bits: NDArray[np.uint32]) -> bool:
 
 
 @compiled
-def _all_canonical(node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints) -> bool:
-    """Whether all lattices are trimmed and in the order that `graph.order` gives."""
+def _check_order(
+    node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints, in_order: Flags
+) -> None:
+    """Say of each lattice whether it is trimmed and in the order that `graph.canonical` gives."""
     most = 0
     for u in range(len(node_offsets) - 1):
         most = max(most, node_offsets[u + 1] - node_offsets[u])
@@ -169,8 +156,9 @@ def _all_canonical(node_offsets: Offsets, arc_offsets: Offsets, time: Times, sou
     for u in range(len(node_offsets) - 1):
         begin, end = source[arc_offsets[u] : arc_offsets[u + 1]], target[arc_offsets[u] : arc_offsets[u + 1]]
         when = time[node_offsets[u] : node_offsets[u + 1]]
-        if not _is_sorted(len(when), begin, end) or not (when[0] >= -1e9 and when[-1] <= 1e9):
-            return False
+        in_order[u] = _is_sorted(len(when), begin, end) and when[0] >= -1e9 and when[-1] <= 1e9
+        if not in_order[u]:
+            continue
         level = levels[: len(when)]  # longest distance from the start; 0 for others than the start: no arc enters
         level[:] = 0
         for arc in range(len(begin)):
@@ -180,9 +168,7 @@ def _all_canonical(node_offsets: Offsets, arc_offsets: Offsets, time: Times, sou
         for node in range(1, len(when)):
             same_time = (when[node] == when[node - 1]) & (level[node] >= level[node - 1])
             fits &= (level[node] > 0) & ((when[node] > when[node - 1]) | same_time)
-        if not fits:
-            return False
-    return True
+        in_order[u] = fits
 
 
 @inner

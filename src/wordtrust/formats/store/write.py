@@ -160,7 +160,7 @@ class StoreWriter:
                 for name in shard.files:  # what is said to be finished must not be lost in a crash
                     sync(self._draft / name)
                 with atomic_text(self._draft / _FINISHED) as file:
-                    file.write(self._info.dumps(__version__))
+                    file.write(self._info.dumps(__version__, named_files=None))
         self._shard = None
 
     def _finish(self) -> None:
