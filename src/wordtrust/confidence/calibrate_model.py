@@ -10,7 +10,7 @@ fold of speakers each score them (`OutOfFoldScorer`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,6 @@ from .model_file import Model, read_log, save_model
 from .out_of_domain import fit_usual_features
 from .word_scorer import WordScorer
 
-Source = Callable[[], Iterable[Lattices]]  # reads networks, once more each time
 FEW_WORDS = 2000  # a kernel calibrator follows chance with fewer; two parameters are enough then
 SCORES_OF_PARTS = {  # the population and the kind of score that each part of a calibration is fitted on
     "arcs": ("arcs", "confidence"),
@@ -63,6 +62,10 @@ class OutOfFoldScorer:
         if folds and folds != [(folds[0][0], fold) for fold in range(folds[0][0])]:
             given = ", ".join(f"{fold} of {n_folds}" for n_folds, fold in folds)
             raise OptionError(f"--fold-model needs a model for each fold, once; these are {given}")
+
+    def networks(self, source: BatchSource) -> Iterator[Lattices]:
+        """The networks of lattices, built as those that the model was trained on."""
+        return map(self.scorer.networks, read_batches(source))
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] by the model that did not see the speaker; without folds, by the model itself."""
@@ -145,14 +148,14 @@ def calibrate_model(
     """Calibrate a model on networks with references, and choose how it decodes words.
 
     Files, folders, globs and batches of networks will do; those of the training too, if there are `fold_scorers`:
-    models that were trained without a fold of speakers each.
-    `calibrator` is one of `wt.calibrate.names()`; None takes the kernel, or Platt's where words are few.
-    `keep_choice` leaves the decoding criterion as the model has it.
+    models that were trained without a fold of speakers each. `calibrator` is one of `wt.calibrate.names()`; None takes
+    the kernel, or Platt's where words are few. `keep_choice` leaves the decoding criterion as the model has it.
     """
-    source = _source(networks)
-    held_out = _held_out_of(scorer, source, fold_scorers, keep_choice)
+    networks = _rereadable(networks)
+    held_out = held_out_scores(scorer, networks, fold_scorers=fold_scorers, keep_choice=keep_choice)
     calibration = fit_calibration(held_out.evaluation, calibrator)
-    usual = fit_usual_features(scorer.model, map(scorer.networks, source()), held_out.evaluation.utterances)
+    batches = map(scorer.networks, read_batches(networks))
+    usual = fit_usual_features(scorer.model, batches, held_out.evaluation.utterances)
     made = with_calibration(scorer.model, calibration, held_out.choice, held_out.evaluation)
     errors = scorer.model.card.choice_errors if keep_choice else held_out.choice_errors
     card = replace(made.card, choice_errors=errors, usual_features=usual)
@@ -163,8 +166,8 @@ def calibrate_generic(
     model: Model, networks: Sequence[BatchSource], calibrator: str | None = None
 ) -> CalibratedModel:
     """Calibrate a generic model on networks of several recognizers, adapted to each of them in turn."""
-    sources = list(map(_source, networks))
-    scorers = [WordScorer(adapt(model, source()), allow_mismatch=True) for source in sources]
+    sources = list(map(_rereadable, networks))
+    scorers = [WordScorer(adapt(model, read_batches(source)), allow_mismatch=True) for source in sources]
     held_out = _held_out(list(zip(map(OutOfFoldScorer, scorers), sources, strict=True)))
     calibration = fit_calibration(held_out.evaluation, calibrator)
     made = with_calibration(model, calibration, held_out.choice, held_out.evaluation, recognizers=len(sources))
@@ -174,7 +177,7 @@ def calibrate_generic(
 def with_best_choice(model: Model, networks: BatchSource) -> Model:
     """The model with the decoding criterion that makes the fewest errors on these networks of a development set."""
     scorer = WordScorer(model)
-    choice, errors = choose(((batch, scorer.confidence(batch)) for batch in _source(networks)()), path_errors)
+    choice, errors = choose(((batch, scorer.confidence(batch)) for batch in read_batches(networks)), path_errors)
     return replace(model, card=replace(model.card, choice=choice, choice_errors_on_dev=errors))
 
 
@@ -186,23 +189,19 @@ def held_out_scores(
     keep_choice: bool = False,
 ) -> HeldOutScores:
     """The scores that `calibrate_model` fits a calibration on, for comparing calibrators."""
-    return _held_out_of(scorer, _source(networks), fold_scorers, keep_choice)
+    part = OutOfFoldScorer(scorer, fold_scorers), _rereadable(networks)
+    return _held_out([part], scorer.choice if keep_choice else None)
 
 
-def _held_out_of(
-    scorer: WordScorer, source: Source, fold_scorers: Sequence[WordScorer], keep_choice: bool
-) -> HeldOutScores:
-    folds = OutOfFoldScorer(scorer, fold_scorers)
-    return _held_out([(folds, lambda: map(scorer.networks, source()))], scorer.choice if keep_choice else None)
-
-
-def _held_out(parts: Sequence[tuple[OutOfFoldScorer, Source]], choice: Choice | None = None) -> HeldOutScores:
+def _held_out(parts: Sequence[tuple[OutOfFoldScorer, BatchSource]], choice: Choice | None = None) -> HeldOutScores:
     """Scores of several models on networks of their own, with one choice for all of them."""
     errors: dict[str, int] = {}
     if choice is None:
-        scored = ((batch, folds.confidence(batch)) for folds, source in parts for batch in source())
+        scored = ((batch, folds.confidence(batch)) for folds, source in parts for batch in folds.networks(source))
         choice, errors = choose(scored, path_errors)
-    evaluations = [evaluate_networks(source(), folds.arc_confidences, choice.paths) for folds, source in parts]
+    evaluations = [
+        evaluate_networks(folds.networks(source), folds.arc_confidences, choice.paths) for folds, source in parts
+    ]
     total = sum(evaluations[1:], evaluations[0])
     if not total.utterances:
         raise InputError("there are no utterances to calibrate the model on")
@@ -239,6 +238,5 @@ def with_calibration(
     )
 
 
-def _source(networks: BatchSource) -> Source:
-    batches = list(networks) if isinstance(networks, Iterator) else networks  # they are read more than once
-    return lambda: read_batches(batches)
+def _rereadable(networks: BatchSource) -> BatchSource:
+    return list(networks) if isinstance(networks, Iterator) else networks
