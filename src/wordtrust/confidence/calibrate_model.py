@@ -148,8 +148,8 @@ def calibrate_model(
     """Calibrate a model on networks with references, and choose how it decodes words.
 
     Files, folders, globs and batches of networks will do; those of the training too, if there are `fold_scorers`:
-    models that were trained without a fold of speakers each. `calibrator` is one of `wt.calibrate.names()`; None takes
-    the kernel, or Platt's where words are few. `keep_choice` leaves the decoding criterion as the model has it.
+    models that were trained without a fold of speakers each. `calibrator` is one of `wt.calibrate.names()`; None
+    takes the kernel, or Platt's where words are few. `keep_choice` leaves the decoding criterion as the model has it.
     """
     networks = _rereadable(networks)
     held_out = held_out_scores(scorer, networks, fold_scorers=fold_scorers, keep_choice=keep_choice)
