@@ -51,14 +51,29 @@ def test_times_gaps_and_posteriors() -> None:
     assert posteriors(lattice) == [0.98, 0.91, 0.74, 0.99, 0.87]
 
 
+@pytest.mark.parametrize(
+    ("data", "texts"),
+    [
+        # One channel keeps the name of the file, several do not.
+        ("a 1 0 1 x\na 2 0 1 y\nb 1 0 1 z\n", {"a-1": "x", "a-2": "y", "b": "z"}),
+        # Words are sorted, and equal starts keep their order.
+        ("a 1 2 1 last\na 1 0 1 one\na 1 1 0.5 two\na 1 1 1 three\n", {"a": "one two three last"}),
+        ("a 1 0 1 @\n", {"a": "@"}),  # a word outside of alternations
+        # A byte order mark, line ends of Windows, and comments.
+        (b"\xef\xbb\xbfa 1 0 1 x 0.5\r\n;; a 1 0 1 no\r\n\r\na 1 1 1 n\xc3\xa9 0.5\r\n", {"a": "x né"}),
+        # With and without alternations in one batch.
+        ("b 1 0 1 x\na 1 * * <ALT_BEGIN>\na 1 0 1 y\na 1 * * <ALT>\na 1 * * @\na 1 * * <ALT_END>\n",
+         {"b": "x", "a": "y"}),
+    ],
+)  # fmt: skip
+def test_texts(data: str | bytes, texts: dict[str, str]) -> None:
+    assert {lattice.utt: lattice.text for lattice in read(data)} == texts
+
+
 def test_noise_is_no_word() -> None:
     lattice = sample("harbour.ctm")["call-B"]
     assert lattice.words == ("", "", "", "yes")
     assert lattice.surfaces[1] == "[{cough}]"
-
-
-def test_one_channel_keeps_the_name_of_the_file_and_several_do_not() -> None:
-    assert read("a 1 0 1 x\na 2 0 1 y\nb 1 0 1 z\n").utts == ("a-1", "a-2", "b")
 
 
 def test_without_confidences_there_is_no_posterior_and_short_words_are_spread() -> None:
@@ -66,11 +81,6 @@ def test_without_confidences_there_is_no_posterior_and_short_words_are_spread() 
     assert lattices.posterior is None
     assert timed_words(lattices[1]) == [("they", 0.0, 0.345), ("'ll", 0.345, 0.355), ("return", 0.355, 0.79)]
     assert lattices.facts.spread_words.tolist() == [0, 1]
-
-
-def test_unsorted_words_are_sorted_and_equal_starts_keep_their_order() -> None:
-    (lattice,) = read("a 1 2 1 last\na 1 0 1 one\na 1 1 0.5 two\na 1 1 1 three\n")
-    assert lattice.text == "one two three last"
 
 
 @pytest.mark.parametrize("missing", ["", " NA", " -"])
@@ -110,24 +120,9 @@ def test_alternations_out_of_order_and_overlapping_their_neighbours() -> None:
     assert lattice.text == "start one end"
 
 
-def test_a_batch_with_and_without_alternations_shares_its_arrays() -> None:
-    lattices = read("b 1 0 1 x\na 1 * * <ALT_BEGIN>\na 1 0 1 y\na 1 * * <ALT>\na 1 * * @\na 1 * * <ALT_END>\n")
-    assert lattices.picked is not None
-    assert [lattice.text for lattice in lattices] == ["x", "y"]
-
-
 def test_an_alternation_of_nothings_is_silence() -> None:
     (lattice,) = read("a 1 * * <ALT_BEGIN>\na 1 * * @\na 1 * * <ALT_END>\n")
     assert (lattice.words, lattice.duration) == (("",), 0.0)
-
-
-def test_an_at_sign_outside_alternations_is_a_word() -> None:
-    assert read("a 1 0 1 @\n")[0].words == ("@",)
-
-
-def test_windows_line_ends_byte_order_mark_and_comments() -> None:
-    (lattice,) = read(b"\xef\xbb\xbfa 1 0 1 x 0.5\r\n;; a 1 0 1 no\r\n\r\na 1 1 1 n\xc3\xa9 0.5\r\n")
-    assert (lattice.utt, lattice.surfaces) == ("a", ("x", "né"))
 
 
 BAD_LINES = [
@@ -148,14 +143,10 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize(("line", "message"), BAD_LINES)
-def test_a_bad_line_is_named(line: str, message: str) -> None:
+def test_a_bad_line_is_named_and_costs_one_utterance_when_skipping(line: str, message: str) -> None:
     number = 2 + line.count("\n")
     with pytest.raises(InputError, match=rf"x\.ctm, line {number}, utterance a: .*{message}"):
         read(f"a 1 0 1 fine\n{line}\n")
-
-
-@pytest.mark.parametrize(("line", "message"), BAD_LINES)
-def test_a_bad_line_costs_one_utterance_when_skipping(line: str, message: str) -> None:
     problems = Problems(skip=True)
     lattices = read(f"b 1 0 1 before\n{line}\na 1 0 x again\nb 1 1 1 after\n", problems=problems)
     assert [lattice.text for lattice in lattices] == ["before after"]
@@ -188,6 +179,11 @@ def test_what_is_written(tmp_path: Path) -> None:
         "my_call 1 1.000 0.500 rocks 0.123456\n"
         ";; _;;s has no words\n"
     )
+
+
+def test_nothing_that_is_written_has_a_meaning_of_its_own(tmp_path: Path) -> None:
+    lattice = assembled("u\x1b", time=[-0.02, 0.98], ends=[(0, 1)], tokens=["x;;y"])
+    assert written(lattice.batch(), tmp_path / "x.ctm") == "u\ufffd 1 0.000 0.480 x\nu\ufffd 1 0.480 0.500 y\n"
 
 
 def test_no_confidence_is_written_where_there_is_none(tmp_path: Path) -> None:
