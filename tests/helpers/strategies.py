@@ -72,6 +72,29 @@ def assembled(utt: str, *, time: Any, ends: list[tuple[int, int]], tokens: list[
     return concatenate(made + list(builder.flush()))[0]
 
 
+def rivals(tokens: list[str], *, utt: str = "u", **arrays: Any) -> Lattice:
+    """A lattice of a second with an arc for each token, all beside each other."""
+    return assembled(utt, time=[0, 1], ends=[(0, 1)] * len(tokens), tokens=tokens, **arrays)
+
+
+def all_paths(lattice: Lattice) -> set[tuple[int, ...]]:
+    """All paths from start to end as arc numbers, by plain enumeration."""
+    return graph_paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+
+
+def graph_paths(source: Any, target: Any, start: int, end: int) -> set[tuple[int, ...]]:
+    """The same for any graph without cycles."""
+    complete: set[tuple[int, ...]] = set()
+    stack: list[tuple[int, tuple[int, ...]]] = [(start, ())]
+    while stack:
+        node, path = stack.pop()
+        if node == end:
+            complete.add(path)
+            continue
+        stack += [(int(target[arc]), (*path, arc)) for arc in range(len(source)) if source[arc] == node]
+    return complete
+
+
 def batch_of(*parts: Lattice) -> Lattices:
     """Several lattices of one layout as a batch."""
     return concatenate(part.batch() for part in parts)

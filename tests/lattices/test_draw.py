@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.strategies import assembled, lattices
-from tests.lattices.test_lattice import paths
+from tests.helpers.strategies import all_paths, assembled, lattices, rivals
 from wordtrust.lattices.draw import MOST_ARCS
 from wordtrust.lattices.lattice import Lattice, drawing_of
 
@@ -34,9 +33,7 @@ def test_hostile_words_stay_text(word: str, utt: str) -> None:
 
 
 def test_dot_has_every_node_and_arc() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=['ab"', "c"], acoustic=[-1.5, 0], posterior=[0.5, 1]
-    )
+    lattice = rivals(['ab"', "c"], acoustic=[-1.5, 0], posterior=[0.5, 1])
     dot = lattice.to_dot()
     assert '0 -> 1 [label="ab\\" -1.5/0.5"]' in dot
     assert '0 -> 1 [label="c 0/1", style=bold]' in dot
@@ -67,5 +64,5 @@ def test_large_lattices_are_cut_down_to_whole_paths() -> None:
 def test_what_is_shown_of_a_small_lattice_is_all_of_it(lattice: Lattice) -> None:
     drawing = drawing_of(lattice)
     assert drawing.shown_arcs(MOST_ARCS) == list(range(lattice.arcs))
-    used = {arc for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1) for arc in path}
+    used = {arc for path in all_paths(lattice) for arc in path}
     assert set(drawing.shown_arcs(most=3)) <= used

@@ -11,24 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.strategies import assembled, batch_of, lattices
+from tests.helpers.strategies import all_paths, assembled, batch_of, graph_paths, lattices, rivals
 from wordtrust.base.errors import InputError
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Lattices, Origin, concatenate
 from wordtrust.lattices.weights import Scales
-
-
-def paths(source: Any, target: Any, start: int, end: int) -> set[tuple[int, ...]]:
-    """All paths from start to end as arc numbers, the plain way."""
-    found: set[tuple[int, ...]] = set()
-    stack: list[tuple[int, tuple[int, ...]]] = [(start, ())]
-    while stack:
-        node, path = stack.pop()
-        if node == end:
-            found.add(path)
-            continue
-        stack += [(int(target[arc]), (*path, arc)) for arc in range(len(source)) if source[arc] == node]
-    return found
 
 
 @given(lattices())
@@ -37,7 +24,7 @@ def test_promises(lattice: Lattice) -> None:
     assert (np.diff(lattice.source) >= 0).all()
     assert (np.diff(lattice.time) >= 0).all()
     assert (lattice.time[lattice.source] <= lattice.time[lattice.target]).all()
-    on_paths = set(itertools.chain.from_iterable(paths(lattice.source, lattice.target, 0, lattice.nodes - 1)))
+    on_paths = set(itertools.chain.from_iterable(all_paths(lattice)))
     assert on_paths == set(range(lattice.arcs))
     assert not any(values.flags.writeable for values in lattice.batch().arrays().values())
 
@@ -73,8 +60,8 @@ def test_any_graph_is_trimmed_to_its_paths_or_refused(graph: tuple[int, list[tup
     assert lattice.facts.trimmed_nodes[0] == nodes - len(kept)
     good = [k for k, end in enumerate(ends) if end in inside]  # elsewhere there may be cycles
     source, target = zip(*(ends[k] for k in good), strict=True)
-    old = {tuple(str(good[arc]) for arc in path) for path in paths(source, target, 0, nodes - 1)}
-    new = {tuple(lattice.words[a] for a in p) for p in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)}
+    old = {tuple(str(good[arc]) for arc in path) for path in graph_paths(source, target, 0, nodes - 1)}
+    new = {tuple(lattice.words[a] for a in p) for p in all_paths(lattice)}
     assert old == new
 
 
@@ -110,8 +97,8 @@ def test_node_and_arc_order_do_not_matter(lattice: Lattice, random: Any) -> None
     list(builder.add(raw))
     [again] = builder.flush()
     assert np.array_equal(again.time, lattice.time)
-    old = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
-    new = paths(again.source, again.target, 0, lattice.nodes - 1)
+    old = all_paths(lattice)
+    new = graph_paths(again.source, again.target, 0, lattice.nodes - 1)
     assert {tuple(int(again[0].words[arc]) for arc in path) for path in new} == old
 
 
@@ -196,8 +183,8 @@ def test_batches_give_back_their_lattices(parts: list[Lattice]) -> None:
 
 
 def test_batches_of_different_layout_are_kept_apart() -> None:
-    one = assembled("a", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[0.0]).batch()
-    other = assembled("b", time=[0, 1], ends=[(0, 1)], tokens=["a"]).batch()
+    one = rivals(["a"], utt="a", acoustic=[0.0]).batch()
+    other = rivals(["a"], utt="b").batch()
     with pytest.raises(ValueError, match="keep them apart"):
         concatenate([one, other])
     builder = Builder(Tokens(), Problems(), origin=Origin())
@@ -221,7 +208,7 @@ def test_indexing() -> None:
 
 
 def test_nothing_can_be_written_to() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[0.5])
+    lattice = rivals(["a"], acoustic=[0.5])
     with pytest.raises(ValueError, match="read-only"):
         lattice.acoustic[0] = 1  # type: ignore[index]
     with pytest.raises(AttributeError):
@@ -235,7 +222,7 @@ def test_repr_tells_what_it_is() -> None:
 
 
 def test_the_arrays_of_a_caller_stay_writable() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[-1.0], extra_score=[1.0])
+    lattice = rivals(["a"], acoustic=[-1.0], extra_score=[1.0])
     time, acoustic, score = np.array([0.0, 2.0]), np.array([-2.0], np.float32), np.array([3.0], np.float32)
     batch = replace(lattice.batch(), time=time, acoustic=acoustic, extra={"score": score})
     assert time.flags.writeable

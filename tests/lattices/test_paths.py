@@ -3,59 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.strategies import assembled, batch_of, lattices
-from tests.lattices.test_lattice import paths
+from tests.helpers.strategies import all_paths, batch_of, lattices, rivals
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
-from wordtrust.lattices.paths import best_confidence, one_best
+from wordtrust.lattices.paths import best_confidence
 from wordtrust.lattices.weights import Scales
 
 
 @given(lattices())
 def test_one_best_is_the_best_of_all_paths(lattice: Lattice) -> None:
     scores = lattice.scores().astype(np.float64)
-    totals = {path: sum(scores[list(path)]) for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)}
+    totals = {path: sum(scores[list(path)]) for path in all_paths(lattice)}
     found = lattice.one_best()
     assert totals[found] == pytest.approx(max(totals.values()), abs=1e-6)
 
 
-def test_the_recognizers_own_pick_comes_before_the_scores() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["best", "picked"], acoustic=[0.0, -9.0], picked=[False, True]
-    )
-    assert lattice.text == "picked"
-
-
 def test_scores_are_weighed_as_the_recognizer_does() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "<sil>"], acoustic=[-2.0, -1.0], transition=[0.5, 0.0]
-    )
+    lattice = rivals(["a", "<sil>"], acoustic=[-2.0, -1.0], transition=[0.5, 0.0])
     assert lattice.scores().tolist() == [-1.5, -1.0]
     heavy = Lattice(**{**vars(lattice), "scales": Scales(acoustic=0.5, transition=2.0, word_penalty=-1.0)})
     assert heavy.scores().tolist() == [-1.0, -0.5]
     assert heavy.text == ""
 
 
-def test_given_posteriors_decide_where_there_are_no_scores() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "b"], posterior=[0.0, 0.7])
-    assert lattice.text == "b"
-
-
-def test_ties_go_to_the_earlier_arc() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["first", "second"], acoustic=[1.0, 1.0])
-    assert lattice.text == "first"
-    assert one_best(lattice.batch()).arcs.tolist() == [0]
-
-
-def _values(lattice: Lattice, confidence: list[float]) -> list[float]:
-    assert lattice.posterior is not None
-    return [c if word else float(p) for c, word, p in zip(confidence, lattice.words, lattice.posterior, strict=True)]
+@pytest.mark.parametrize(
+    ("arrays", "text"),
+    [
+        ({"acoustic": [0.0, -9.0], "picked": [False, True]}, "second"),  # the recognizer's own choice before scores
+        ({"posterior": [0.0, 0.7]}, "second"),  # given posteriors, where there are no scores
+        ({"acoustic": [1.0, 1.0]}, "first"),  # ties go to the earlier arc
+    ],
+)
+def test_what_the_recognizer_would_print(arrays: dict[str, Any], text: str) -> None:
+    assert rivals(["first", "second"], **arrays).text == text
 
 
 def _mean(lattice: Lattice, confidence: list[float], path: tuple[int, ...]) -> float:
@@ -86,7 +73,7 @@ def test_best_confidence_against_all_paths(
 ) -> None:
     levels = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]) | st.floats(0, 1)
     confidence = data.draw(st.lists(levels, min_size=lattice.arcs, max_size=lattice.arcs))
-    every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    every = all_paths(lattice)
     found = best_confidence(lattice.batch(), np.array(confidence), criterion, threshold=0.4)
     path = tuple(found.arcs.tolist())
     assert path in every
@@ -106,20 +93,20 @@ def test_a_batch_decodes_like_its_parts(parts: list[Lattice]) -> None:
 
 
 def test_ties_go_to_the_larger_posterior() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "b"], posterior=[0.3, 0.6])
-    assert best_confidence(lattice.batch(), np.array([0.5, 0.5])).arcs.tolist() == [1]
+    lattice = rivals(["a", "b"], posterior=[0.3, 0.6]).batch()
+    assert best_confidence(lattice, np.array([0.5, 0.5])).arcs.tolist() == [1]
 
 
 def test_mean_never_says_nothing_where_something_can_be_said() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "<sil>"], posterior=[0.01, 0.99])
+    lattice = rivals(["a", "<sil>"], posterior=[0.01, 0.99])
     assert best_confidence(lattice.batch(), np.array([0.01, 0.0])).arcs.tolist() == [0]
     assert best_confidence(lattice.batch(), np.array([0.01, 0.0]), "gain").arcs.tolist() == [1]
-    silent = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["<sil>"], posterior=[1.0])
+    silent = rivals(["<sil>"], posterior=[1.0])
     assert best_confidence(silent.batch(), np.array([0.0])).arcs.tolist() == [0]
 
 
 def test_bad_criteria_are_named() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[1.0]).batch()
+    lattice = rivals(["a"], acoustic=[1.0]).batch()
     with pytest.raises(OptionError, match="one of mean, mean-silence, gain, not 'best'"):
         best_confidence(lattice, np.zeros(1), "best")
     with pytest.raises(OptionError, match="needs arc posteriors"):

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tests.helpers import reference_hwcn as reference
 from tests.helpers.shared import SHARED, needs_shared
-from tests.helpers.strategies import assembled, batch_of, lattices
-from tests.lattices.test_lattice import paths
+from tests.helpers.strategies import all_paths, assembled, batch_of, lattices, rivals
 from wordtrust.base.errors import OptionError
 from wordtrust.formats import read
 from wordtrust.lattices.lattice import Lattice, Lattices, concatenate
@@ -29,7 +28,7 @@ scales = st.builds(Scales, st.floats(0.1, 2), st.floats(0.1, 2), st.floats(-3, 3
 def path_weights(lattice: Lattice, scales: Scales) -> dict[tuple[int, ...], float]:
     """The log weight of every path, the plain way."""
     weights = reference.arc_weights(lattice, scales)
-    found = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    found = all_paths(lattice)
     return {path: math.fsum(weights[arc] for arc in path) for path in found}
 
 
@@ -84,9 +83,7 @@ def test_mass_is_never_lost(lattice: Lattice, scales: Scales) -> None:
 
 
 def test_scales_and_word_penalty_by_hand() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "<sil>"], acoustic=[-2.0, -1.0], transition=[4.0, 0.0]
-    )
+    lattice = rivals(["a", "<sil>"], acoustic=[-2.0, -1.0], transition=[4.0, 0.0])
     scaled = Scales(acoustic=0.5, transition=0.25, word_penalty=1.0)
     assert log_scores(lattice.batch(), scaled).tolist() == [1.0, -0.5]
     found = posteriors(lattice.batch(), scaled)
@@ -110,9 +107,7 @@ def test_any_finite_score_is_fine(size: float) -> None:
 
 
 def test_given_posteriors_are_kept() -> None:
-    lattice = assembled(
-        "u", time=[0, 1, 2], ends=[(0, 1), (1, 2)], tokens=["a", "b"], posterior=[0.9, 0.25]
-    )  # fmt: skip
+    lattice = assembled("u", time=[0, 1, 2], ends=[(0, 1), (1, 2)], tokens=["a", "b"], posterior=[0.9, 0.25])
     found = posteriors(lattice.batch(), Scales(acoustic=0.1))
     assert found.arc.tolist() == [np.float32(0.9), 0.25]
     assert found.node.tolist() == [np.float32(0.9), np.float32(0.9), 0.25]
@@ -126,21 +121,16 @@ def test_posteriors_given_beside_a_language_score_are_made_anew(
     scores: tuple[str, ...], expected: list[float]
 ) -> None:
     """Without it acoustic scores alone would decide, and the recognizer's posteriors know better."""
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1)], tokens=["a", "b"], posterior=[1.0, 0.0],
-        **{name: [-3.0, -3.0] for name in scores},
-    )  # fmt: skip
+    arrays: dict[str, Any] = {name: [-3.0, -3.0] for name in scores}
+    lattice = rivals(["a", "b"], posterior=[1.0, 0.0], **arrays)
     assert posteriors(lattice.batch()).arc.tolist() == expected
 
 
 @given(st.lists(lattices(score_sets=SCORED[2:]), min_size=1, max_size=3))
 def test_a_batch_is_its_utterances(parts: list[Lattice]) -> None:
-    found = posteriors(batch_of(*parts))
-    each = [posteriors(part.batch()) for part in parts]
-    np.testing.assert_array_equal(found.arc, np.concatenate([one.arc for one in each]))
-    np.testing.assert_array_equal(found.node, np.concatenate([one.node for one in each]))
-    assert found.log_total is not None
-    assert found.log_total.tolist() == [total for one in each if one.log_total is not None for total in one.log_total]
+    together, alone = posteriors(batch_of(*parts)), [posteriors(part.batch()) for part in parts]
+    for name in ("arc", "node", "log_total"):
+        np.testing.assert_array_equal(getattr(together, name), np.concatenate([getattr(one, name) for one in alone]))
 
 
 def test_no_utterances_at_all() -> None:
@@ -158,7 +148,7 @@ def pruned(lattice: Lattice, **how: Any) -> tuple[Lattice, list[int]]:
     numbers = [int(number) for number in after.extra["number"]]
     assert after.words == tuple(lattice.words[number] for number in numbers)
     assert after.text == lattice.text
-    on_paths = {arc for path in paths(after.source, after.target, 0, after.nodes - 1) for arc in path}
+    on_paths = {arc for path in all_paths(after) for arc in path}
     assert on_paths == set(range(after.arcs))
     return after, numbers
 
@@ -183,40 +173,35 @@ def test_pruning_by_posterior_keeps_likely_arcs_and_a_best_path(
     posterior = posteriors(lattice.batch(), scales).arc
     after, kept = pruned(lattice, posterior=threshold, scales=scales)
     likely = {arc for arc in range(lattice.arcs) if posterior[arc] >= threshold}
-    whole = [path for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1) if likely >= {*path}]
+    whole = [path for path in all_paths(lattice) if likely >= {*path}]
     assert {arc for path in whole for arc in path} <= set(kept)
     weight = log_scores(lattice.batch(), scales)
-    best_before = max(weight[list(p)].sum() for p in paths(lattice.source, lattice.target, 0, lattice.nodes - 1))
+    best_before = max(weight[list(p)].sum() for p in all_paths(lattice))
     weight = log_scores(after.batch(), scales)
-    best_after = max(weight[list(p)].sum() for p in paths(after.source, after.target, 0, after.nodes - 1))
+    best_after = max(weight[list(p)].sum() for p in all_paths(after))
     assert best_after == pytest.approx(best_before, rel=1e-6, abs=1e-6)
 
 
-def test_pruning_by_hand() -> None:
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [({"beam": 1.0}, "abde"), ({"posterior": 0.15}, "abde"), ({"posterior": 0.3}, "ad"),
+     ({"posterior": 0.15, "beam": 0.1}, "ad"), ({}, "abcde")],
+)  # fmt: skip
+def test_pruning_by_hand(how: dict[str, Any], words: str) -> None:
     lattice = assembled(
         "u", time=[0, 1, 2], ends=[(0, 1), (0, 1), (0, 1), (1, 2), (0, 2)], tokens=["a", "b", "c", "d", "e"],
         transition=np.log([0.5, 0.2, 0.1, 1.0, 0.2]),
     )  # fmt: skip
-    assert sorted(prune(lattice.batch(), beam=1.0)[0].words) == ["a", "b", "d", "e"]
-    assert sorted(prune(lattice.batch(), posterior=0.15)[0].words) == ["a", "b", "d", "e"]
-    assert sorted(prune(lattice.batch(), posterior=0.3)[0].words) == ["a", "d"]
-    assert sorted(prune(lattice.batch(), posterior=0.15, beam=0.1)[0].words) == ["a", "d"]
-    assert sorted(prune(lattice.batch())[0].words) == ["a", "b", "c", "d", "e"]
+    assert "".join(sorted(prune(lattice.batch(), **how)[0].words)) == words
 
 
 def test_the_recognizers_pick_is_never_pruned() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1), (0, 1)], tokens=["best", "picked", "other"],
-        acoustic=[0.0, -90.0, -9.0], picked=[False, True, False],
-    )  # fmt: skip
+    lattice = rivals(["best", "picked", "other"], acoustic=[0.0, -90.0, -9.0], picked=[False, True, False])
     assert prune(lattice.batch(), beam=1.0)[0].words == ("best", "picked")
 
 
 def test_the_best_path_by_other_scales_stays_beside_the_recognizers_own() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1), (0, 1)], tokens=["best", "own", "other"],
-        acoustic=[0.0, -5.0, -9.0], transition=[-10.0, 0.0, -9.0],
-    )  # fmt: skip
+    lattice = rivals(["best", "own", "other"], acoustic=[0.0, -5.0, -9.0], transition=[-10.0, 0.0, -9.0])
     assert lattice.text == "own"
     assert prune(lattice.batch(), posterior=1.0, scales=Scales(transition=0.1))[0].words == ("best", "own")
 
@@ -236,9 +221,8 @@ def test_every_utterance_of_a_batch_is_pruned_alone() -> None:
 
 @pytest.mark.parametrize("how", [{"beam": -1.0}, {"posterior": math.nan}])
 def test_a_bad_threshold_is_named(how: dict[str, Any]) -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"])
     with pytest.raises(OptionError, match=f"the {next(iter(how))} to prune with"):
-        prune(lattice.batch(), **how)
+        prune(rivals(["a"]).batch(), **how)
 
 
 def test_selecting_no_path_is_an_error() -> None:
@@ -272,7 +256,7 @@ def test_pushing_makes_scores_local_and_keeps_paths(lattice: Lattice) -> None:
             continue
         pushed, [total] = push(lattice.batch(), raw)
         check_normalised(lattice.batch(), pushed)
-        for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1):
+        for path in all_paths(lattice):
             before = raw[list(path)].astype(np.float64).sum()
             assert pushed[list(path)].sum() == pytest.approx(before - total, rel=1e-9, abs=1e-9)
         np.testing.assert_allclose(pushed, reference.push(lattice, raw.tolist()), rtol=1e-9, atol=1e-9)

@@ -17,8 +17,7 @@ from rapidfuzz.distance import Levenshtein
 import wordtrust
 from tests.helpers import reference_consensus as reference
 from tests.helpers.shared import SHARED, needs_shared
-from tests.helpers.strategies import assembled, batch_of, lattices
-from tests.lattices.test_lattice import paths
+from tests.helpers.strategies import all_paths, assembled, batch_of, lattices
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.paths import Paths
@@ -33,7 +32,7 @@ MILD = Scales(acoustic=2e-4, transition=2e-4)  # random scores go to -10,000: th
 def path_words(lattice: Lattice, scales: Scales | None = None) -> dict[tuple[int, ...], float]:
     """The probability of every word sequence, by enumeration."""
     weights = log_scores(lattice.batch(), scales)
-    found = [list(path) for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)]
+    found = [list(path) for path in all_paths(lattice)]
     totals = np.array([weights[path].sum() for path in found])
     chances = np.exp(totals - totals.max())
     said: dict[tuple[int, ...], float] = defaultdict(float)
@@ -82,44 +81,38 @@ def n_best(*hypotheses: tuple[str, float]) -> Lattice:
 # By hand
 
 
-def test_three_hypotheses() -> None:
-    lattice = n_best(("we sit here", 0.5), ("we sat here", 0.3), ("we sat there", 0.2))
-    (network,) = consensus(lattice)
-    # The best path says "sit"; half of the paths say "sat", and the tie stays with the word that is there.
-    assert contents(network) == [
-        {"we": pytest.approx(1.0)},
-        {"sit": pytest.approx(0.5), "sat": pytest.approx(0.5)},
-        {"here": pytest.approx(0.8), "there": pytest.approx(0.2)},
-    ]
-    assert network.errors == pytest.approx(0.7)
-    assert network.text == "we sit here"
+@pytest.mark.parametrize(
+    ("hypotheses", "slots", "errors", "rounds"),
+    [
+        # The best path says "sit"; half of the paths say "sat", and the tie stays with the word that is there.
+        ({"we sit here": 0.5, "we sat here": 0.3, "we sat there": 0.2},
+         [{"we": 1.0}, {"sit": 0.5, "sat": 0.5}, {"here": 0.8, "there": 0.2}], 0.7, 0),
+        # The result need not be a path.
+        ({"a x c": 0.4, "b x d": 0.35, "b x c": 0.25},
+         [{"b": 0.6, "a": 0.4}, {"x": 1.0}, {"c": 0.65, "d": 0.35}], 0.4 + 0.35, 1),
+        # A doubtful word is left out, ...
+        ({"a b c": 0.4, "a c": 0.35, "a <sil> c": 0.25}, [{"a": 1.0}, {"": 0.6, "b": 0.4}, {"c": 1.0}], 0.4, 1),
+        # ... a word that most paths have is put in, ...
+        ({"a c": 0.4, "a b c": 0.35, "a b c d": 0.25},
+         [{"a": 1.0}, {"b": 0.6, "": 0.4}, {"c": 1.0}, {"": 0.75, "d": 0.25}], 0.4 + 0.25, 1),
+        # ... and the best path may be empty.
+        ({"": 0.6, "yes yes": 0.25, "no": 0.15}, [{"": 0.6, "yes": 0.25, "no": 0.15}], 2 * 0.25 + 0.15, 0),
+    ],
+)  # fmt: skip
+def test_n_best_lists_by_hand(
+    hypotheses: dict[str, float], slots: list[dict[str, float]], errors: float, rounds: int
+) -> None:
+    (network,) = consensus(n_best(*hypotheses.items()))
+    assert contents(network) == [pytest.approx(slot) for slot in slots]
+    assert network.text == " ".join(word for word in (next(iter(slot)) for slot in slots) if word)
+    assert network.errors == pytest.approx(errors, abs=1e-5)
+    assert network.rounds == rounds
 
 
-def test_the_result_need_not_be_a_path() -> None:
-    lattice = n_best(("a x c", 0.4), ("b x d", 0.35), ("b x c", 0.25))
-    (network,) = consensus(lattice)
-    assert network.text == "b x c"
-    assert [entry.posterior for entry in network.words] == pytest.approx([0.6, 1.0, 0.65])
-    assert network.errors == pytest.approx(0.4 + 0.35)
-    assert network.rounds == 1
-    (around,) = consensus(lattice, rounds=0)
+def test_without_rounds_the_slots_are_those_around_the_best_path() -> None:
+    (around,) = consensus(n_best(("a x c", 0.4), ("b x d", 0.35), ("b x c", 0.25)), rounds=0)
     assert (around.text, around.rounds) == ("a x c", 0)
     assert around.errors == pytest.approx(2 * 0.35 + 0.25)
-
-
-def test_a_doubtful_word_is_left_out() -> None:
-    lattice = n_best(("a b c", 0.4), ("a c", 0.35), ("a <sil> c", 0.25))
-    (network,) = consensus(lattice)
-    assert network.text == "a c"
-    assert contents(network)[1] == {"": pytest.approx(0.6), "b": pytest.approx(0.4)}
-    assert network.errors == pytest.approx(0.4)
-
-
-def test_a_word_that_most_paths_have_is_put_in() -> None:
-    lattice = n_best(("a c", 0.4), ("a b c", 0.35), ("a b c d", 0.25))
-    (network,) = consensus(lattice)
-    assert network.text == "a b c"
-    assert [entry.posterior for entry in network.words] == pytest.approx([1.0, 0.6, 1.0])
 
 
 def test_times_are_means_over_the_arcs_of_a_slot() -> None:
@@ -325,13 +318,6 @@ def test_silence_only() -> None:
     assert "(no words)" in repr(network)
 
 
-def test_an_empty_best_path() -> None:
-    (network,) = consensus(n_best(("", 0.6), ("yes yes", 0.25), ("no", 0.15)))
-    assert network.text == ""
-    assert network.errors == pytest.approx(2 * 0.25 + 0.15)
-    assert contents(network) == [{"": pytest.approx(0.6), "yes": pytest.approx(0.25), "no": pytest.approx(0.15)}]
-
-
 def test_a_confidence_alone_weighs_rivals_only() -> None:
     lattice = assembled(
         "u", time=[0, 1, 2], ends=[(0, 1), (1, 2), (1, 2)], tokens=["a", "b", "c"], posterior=[0.0, 0.6, 0.2]
@@ -343,25 +329,17 @@ def test_no_utterances() -> None:
     assert len(consensus(utterance("a", [0, 1]).batch()[:0])) == 0
 
 
-def test_a_start_of_ones_own() -> None:
-    lattice = n_best(("a b", 0.999999), ("c d", 1e-6))
+@pytest.mark.parametrize("chance", [1e-6, 1e-300])
+def test_a_start_of_ones_own(chance: float) -> None:
+    lattice = n_best(("a b", 1.0), ("c d", chance))
     rare = [arc for arc in range(lattice.arcs) if lattice.words[arc] in ("c", "d")]
     start = Paths(np.array([0, 2]), np.array(rare, np.int32))
     (around,) = consensus(lattice, rounds=0, start=start)
     assert around.text == "c d"
-    assert [entry.posterior for entry in around.words] == pytest.approx([1e-6, 1e-6])
+    assert [entry.posterior for entry in around.words] == pytest.approx([chance, chance], abs=1e-11)
+    assert [(entry.start, entry.end) for entry in around.words] == [(0, 5), (5, 10)]
+    assert around.errors == pytest.approx(2, abs=1e-5)
     assert consensus(lattice, start=start)[0].text == "a b"
-
-
-def test_a_start_without_any_mass() -> None:
-    lattice = n_best(("A b", 1.0), ("C d", 1e-300))
-    rare = [arc for arc in range(lattice.arcs) if lattice.words[arc] in ("c", "d")]
-    (around,) = consensus(lattice, rounds=0, start=Paths(np.array([0, 2]), np.array(rare, np.int32)))
-    assert [tuple(entry)[2:] for entry in around.words] == [
-        (pytest.approx(0, abs=1e-12), 0, 5),
-        (pytest.approx(0, abs=1e-12), 5, 10),
-    ]
-    assert around.errors == pytest.approx(2)
 
 
 @pytest.mark.parametrize(("offsets", "arcs"), [([0], []), ([0, 1], [9]), ([0, 1], [-1]), ([0, 2], [0])])

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tests.helpers import reference_hwcn as reference
 from tests.helpers.shared import SHARED, needs_shared
-from tests.helpers.strategies import assembled, batch_of, lattices
-from tests.lattices.test_lattice import paths
+from tests.helpers.strategies import all_paths, assembled, batch_of, lattices, rivals
 from tests.lattices.test_posterior import check_normalised
 from tests.networks.test_hwcn_example import worked_example
 from wordtrust.base.errors import OptionError
@@ -60,7 +59,7 @@ def test_a_network_is_a_lattice(lattice: Lattice, tolerance: float) -> None:
     assert (merged.source < merged.target).all()
     assert (np.diff(merged.source) >= 0).all()
     assert (np.diff(merged.time) >= 0).all()
-    on_paths = {arc for path in paths(merged.source, merged.target, 0, merged.nodes - 1) for arc in path}
+    on_paths = {arc for path in all_paths(merged) for arc in path}
     assert on_paths == set(range(merged.arcs))
     depth = [0] * merged.nodes
     for source, target in zip(merged.source, merged.target, strict=True):
@@ -92,8 +91,8 @@ def test_every_arc_goes_where_it_belongs(lattice: Lattice, tolerance: float) -> 
 def test_every_path_of_the_lattice_is_a_path_of_the_network(lattice: Lattice, tolerance: float) -> None:
     network = build(lattice, tolerance=tolerance)[0]
     merged = network.lattice
-    there = paths(merged.source, merged.target, 0, merged.nodes - 1)
-    for path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1):
+    there = all_paths(merged)
+    for path in all_paths(lattice):
         mapped = tuple(int(arc) for arc in network.arc[list(path)] if arc >= 0)
         assert mapped in there
         assert [merged.words[arc] for arc in mapped if merged.word[arc]] == [
@@ -312,9 +311,7 @@ def test_the_tolerance_itself_is_within() -> None:
 
 
 def test_silence_of_any_name_is_one_arc_and_stays_silence() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1), (0, 1), (0, 1)], tokens=["<sil>", "[NOISE]", "word"], acoustic=[0.0, 1.0, 0.0]
-    )
+    lattice = rivals(["<sil>", "[NOISE]", "word"], acoustic=[0.0, 1.0, 0.0])
     merged = build(lattice)[0].lattice
     assert merged.words == ("", "word")
     assert merged.surfaces == ("[NOISE]", "word")
@@ -322,8 +319,7 @@ def test_silence_of_any_name_is_one_arc_and_stays_silence() -> None:
 
 
 def test_the_most_probable_spelling_and_the_evidence_of_the_most_probable_member() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1)] * 4, tokens=["word", "Word", "word", "else"],
+    lattice = rivals(["word", "Word", "word", "else"],
         acoustic=np.log([0.2, 0.35, 0.25, 0.2]), rank=[1, 2, 3, 4],
     )  # fmt: skip
     merged = build(lattice)[0].lattice
@@ -333,8 +329,7 @@ def test_the_most_probable_spelling_and_the_evidence_of_the_most_probable_member
 
 
 def test_ties_go_to_the_earlier_arc() -> None:
-    lattice = assembled(
-        "u", time=[0, 1], ends=[(0, 1)] * 4, tokens=["Word", "word", "Word", "WORD"],
+    lattice = rivals(["Word", "word", "Word", "WORD"],
         posterior=[0.125, 0.25, 0.125, 0.25], rank=[1, 2, 3, 4],
     )  # fmt: skip
     merged = build(lattice)[0].lattice
@@ -399,7 +394,7 @@ def test_hours_of_speech_and_very_dense_lattices() -> None:
     assert merged.arcs == words
     assert merged.posterior is not None
     assert (merged.posterior == 1).all()
-    dense = assembled("dense", time=[0, 1], ends=[(0, 1)] * 20_000, tokens=[f"w{k % 10_000}" for k in range(20_000)])
+    dense = rivals([f"w{k % 10_000}" for k in range(20_000)], utt="dense")
     merged = build(dense)[0].lattice
     assert merged.arcs == 10_000
     assert merged.posterior == pytest.approx(np.full(10_000, 1e-4))

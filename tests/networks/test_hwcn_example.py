@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.lattices.test_lattice import paths
+from tests.helpers.strategies import all_paths
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.networks.hwcn import build
 
@@ -36,7 +36,7 @@ def arcs_of(lattice: Lattice) -> Iterator[tuple[int, int, str, float, float]]:
 
 def said(lattice: Lattice) -> Counter[str]:
     """What each path says."""
-    every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    every = all_paths(lattice)
     return Counter(" ".join(lattice.surfaces[arc] for arc in path) for path in every)
 
 
@@ -66,10 +66,7 @@ def test_the_worked_example_has_four_segmentations_and_new_paths() -> None:
     lattice = worked_example()
     merged = build(lattice)[0].lattice
     frames = [round(100 * time) for time in merged.time]
-    segmentations = {
-        (0, *(frames[merged.target[arc]] for arc in path))
-        for path in paths(merged.source, merged.target, 0, merged.nodes - 1)
-    }
+    segmentations = {(0, *(frames[merged.target[arc]] for arc in path)) for path in all_paths(merged)}
     assert segmentations == {(0, 12, 30, 94), (0, 12, 30, 68, 94), (0, 30, 94), (0, 30, 68, 94)}
     both = said(merged)
     assert set(said(lattice)) < set(both)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.strategies import assembled, batch_of, lattices
-from tests.lattices.test_lattice import paths
+from tests.helpers.strategies import all_paths, assembled, batch_of, lattices, rivals
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.networks import labels as module
@@ -39,7 +38,7 @@ def labels_of(lattice: Lattice, reference: list[str], rule: str) -> list[int]:
 def test_oracle_has_the_fewest_errors_of_all_paths(lattice: Lattice, reference: list[str]) -> None:
     batch = lattice.batch()
     path = tuple(oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist())
-    every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    every = all_paths(lattice)
     assert path in every
     fewest = min(errors(reference, said_on(lattice, other)) for other in every)
     assert errors(reference, said_on(lattice, path)) == fewest
@@ -57,7 +56,7 @@ def test_ties_go_to_the_larger_posterior(lattice: Lattice, reference: list[str])
         return -errors(reference, said_on(lattice, path)), _best_match(lattice, words, reference, posterior)
 
     found = tuple(oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist())
-    every = paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    every = all_paths(lattice)
     assert worth(found)[1] == pytest.approx(max(worth(path) for path in every)[1], abs=1e-6)
 
 
@@ -116,7 +115,7 @@ def test_rivals_of_a_wrong_word_can_be_right() -> None:
 
 
 def test_the_unknown_word_is_never_right() -> None:
-    lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["<unk>"])
+    lattice = rivals(["<unk>"])
     for rule in ("oracle", "one-best"):
         assert labels_of(lattice, ["<unk>"], rule) == [0]
 
@@ -153,11 +152,11 @@ def test_narrow_bands_still_give_paths(lattice: Lattice, reference: list[str], c
         patch.setattr(module, "MAX_CELLS", cells)
         patch.setattr(module, "BAND", band)
         path = tuple(oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist())
-    assert path in paths(lattice.source, lattice.target, 0, lattice.nodes - 1)
+    assert path in all_paths(lattice)
 
 
 def test_bad_calls_are_named() -> None:
-    batch = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"]).batch()
+    batch = rivals(["a"]).batch()
     with pytest.raises(OptionError, match="one of oracle, one-best, not 'best'"):
         label_arcs(batch, ReferenceWords.of([["a"]], batch), "best")
     with pytest.raises(ValueError, match="2 references for 1 utterances"):
