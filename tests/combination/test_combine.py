@@ -62,7 +62,7 @@ def test_a_hand_worked_table() -> None:
 
 
 def test_spread_over_subsets() -> None:
-    found = _table().spread["calibrated"]
+    found = _table().rate_statistics["calibrated"]
     rates = [0.5, 0.5, 0.75, 0.5]
     assert (found.low, found.high) == (min(rates), max(rates))
     assert found.deviation == pytest.approx(pstdev(rates))
@@ -216,15 +216,15 @@ def test_calibrated_alone_the_choice_can_be_worse_than_the_best_member() -> None
             assert share == pytest.approx(score, abs=0.01)
     (subset,) = compare_subsets(items).subsets
     assert 1 - subset.best_member == pytest.approx(0.8, abs=0.01)
-    assert 1 - subset.ways["raw"] == pytest.approx(0.775, abs=0.01)
-    assert subset.ways["raw"] > subset.best_member + 0.015
+    assert 1 - subset.methods["raw"] == pytest.approx(0.775, abs=0.01)
+    assert subset.methods["raw"] > subset.best_member + 0.015
 
 
 def test_calibrated_given_all_the_choice_is_as_good_as_the_best_member() -> None:
     right, _ = _easy_and_hard()
     (subset,) = compare_subsets(_items(right, right, seed=2)).subsets
-    assert subset.ways["raw"] == subset.best_member
-    assert 1 - subset.ways["raw"] == pytest.approx(0.8, abs=0.01)
+    assert subset.methods["raw"] == subset.best_member
+    assert 1 - subset.methods["raw"] == pytest.approx(0.8, abs=0.01)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -234,7 +234,7 @@ def test_true_probabilities_are_never_worse(seed: int) -> None:
     right = random.random((4, 4))[:, random.integers(0, 4, ITEMS)]
     found = compare_subsets(_items(right, right, seed=seed + 10), replicates=10)
     noise = 3 * np.sqrt(0.5 / ITEMS)
-    assert all(subset.ways["raw"] <= subset.best_member + noise for subset in found.subsets)
+    assert all(subset.methods["raw"] <= subset.best_member + noise for subset in found.subsets)
     assert found.better["raw"] >= 6
 
 
@@ -243,7 +243,7 @@ def test_informed_choice_repairs_what_is_calibrated_alone() -> None:
     fitted = ErrorRegression.fit(_items(right, alone, seed=3), [(0, 1)], margin=0)
     items = _items(right, alone, seed=4)
     (subset,) = compare_subsets(items, informed=fitted).subsets
-    assert subset.ways["informed"] <= subset.best_member < subset.ways["raw"]
+    assert subset.methods["informed"] <= subset.best_member < subset.methods["raw"]
 
 
 def test_informed_choice_sees_missing_words() -> None:
@@ -253,8 +253,8 @@ def test_informed_choice_sees_missing_words() -> None:
     whole = outputs(["a b"] * 399 + ["a x"], 0.9)
     two = together({"A": short, "B": whole}, said)
     (subset,) = compare_subsets(two, informed=ErrorRegression.fit(two, [(0, 1)], ridge=1.0)).subsets
-    assert subset.ways["raw"] == 0.25
-    assert subset.ways["informed"] <= subset.best_member == 1 / 800
+    assert subset.methods["raw"] == 0.25
+    assert subset.methods["informed"] <= subset.best_member == 1 / 800
 
 
 def test_informed_choice_without_confidences_goes_by_agreement() -> None:
@@ -268,7 +268,7 @@ def test_informed_choice_without_confidences_goes_by_agreement() -> None:
     )
     fitted = ErrorRegression.fit(three, all_subsets(3), ridge=1.0)
     found = compare_subsets(three, informed=fitted).subsets[-1]
-    assert found.ways["informed"] == 0
+    assert found.methods["informed"] == 0
     assert found.best_member > 0.25
 
 

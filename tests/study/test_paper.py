@@ -172,8 +172,8 @@ def test_outputs_stand_side_by_side_and_combine(calibrated: WordScorer, networks
     )  # fmt: skip
     found = compare_subsets(both)
     [pair] = found.subsets
-    assert pair.ways["raw"] == pair.ways["calibrated"] == pair.best_member  # the same output twice
-    assert set(found.spread) == {"raw", "calibrated"}
+    assert pair.methods["raw"] == pair.methods["calibrated"] == pair.best_member  # the same output twice
+    assert set(found.rate_statistics) == {"raw", "calibrated"}
 
 
 def test_a_model_without_calibration_is_refused(networks: Lattices) -> None:

@@ -224,7 +224,7 @@ def print_combination(comparison: SubsetComparison) -> None:
     rows = []
     for way in comparison.better:
         counts = (str(counts[way]) for counts in (comparison.better, comparison.equal, comparison.worse))
-        rows.append((called(COMBINED_BY, way), percent(_mean(subset.ways[way] for subset in subsets)), *counts))
+        rows.append((called(COMBINED_BY, way), percent(_mean(subset.methods[way] for subset in subsets)), *counts))
     oracle, best = _mean(subset.oracle for subset in subsets), _mean(subset.best_member for subset in subsets)
     rows.append(("best of them for each utterance", percent(oracle), "", "", ""))
     rows.append(("best recognizer alone", percent(best), "", "", ""))

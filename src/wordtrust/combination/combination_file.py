@@ -1,4 +1,4 @@
-"""What combination learns from held-out data, in one folder: ROVER's settings, informed choice, joint model."""
+"""What combination learns from held-out data, in one folder: ROVER's settings, error regression, joint model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .system_output import SystemOutputs
 KIND = "wordtrust combination"
 VERSION = 1
 FILE, JOINT = "combination.json", "joint.safetensors"
-_LARGEST = 1 << 27
+_MAX_BYTES = 1 << 27
 
 Members = frozenset[str]
 
@@ -29,25 +29,23 @@ Members = frozenset[str]
 class FittedCombination:
     """FittedCombination for the subsets that it names."""
 
-    order: tuple[str, ...]  # recognizers, the one with the fewest errors first
+    order: tuple[str, ...]  # systems, the one with the fewest errors first
     rover: Mapping[Members, RoverSettings]
     informed: ErrorRegression
     joint: JointModel | None = None
     utterances: frozenset[int] = frozenset()  # what it was fitted on, as checksums of their names
 
     @classmethod
-    def fit(cls, together: SystemOutputs, subsets: Sequence[Sequence[int]]) -> FittedCombination:
+    def fit(cls, outputs: SystemOutputs, subsets: Sequence[Sequence[int]]) -> FittedCombination:
         """Learn from outputs by models that were trained without the speakers.
 
         Calibrators may have been fitted on just these words: in a study they are, on the same scores out of fold.
         """
-        ordered = together.subset(together.by_errors())
-        turned = [sorted(ordered.names.index(together.names[each]) for each in subset) for subset in subsets]
-        settings = tune_rover(ordered, turned)
-        rover = {
-            frozenset(ordered.names[n] for n in subset): each for subset, each in zip(turned, settings, strict=True)
-        }
-        return cls(ordered.names, rover, ErrorRegression.fit(together, subsets), utterances=_checksums(together))
+        ordered = outputs.subset(outputs.by_errors())
+        members = [frozenset(outputs.names[member] for member in subset) for subset in subsets]
+        in_order = [sorted(map(ordered.names.index, names)) for names in members]
+        rover = dict(zip(members, tune_rover(ordered, in_order), strict=True))
+        return cls(ordered.names, rover, ErrorRegression.fit(outputs, subsets), utterances=_checksums(outputs))
 
     def require(self, names: Sequence[str]) -> None:
         """Raise an error if one of these systems is unknown."""
@@ -58,29 +56,33 @@ class FittedCombination:
                 f"nothing was fitted for {', '.join(unknown)}; names before the = must be among {known}"
             )
 
-    def seen(self, together: SystemOutputs) -> int:
+    def seen(self, outputs: SystemOutputs) -> int:
         """How many of these utterances it was fitted on."""
-        return len(self.utterances & _checksums(together))
+        return len(self.utterances & _checksums(outputs))
 
     def settings(self, names: Sequence[str], subsets: Sequence[Sequence[int]]) -> list[RoverSettings]:
         """ROVER's settings for every subset of these recognizers."""
-        found = [self.rover.get(frozenset(names[number] for number in subset)) for subset in subsets]
-        for subset, each in zip(subsets, found, strict=True):
-            if each is None:
-                raise OptionError(f"nothing was fitted for {' and '.join(names[number] for number in subset)}")
-        return [each for each in found if each is not None]
+        settings = []
+        for subset in subsets:
+            members = [names[member] for member in subset]
+            if frozenset(members) not in self.rover:
+                raise OptionError(f"nothing was fitted for {' and '.join(members)}")
+            settings.append(self.rover[frozenset(members)])
+        return settings
 
     def save(self, folder: Path) -> None:
-        """Write the folder's combination.json."""
+        """Write combination.json and, where there is one, the joint model."""
         folder.mkdir(parents=True, exist_ok=True)
-        rover = [{"members": sorted(members), **each.to_dict()} for members, each in self.rover.items()]
-        found: dict[str, Any] = {"kind": KIND, "version": VERSION, "order": list(self.order), "rover": rover}
-        found["utterances"] = sorted(self.utterances)
-        (folder / JOINT).unlink(missing_ok=True)  # what was fitted before does not go with this
+        record: dict[str, Any] = {
+            "kind": KIND, "version": VERSION, "order": list(self.order),
+            "rover": [{"members": sorted(members), **each.to_dict()} for members, each in self.rover.items()],
+            "utterances": sorted(self.utterances), "informed": self.informed.to_dict(),
+        }  # fmt: skip
+        (folder / JOINT).unlink(missing_ok=True)  # an earlier fit does not go with this one
         if self.joint is not None:
             save_joint(self.joint, folder / JOINT)
         with atomic_text(folder / FILE) as file:
-            file.write(json.dumps(found | {"informed": self.informed.to_dict()}) + "\n")
+            file.write(json.dumps(record) + "\n")
 
     @classmethod
     def load(cls, folder: Path, *, with_joint: bool = True) -> FittedCombination:
@@ -88,16 +90,16 @@ class FittedCombination:
         path = folder / FILE
         remedy = "Make it with: wordtrust combine NAME=MODEL,STORE ... --fit NAME=STORE ... --out FOLDER"
         try:
-            if path.stat().st_size > _LARGEST:
+            if path.stat().st_size > _MAX_BYTES:
                 raise InputError("too large to be a combination", remedy=remedy)
-            found = json_checks.record(json_checks.parse(path.read_bytes()), "the combination")
-            if found.get("kind") != KIND or found.get("version") != VERSION:
+            record = json_checks.record(json_checks.parse(path.read_bytes()), "the combination")
+            if record.get("kind") != KIND or record.get("version") != VERSION:
                 raise InputError(f"no {KIND} of version {VERSION}", remedy=remedy)
-            rover = dict(_rover(json_checks.objects_of(found, "rover")))
-            order = tuple(str(name) for name in json_checks.list_of(found, "order"))
+            rover = dict(_rover(json_checks.objects_of(record, "rover")))
+            order = tuple(str(name) for name in json_checks.list_of(record, "order"))
             joint = load_joint(folder / JOINT) if with_joint and (folder / JOINT).is_file() else None
-            seen = frozenset(int(each) for each in json_checks.list_of(found, "utterances"))
-            return cls(order, rover, ErrorRegression.from_dict(found.get("informed")), joint, seen)
+            seen = frozenset(map(int, json_checks.list_of(record, "utterances")))
+            return cls(order, rover, ErrorRegression.from_dict(record.get("informed")), joint, seen)
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
         except (TypeError, KeyError, ValueError, OverflowError, OptionError) as error:
@@ -106,8 +108,8 @@ class FittedCombination:
             raise error.at(file=str(path)) from None
 
 
-def _checksums(together: SystemOutputs) -> frozenset[int]:
-    return frozenset(crc32(utt.encode("utf-8", "replace")) for utt in together.utts)
+def _checksums(outputs: SystemOutputs) -> frozenset[int]:
+    return frozenset(crc32(utt.encode("utf-8", "replace")) for utt in outputs.utts)
 
 
 def _rover(rows: Iterable[Mapping[str, Any]]) -> Iterable[tuple[Members, RoverSettings]]:

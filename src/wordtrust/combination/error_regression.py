@@ -1,13 +1,14 @@
-"""Choosing an output with an eye on all the others: how many errors each is expected to have, given what all say.
+"""Choose the output that is expected to have the fewest errors, given the outputs of all systems.
 
-A confidence that is right for one recognizer alone does not say which of two outputs to take: a recognizer that is
-80% sure of everything is right more often where another is sure as well. So the errors of each member's output are
-predicted from all members together: how many words each has, how much each doubts (the sum of 1 - confidence), and
-how many words each two differ in. A linear model for each subset of recognizers, fitted on held-out utterances by
-ridge regression, is enough. It also sees what a mean of confidences cannot, words that are missing.
+A confidence that is calibrated for one system alone does not say which of two outputs to take: a system that is 80%
+sure of everything is right more often where another is sure as well. So the errors of each member's output are
+predicted from all members outputs: how many words each has, how much each doubts (the sum of 1 - confidence), and
+how many words each two differ in. A linear model for each subset, fitted on held-out utterances by ridge regression,
+is enough. It also sees what a mean of confidences cannot: missing words.
 
-Where members differ much their errors vary much, so an utterance counts 1 / (1 + mean difference of two members). The
-member that was best on the held-out data is left only for an output that is expected to have `margin` fewer errors.
+Where members differ much their errors vary much, so an utterance is weighted by 1 / (1 + mean difference of two
+members). The member that was best on the held-out data is left only for an output that is expected to have `margin`
+fewer errors.
 """
 
 from __future__ import annotations
@@ -26,31 +27,30 @@ from ..lattices.weights import Reals
 from ..networks.align import align_numbers
 from .system_output import SystemOutput, SystemOutputs
 
-RIDGE = 10.0  # utterances that speak for "no influence", in units of each input's mean square
+RIDGE = 10.0  # utterances' worth of shrinkage, in units of each input's mean square
 MARGIN = 0.2  # errors
 Members = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Evidence:
-    """What all recognizers say about each utterance, in numbers."""
+class _Predictors:
+    """Lengths, doubts and differences of all outputs."""
 
-    lengths: Reals  # [recognizers, utterances] words
-    doubts: Reals | None  # [recognizers, utterances] expected wrong words by their own confidences
-    differences: NDArray[np.int32]  # [recognizers, recognizers, utterances] words that two outputs differ in
+    lengths: Reals  # [systems, utterances] words
+    doubts: Reals | None  # [systems, utterances] expected wrong words by their own confidences
+    differences: NDArray[np.int32]  # [systems, systems, utterances] words that two outputs differ in
 
     @classmethod
-    def of(cls, together: SystemOutputs) -> _Evidence:
-        count = len(together.names)
-        differences = np.zeros((count, count, len(together)), np.int32)
+    def of(cls, outputs: SystemOutputs) -> _Predictors:
+        count = len(outputs.names)
+        differences = np.zeros((count, count, len(outputs)), np.int32)
         for one, other in combinations(range(count), 2):
-            found = _differences(together.outputs[one], together.outputs[other])
-            differences[one, other] = differences[other, one] = found
-        doubts = [_doubts(outputs) for outputs in together.outputs]
-        known = [each for each in doubts if each is not None]
+            pair = _differences(outputs.outputs[one], outputs.outputs[other])
+            differences[one, other] = differences[other, one] = pair
+        doubts = [doubt for doubt in map(_doubts, outputs.outputs) if doubt is not None]
         return cls(
-            np.stack([outputs.lengths for outputs in together.outputs]).astype(np.float64),
-            np.stack(known) if len(known) == count else None,
+            np.stack([output.lengths for output in outputs.outputs]).astype(np.float64),
+            np.stack(doubts) if len(doubts) == count else None,
             differences,
         )
 
@@ -74,14 +74,14 @@ class _Evidence:
 
 
 def _differences(one: SystemOutput, other: SystemOutput) -> Ints:
-    found = align_numbers(one.word, one.offsets, other.word, other.offsets)
-    errors: Ints = found.counts[:, 1:].sum(axis=1, dtype=np.int32)
+    alignments = align_numbers(one.word, one.offsets, other.word, other.offsets)
+    errors: Ints = alignments.counts[:, 1:].sum(axis=1, dtype=np.int32)
     return errors
 
 
-def _doubts(outputs: SystemOutput) -> Reals | None:
-    values = outputs.confidence if outputs.calibrated is None else outputs.calibrated
-    return None if values is None else outputs.sums(1 - values)
+def _doubts(output: SystemOutput) -> Reals | None:
+    values = output.confidence if output.calibrated is None else output.calibrated
+    return None if values is None else output.sums(1 - values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ class ErrorRegression:
     """Predicts the errors of every member of every subset it was fitted for."""
 
     weights: Mapping[Members, Reals]  # by members in their order: [inputs, members]
-    leaders: Mapping[Members, str]  # who makes the fewest errors
+    leaders: Mapping[Members, str]  # the member with the fewest errors
     doubts: bool  # whether confidences are among the inputs
     margin: float = MARGIN
 
     @classmethod
     def fit(
         cls,
-        together: SystemOutputs,
+        outputs: SystemOutputs,
         subsets: Sequence[Sequence[int]],
         *,
         ridge: float = RIDGE,
@@ -108,30 +108,30 @@ class ErrorRegression:
         """
         if not (ridge > 0 and margin >= 0):
             raise OptionError(f"ridge must be over 0 and margin at least 0, not {ridge} and {margin}")
-        evidence = _Evidence.of(together)
-        doubts = evidence.doubts is not None
+        predictors = _Predictors.of(outputs)
+        doubts = predictors.doubts is not None
         weights, leaders = {}, {}
         for subset in subsets:
-            members = _members(together, subset)
-            errors = together.errors[list(subset)].T
-            inputs = evidence.inputs(subset, doubts=doubts)
-            weights[members] = _ridge(inputs, errors.astype(np.float64), evidence.weights(subset), ridge)
+            members = _members(outputs, subset)
+            errors = outputs.errors[list(subset)].T
+            inputs = predictors.inputs(subset, doubts=doubts)
+            weights[members] = _ridge(inputs, errors.astype(np.float64), predictors.weights(subset), ridge)
             leaders[members] = members[int(errors.sum(axis=0).argmin())]
         return cls(weights, leaders, doubts, margin)
 
-    def choose(self, together: SystemOutputs, subsets: Sequence[Sequence[int]]) -> Ints:
-        """[subsets, utterances] which recognizer is expected to have the fewest errors among the members."""
-        evidence = _Evidence.of(together)
-        if self.doubts and evidence.doubts is None:
+    def choose(self, outputs: SystemOutputs, subsets: Sequence[Sequence[int]]) -> Ints:
+        """[subsets, utterances] the member that is expected to have the fewest errors."""
+        predictors = _Predictors.of(outputs)
+        if self.doubts and predictors.doubts is None:
             raise OptionError("this choice was fitted with confidences, and these words have none")
-        chosen = np.empty((len(subsets), len(together)), np.int32)
+        chosen = np.empty((len(subsets), len(outputs)), np.int32)
         fitted = {frozenset(members): members for members in self.weights}
         for row, subset in enumerate(subsets):
-            members = fitted.get(frozenset(_members(together, subset)))
+            members = fitted.get(frozenset(_members(outputs, subset)))
             if members is None:
-                raise OptionError(f"this choice was not fitted for {' and '.join(_members(together, subset))}")
-            ordered = [together.names.index(name) for name in members]
-            expected = evidence.inputs(ordered, doubts=self.doubts) @ self.weights[members]
+                raise OptionError(f"this choice was not fitted for {' and '.join(_members(outputs, subset))}")
+            ordered = [outputs.names.index(name) for name in members]
+            expected = predictors.inputs(ordered, doubts=self.doubts) @ self.weights[members]
             expected[:, members.index(self.leaders[members])] -= self.margin
             chosen[row] = np.array(ordered, np.int32)[expected.argmin(axis=1)]
         return chosen
@@ -145,12 +145,12 @@ class ErrorRegression:
         return {"doubts": self.doubts, "margin": self.margin, "subsets": subsets}
 
     @classmethod
-    def from_dict(cls, kept: Any) -> ErrorRegression:
-        """Take what nobody has checked; raises an `InputError` if it is bad."""
+    def from_dict(cls, record: Any) -> ErrorRegression:
+        """Read what `to_dict` gave; anything else is an `InputError`."""
         try:
-            doubts, margin = bool(kept["doubts"]), float(kept["margin"])
+            doubts, margin = bool(record["doubts"]), float(record["margin"])
             weights, leaders = {}, {}
-            for subset in kept["subsets"]:
+            for subset in record["subsets"]:
                 members = tuple(str(name) for name in subset["members"])
                 weights[members] = _checked(np.array(subset["weights"], np.float64), len(members), doubts)
                 leaders[members] = str(subset["leader"])
@@ -162,10 +162,10 @@ class ErrorRegression:
         return cls(weights, leaders, doubts, margin)
 
 
-def _members(together: SystemOutputs, subset: Sequence[int]) -> Members:
+def _members(outputs: SystemOutputs, subset: Sequence[int]) -> Members:
     if len(set(subset)) < max(2, len(subset)):
         raise OptionError("a choice is among two or more different recognizers")
-    return tuple(together.names[number] for number in subset)
+    return tuple(outputs.names[member] for member in subset)
 
 
 def _ridge(inputs: Reals, errors: Reals, weights: Reals, ridge: float) -> Reals:
@@ -176,8 +176,8 @@ def _ridge(inputs: Reals, errors: Reals, weights: Reals, ridge: float) -> Reals:
     weighted = scaled * weights[:, np.newaxis]
     penalty = ridge * weights.mean() * np.eye(len(unit))
     solved = np.linalg.solve(weighted.T @ scaled + penalty, weighted.T @ errors)
-    found: Reals = solved / unit[:, np.newaxis]
-    return found
+    weights_by_input: Reals = solved / unit[:, np.newaxis]
+    return weights_by_input
 
 
 def _checked(weights: Reals, members: int, doubts: bool) -> Reals:

@@ -1,10 +1,10 @@
-"""ROVER: recognizers vote word by word (NIST's "Recognizer Output Voting Error Reduction"), a rival of combination.
+"""ROVER: systems vote word by word (NIST's "Recognizer Output Voting Error Reduction").
 
 The first output is a row of slots with one word each. Every further output is aligned with it, with the least cost
 (NIST's weights: a match costs 0, another word 4, a word left alone 3; a word where the slot can be empty already 1,
 and passing such a slot 0.001), and joins the words it stands beside; a word that stands beside nothing makes a new
-slot, which is empty for all before it. So the order counts: the best recognizer first is the usual one. NIST leaves
-ties to the order of arcs; here a word beside others comes before one in a new slot, and that before a slot passed.
+slot, which is empty for all before it. So the order counts: usually the best recognizer comes first. NIST leaves ties
+to the order of arcs; here a word beside others comes before one in a new slot, and that before a slot passed.
 
 Then each slot is decided: what gets the largest alpha * N / recognizers + (1 - alpha) * C, where N of them say
 the word and C is the average or the maximum of their confidences; that of saying nothing is a number chosen, with
@@ -67,98 +67,98 @@ def grid(*, calibrated: bool = False) -> tuple[RoverSettings, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Words:
-    """The words of all recognizers end to end, as kernels want them."""
+class _VotingWords:
+    """The words of all systems end to end, for the kernels."""
 
     word: Ints
     confidence: Reals
-    offsets: Offsets  # [recognizers, utterances + 1]
+    offsets: Offsets  # [systems, utterances + 1]
 
     @classmethod
-    def of(cls, together: SystemOutputs, *, voting: bool, calibrated: bool) -> _Words:
-        sizes = [len(each.word) for each in together.outputs]
+    def of(cls, outputs: SystemOutputs, *, voting: bool, calibrated: bool) -> _VotingWords:
+        sizes = [len(output.word) for output in outputs.outputs]
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        offsets = np.stack([each.offsets for each in together.outputs]) + first[:, np.newaxis]
-        confidence = _confidences(together, calibrated) if voting else np.zeros(sum(sizes))
-        return cls(np.concatenate([each.word for each in together.outputs]), confidence, offsets)
+        offsets = np.stack([output.offsets for output in outputs.outputs]) + first[:, np.newaxis]
+        confidence = _confidences(outputs, calibrated) if voting else np.zeros(sum(sizes))
+        return cls(np.concatenate([output.word for output in outputs.outputs]), confidence, offsets)
 
 
-def _confidences(together: SystemOutputs, calibrated: bool) -> Reals:
+def _confidences(outputs: SystemOutputs, calibrated: bool) -> Reals:
     which = "calibrated" if calibrated else "confidence"
-    found = [getattr(each, which) for each in together.outputs]
-    lacking = [name for name, values in zip(together.names, found, strict=True) if values is None]
+    confidences = [getattr(output, which) for output in outputs.outputs]
+    lacking = [name for name, values in zip(outputs.names, confidences, strict=True) if values is None]
     if lacking:
         raise OptionError(
             f"the words of {lacking[0]} have no {'calibrated ' if calibrated else ''}confidences: vote by frequency"
         )
-    return np.concatenate(found)
+    return np.concatenate(confidences)
 
 
-def _check_aligned(together: SystemOutputs, too_long: int) -> None:
+def _check_aligned(outputs: SystemOutputs, too_long: int) -> None:
     """Raise an error if there is an utterance that a kernel could not align."""
     if too_long >= 0:
-        words = sum(int(each.lengths[too_long]) for each in together.outputs)
+        words = sum(int(output.lengths[too_long]) for output in outputs.outputs)
         raise InputError(
-            f"{words:,} words of {len(together.names)} recognizers are too many to align",
-            utt=together.utts[too_long],
+            f"{words:,} words of {len(outputs.names)} recognizers are too many to align",
+            utt=outputs.utts[too_long],
             remedy="Cut the recording into segments",
         )
 
 
-def rover(together: SystemOutputs, settings: RoverSettings = RoverSettings()) -> SystemOutput:  # noqa: B008  # it is frozen
-    """What all recognizers together say, aligned in their order; times and confidences are means over who said it.
+def rover(outputs: SystemOutputs, settings: RoverSettings = RoverSettings()) -> SystemOutput:  # noqa: B008  # it is frozen
+    """The words that win the vote, aligned in the order of the systems; times and confidences are means over voters.
 
     Without confidences they vote by frequency, and the result has none either.
     """
-    has_confidence = settings.by != "frequency" or all(each.confidence is not None for each in together.outputs)
-    words = _Words.of(together, voting=has_confidence, calibrated=settings.calibrated)
+    has_confidence = settings.by != "frequency" or all(output.confidence is not None for output in outputs.outputs)
+    words = _VotingWords.of(outputs, voting=has_confidence, calibrated=settings.calibrated)
     most = len(words.word)
-    offsets = np.zeros(len(together) + 1, np.int64)
-    word, found = np.empty(most, np.int32), np.empty((3, most))
+    offsets = np.zeros(len(outputs) + 1, np.int64)
+    word, means = np.empty(most, np.int32), np.empty((3, most))
     too_long = write_winners(
-        words.word, words.confidence, np.concatenate([each.start for each in together.outputs]),
-        np.concatenate([each.end for each in together.outputs]), words.offsets, VOTES[settings.by],
-        float(settings.alpha), float(settings.nothing), offsets, word, found,
+        words.word, words.confidence, np.concatenate([output.start for output in outputs.outputs]),
+        np.concatenate([output.end for output in outputs.outputs]), words.offsets, VOTES[settings.by],
+        float(settings.alpha), float(settings.nothing), offsets, word, means,
     )  # fmt: skip
-    _check_aligned(together, too_long)
+    _check_aligned(outputs, too_long)
     size = int(offsets[-1])
     return SystemOutput(
-        together.utts, offsets, word[:size], found[1, :size], found[2, :size], together.outputs[0].vocabulary,
-        found[0, :size] if has_confidence else None,
+        outputs.utts, offsets, word[:size], means[1, :size], means[2, :size], outputs.outputs[0].vocabulary,
+        means[0, :size] if has_confidence else None,
     )  # fmt: skip
 
 
 def rover_errors(
-    together: SystemOutputs, subsets: Sequence[Sequence[int]], settings: RoverSettings | Sequence[RoverSettings]
+    outputs: SystemOutputs, subsets: Sequence[Sequence[int]], settings: RoverSettings | Sequence[RoverSettings]
 ) -> Ints:
     """[subsets, utterances] the word errors of many subsets.
 
-    A subset is the numbers of its recognizers in the order of aligning; `settings` are those of all, or one for each.
+    A subset has the indices of its systems in the order of aligning; `settings` are those of all, or one for each.
     """
-    each = [settings] * len(subsets) if isinstance(settings, RoverSettings) else list(settings)
-    if len(each) != len(subsets):
-        raise ValueError(f"{len(each)} settings for {len(subsets)} subsets")
-    distinct = list(dict.fromkeys(each))
-    number = np.array([distinct.index(one) for one in each], np.int32)
-    columns = np.arange(len(together), dtype=np.int32)
-    errors: Ints = _count(together, subsets, distinct, np.stack([number, number + 1], 1), columns)[0]
+    chosen = [settings] * len(subsets) if isinstance(settings, RoverSettings) else list(settings)
+    if len(chosen) != len(subsets):
+        raise ValueError(f"{len(chosen)} settings for {len(subsets)} subsets")
+    distinct = list(dict.fromkeys(chosen))
+    index = np.array([distinct.index(setting) for setting in chosen], np.int32)
+    columns = np.arange(len(outputs), dtype=np.int32)
+    errors: Ints = _count(outputs, subsets, distinct, np.stack([index, index + 1], 1), columns)[0]
     return errors
 
 
 def tune_rover(
-    together: SystemOutputs, subsets: Sequence[Sequence[int]], settings: Sequence[RoverSettings] | None = None
+    outputs: SystemOutputs, subsets: Sequence[Sequence[int]], settings: Sequence[RoverSettings] | None = None
 ) -> list[RoverSettings]:
     """The settings with the fewest errors on held-out data for each of these subsets; ties to the earlier setting."""
-    tried = list(settings or grid(calibrated=all(each.calibrated is not None for each in together.outputs)))
-    if any(each.confidence is None for each in together.outputs):
-        tried = [each for each in tried if each.by == "frequency"] or [RoverSettings()]
+    tried = list(settings or grid(calibrated=all(output.calibrated is not None for output in outputs.outputs)))
+    if any(output.confidence is None for output in outputs.outputs):
+        tried = [setting for setting in tried if setting.by == "frequency"] or [RoverSettings()]
     every = np.array([[0, len(tried)]] * len(subsets), np.int32)
-    errors = _count(together, subsets, tried, every, np.zeros(len(together), np.int32))[:, :, 0]
+    errors = _count(outputs, subsets, tried, every, np.zeros(len(outputs), np.int32))[:, :, 0]
     return [tried[best] for best in errors.argmin(axis=0).tolist()]
 
 
 def _count(
-    together: SystemOutputs,
+    outputs: SystemOutputs,
     subsets: Sequence[Sequence[int]],
     settings: Sequence[RoverSettings],
     tried: Ints,
@@ -173,27 +173,27 @@ def _count(
     voting = {one.calibrated for one in settings if one.by != "frequency"}
     if len(voting) > 1:
         raise OptionError("raw and calibrated confidences cannot vote in one table")
-    words = _Words.of(together, voting=bool(voting), calibrated=True in voting)
-    order = sorted(range(len(subsets)), key=lambda number: tuple(subsets[number]))
-    members, sizes, shared = _rows([tuple(subsets[number]) for number in order])
+    words = _VotingWords.of(outputs, voting=bool(voting), calibrated=True in voting)
+    order = sorted(range(len(subsets)), key=lambda row: tuple(subsets[row]))
+    members, sizes, shared = _rows([tuple(subsets[row]) for row in order])
     by = np.array([VOTES[one.by] for one in settings], np.int32)
     numbers = np.array([(one.alpha, one.nothing) for one in settings], np.float64)
     most = int((tried[:, 1] - tried[:, 0]).max(initial=0))
     errors = np.zeros((most, len(order), int(column.max(initial=0)) + 1), np.int32)
     too_long = count_errors(
-        words.word, words.confidence, words.offsets, together.spoken, together.spoken_offsets, together.unknown,
+        words.word, words.confidence, words.offsets, outputs.spoken, outputs.spoken_offsets, outputs.unknown,
         members, sizes, shared, np.ascontiguousarray(tried[order]), by, numbers, column, errors,
     )  # fmt: skip
-    _check_aligned(together, too_long)
+    _check_aligned(outputs, too_long)
     return errors[:, np.argsort(order)]
 
 
 def _rows(subsets: Sequence[tuple[int, ...]]) -> tuple[Ints, Ints, Ints]:
-    """Sorted subsets as rows of members, how many each has, and how many first ones it shares with the one before."""
+    """Sorted subsets as rows of members, their sizes, and how many first members each shares with the one before."""
     sizes = np.array([len(subset) for subset in subsets], np.int32)
     members = np.zeros((len(subsets), sizes.max(initial=0)), np.int32)
-    for number, subset in enumerate(subsets):
-        members[number, : len(subset)] = subset
+    for row, subset in enumerate(subsets):
+        members[row, : len(subset)] = subset
     shared = [0, *(_begin_alike(one, other) for one, other in pairwise(subsets))][: len(subsets)]
     return members, sizes, np.array(shared, np.int32)
 

@@ -1,18 +1,16 @@
-"""Several recognizers together: for each utterance the output that is trusted most, and how good that is.
+"""Word error rates of every subset of systems, combined by every method.
 
-The paper's way (`raw`, `calibrated`): each utterance is that of the recognizer with the highest mean confidence of
-its words. An output without words has the mean 0: nothing speaks for it. Ties go to the recognizer that is named
-first. Rivals in the same table: the best member by itself, `rover`, any other way given by its errors (the joint
-network), and `oracle`, which always takes the output with the fewest errors. `informed` is not the paper's: it takes
-the output that is expected to have the fewest errors given what all members say (see `informed`).
-
-The study runs all subsets of two and more recognizers and counts how often a way beats the best member.
+The paper's method (`raw`, `calibrated`): each utterance gets the output of the system with the highest mean
+confidence of its words. An output without words has the mean 0: nothing speaks for it. Ties go to the system named
+first. In the same table: the best member alone, `rover`, any other method given by its errors (the joint network),
+and `oracle`, which always takes the output with the fewest errors. `informed` is not the paper's: it takes the output
+that is expected to have the fewest errors given all outputs (see `error_regression`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -27,15 +25,15 @@ from .error_regression import ErrorRegression
 from .rover import RoverSettings, rover_errors
 from .system_output import SystemOutput, SystemOutputs
 
-MOST_SYSTEMS = 12  # 4083 subsets
-_AT_ONCE = 100  # draws of speakers, to bound memory
-Counted = NDArray[np.int64] | Reals
-Subsets = Sequence[tuple[int, ...]]  # numbers of recognizers, in order
+MAX_SYSTEMS = 12  # 4083 subsets
+_DRAWS_AT_ONCE = 100  # to bound memory
+Counts = NDArray[np.int64] | Reals
+Subsets = Sequence[tuple[int, ...]]  # indices of systems
 
 
 @dataclass(frozen=True, slots=True)
 class RateStatistics:
-    """How much the error rates of all subsets differ: their standard deviation, the lowest and the highest."""
+    """Standard deviation and range of the error rates of all subsets."""
 
     deviation: float
     low: float
@@ -43,42 +41,39 @@ class RateStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Subset:
-    """The word error rates of some recognizers: of the best of them alone, and of all of them by every way."""
+class SubsetRates:
+    """Word error rates of one subset: of its best member alone, and of all members by every method."""
 
     members: tuple[str, ...]
     best_member: float
-    best_member_one_best: float | None  # the best of what they would print themselves, where that is known
-    ways: Mapping[str, float]  # raw, calibrated, rover, joint, ... as far as there are any
+    best_member_one_best: float | None  # the best of the recognizers' own 1-best, where that is known
+    methods: Mapping[str, float]  # raw, calibrated, rover, joint, ... as far as there are any
     oracle: float
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; what is unknown is left out."""
-        found: dict[str, Any] = {"members": list(self.members), "best_member": self.best_member}
+        record: dict[str, Any] = {"members": list(self.members), "best_member": self.best_member}
         if self.best_member_one_best is not None:
-            found["best_member_one_best"] = self.best_member_one_best
-        return found | dict(self.ways) | {"oracle": self.oracle}
+            record["best_member_one_best"] = self.best_member_one_best
+        return record | dict(self.methods) | {"oracle": self.oracle}
 
 
 @dataclass(frozen=True, slots=True)
 class SubsetComparison:
-    """Every subset by every way, what the recognizers do alone, and counts over all subsets."""
+    """Every subset by every method, every system alone, and counts over all subsets."""
 
     utterances: int
     words: int  # of the references
-    systems: Mapping[str, float]  # word error rate of each recognizer's output
-    subsets: tuple[Subset, ...]
-    better: Mapping[str, int]  # by way: subsets with fewer errors than their best member
+    systems: Mapping[str, float]  # word error rate of each system's output
+    subsets: tuple[SubsetRates, ...]
+    better: Mapping[str, int]  # by method: subsets with fewer errors than their best member
     equal: Mapping[str, int]
     worse: Mapping[str, int]
-    spread: Mapping[str, RateStatistics]
-    none_worse: Mapping[str, float]  # by way: share of draws of speakers in which no subset is worse
+    rate_statistics: Mapping[str, RateStatistics]  # by method, over subsets
+    none_worse: Mapping[str, float]  # by method: share of draws of speakers in which no subset is worse
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: what DESIGN section 9 promises to scripts."""
-        spread = {
-            way: {"deviation": one.deviation, "low": one.low, "high": one.high} for way, one in self.spread.items()
-        }
+        """For JSON."""
         return {
             "utterances": self.utterances,
             "words": self.words,
@@ -87,34 +82,34 @@ class SubsetComparison:
             "better": dict(self.better),
             "equal": dict(self.equal),
             "worse": dict(self.worse),
-            "spread": spread,
+            "spread": {method: asdict(statistics) for method, statistics in self.rate_statistics.items()},
             "none_worse": dict(self.none_worse),
         }
 
 
-def all_subsets(systems: int) -> list[tuple[int, ...]]:
-    """All subsets of two and more of this many recognizers, small ones first."""
-    if not 2 <= systems <= MOST_SYSTEMS:
-        raise OptionError(f"subsets are made of 2 to {MOST_SYSTEMS} recognizers, not of {systems}")
-    return [subset for size in range(2, systems + 1) for subset in combinations(range(systems), size)]
+def all_subsets(n_systems: int) -> list[tuple[int, ...]]:
+    """All subsets of two and more systems, small ones first."""
+    if not 2 <= n_systems <= MAX_SYSTEMS:
+        raise OptionError(f"subsets are made of 2 to {MAX_SYSTEMS} recognizers, not of {n_systems}")
+    return [subset for size in range(2, n_systems + 1) for subset in combinations(range(n_systems), size)]
 
 
-def mean_confidence(together: SystemOutputs, *, calibrated: bool = False) -> Reals:
-    """[recognizers, utterances] the mean confidence of each output; 0 for one without words."""
-    return np.stack([outputs.means(values) for outputs, values in _trusted(together, calibrated)])
+def mean_confidence(outputs: SystemOutputs, *, calibrated: bool = False) -> Reals:
+    """[systems, utterances] the mean confidence of each output; 0 for one without words."""
+    return np.stack([output.means(values) for output, values in _with_confidences(outputs, calibrated)])
 
 
-def _trusted(together: SystemOutputs, calibrated: bool) -> Iterator[tuple[SystemOutput, Reals]]:
-    for name, outputs in zip(together.names, together.outputs, strict=True):
-        values = outputs.calibrated if calibrated else outputs.confidence
+def _with_confidences(outputs: SystemOutputs, calibrated: bool) -> Iterator[tuple[SystemOutput, Reals]]:
+    for name, output in zip(outputs.names, outputs.outputs, strict=True):
+        values = output.calibrated if calibrated else output.confidence
         if values is None:
             kind = "calibrated confidences" if calibrated else "confidences"
             raise OptionError(f"the words of {name} have no {kind}: its outputs cannot be compared by them")
-        yield outputs, values
+        yield output, values
 
 
 def choose(scores: Reals, subsets: Subsets) -> Ints:
-    """[subsets, utterances] which recognizer has the largest score among the members; ties to the first member."""
+    """[subsets, utterances] the member with the largest score; ties go to the first member."""
     chosen = np.empty((len(subsets), scores.shape[1]), np.int32)
     for row, subset in enumerate(subsets):
         members = np.array(subset, np.int32)
@@ -123,27 +118,27 @@ def choose(scores: Reals, subsets: Subsets) -> Ints:
 
 
 def errors_of(chosen: Ints, errors: Ints) -> Ints:
-    """[subsets, utterances] the errors of the chosen recognizers."""
-    found: Ints = errors[chosen, np.arange(errors.shape[1])]
-    return found
+    """[subsets, utterances] the errors of the chosen systems."""
+    chosen_errors: Ints = errors[chosen, np.arange(errors.shape[1])]
+    return chosen_errors
 
 
 def choice_errors(
-    together: SystemOutputs, subsets: Subsets, informed: ErrorRegression | None = None
+    outputs: SystemOutputs, subsets: Subsets, informed: ErrorRegression | None = None
 ) -> dict[str, Ints]:
-    """[subsets, utterances] the errors of choosing whole outputs, by every way that there is what it needs for."""
-    ways = {}
-    if all(outputs.confidence is not None for outputs in together.outputs):
-        ways["raw"] = choose(mean_confidence(together), subsets)
-    if all(outputs.calibrated is not None for outputs in together.outputs):
-        ways["calibrated"] = choose(mean_confidence(together, calibrated=True), subsets)
+    """[subsets, utterances] the errors of choosing whole outputs, by every method whose confidences there are."""
+    methods = {}
+    if all(output.confidence is not None for output in outputs.outputs):
+        methods["raw"] = choose(mean_confidence(outputs), subsets)
+    if all(output.calibrated is not None for output in outputs.outputs):
+        methods["calibrated"] = choose(mean_confidence(outputs, calibrated=True), subsets)
     if informed is not None:
-        ways["informed"] = informed.choose(together, subsets)
-    return {way: errors_of(chosen, together.errors) for way, chosen in ways.items()}
+        methods["informed"] = informed.choose(outputs, subsets)
+    return {method: errors_of(chosen, outputs.errors) for method, chosen in methods.items()}
 
 
 def compare_subsets(
-    together: SystemOutputs,
+    outputs: SystemOutputs,
     subsets: Subsets | None = None,
     *,
     one_best: SystemOutputs | None = None,
@@ -153,103 +148,102 @@ def compare_subsets(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> SubsetComparison:
-    """Measure every subset of recognizers (all of them unless given) by every way.
+    """Measure subsets of systems (all of two and more unless given) by every method.
 
-    `one_best` is what the recognizers would print themselves, on the same utterances. ROVER aligns in the order of
-    the recognizers in `together`, with one setting for all subsets or one for each. `others` are the errors of
-    further ways, [subsets, utterances].
+    `one_best` has the recognizers' own 1-best on the same utterances. ROVER aligns in the order of the systems, with
+    one setting for all subsets or one for each. `others` are the errors of further methods, [subsets, utterances].
     """
-    subsets = all_subsets(len(together.names)) if subsets is None else subsets
-    ways = choice_errors(together, subsets, informed)
+    subsets = all_subsets(len(outputs.names)) if subsets is None else subsets
+    methods = choice_errors(outputs, subsets, informed)
     if rover is not None:
-        ways["rover"] = rover_errors(together, subsets, rover)
-    ways |= dict(others or {})
-    _check(together, subsets, one_best, ways)
-    oracle = errors_of(choose(-together.errors.astype(np.float64), subsets), together.errors)
-    return _Table(together, subsets, one_best, ways, oracle).combination(replicates, seed)
+        methods["rover"] = rover_errors(outputs, subsets, rover)
+    methods |= dict(others or {})
+    _check(outputs, subsets, one_best, methods)
+    oracle = errors_of(choose(-outputs.errors.astype(np.float64), subsets), outputs.errors)
+    return _ErrorTable(outputs, subsets, one_best, methods, oracle).compare(replicates, seed)
 
 
 def _check(
-    together: SystemOutputs, subsets: Subsets, one_best: SystemOutputs | None, ways: Mapping[str, Ints]
+    outputs: SystemOutputs, subsets: Subsets, one_best: SystemOutputs | None, methods: Mapping[str, Ints]
 ) -> None:
-    if not len(together.spoken):
+    if not len(outputs.spoken):
         raise OptionError("there is no word in the references of these utterances: error rates have no meaning")
-    if one_best is not None and (one_best.names, one_best.utts) != (together.names, together.utts):
+    if one_best is not None and (one_best.names, one_best.utts) != (outputs.names, outputs.utts):
         raise ValueError("the 1-best outputs are those of other recognizers or utterances")
-    for way, errors in ways.items():
-        if errors.shape != (len(subsets), len(together)):
+    for method, errors in methods.items():
+        if errors.shape != (len(subsets), len(outputs)):
             raise ValueError(
-                f"the errors of {way} are {errors.shape}, not those of {len(subsets)} subsets on {len(together)} "
+                f"the errors of {method} are {errors.shape}, not those of {len(subsets)} subsets on {len(outputs)} "
                 "utterances"
             )
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _ErrorTable:
     """Errors by subset and utterance, still to be added up."""
 
-    together: SystemOutputs
+    outputs: SystemOutputs
     subsets: Subsets
     one_best: SystemOutputs | None
-    ways: Mapping[str, Ints]
+    methods: Mapping[str, Ints]
     oracle: Ints
 
-    def combination(self, replicates: int, seed: int) -> SubsetComparison:
-        words = len(self.together.spoken)
-        alone = self.together.errors.sum(axis=1, dtype=np.int64)
+    def compare(self, replicates: int, seed: int) -> SubsetComparison:
+        words = len(self.outputs.spoken)
+        alone = self.outputs.errors.sum(axis=1, dtype=np.int64)
         best = self._best(alone)
-        totals = {way: errors.sum(axis=1, dtype=np.int64) for way, errors in self.ways.items()}
+        totals = {method: errors.sum(axis=1, dtype=np.int64) for method, errors in self.methods.items()}
         return SubsetComparison(
-            utterances=len(self.together),
+            utterances=len(self.outputs),
             words=words,
-            systems=dict(zip(self.together.names, (alone / words).tolist(), strict=True)),
+            systems=dict(zip(self.outputs.names, (alone / words).tolist(), strict=True)),
             subsets=tuple(self._rows(best, totals, words)),
-            better={way: int((total < best).sum()) for way, total in totals.items()},
-            equal={way: int((total == best).sum()) for way, total in totals.items()},
-            worse={way: int((total > best).sum()) for way, total in totals.items()},
-            spread={way: _spread(total / words) for way, total in totals.items()},
+            better={method: int((total < best).sum()) for method, total in totals.items()},
+            equal={method: int((total == best).sum()) for method, total in totals.items()},
+            worse={method: int((total > best).sum()) for method, total in totals.items()},
+            rate_statistics={method: _statistics(total / words) for method, total in totals.items()},
             none_worse=self._none_worse(replicates, seed),
         )
 
-    def _best(self, alone: Counted) -> Counted:
-        """[..., subsets] the errors of the best member, from [..., recognizers]."""
+    def _best(self, alone: Counts) -> Counts:
+        """[..., subsets] the errors of the best member, from [..., systems]."""
         return np.stack([alone[..., list(subset)].min(axis=-1) for subset in self.subsets], axis=-1)
 
-    def _rows(self, best: Counted, totals: Mapping[str, Counted], words: int) -> Iterator[Subset]:
+    def _rows(self, best: Counts, totals: Mapping[str, Counts], words: int) -> Iterator[SubsetRates]:
         oracle = self.oracle.sum(axis=1, dtype=np.int64)
-        own = None if self.one_best is None else self._best(self.one_best.errors.sum(axis=1, dtype=np.int64))
+        one_best = None if self.one_best is None else self._best(self.one_best.errors.sum(axis=1, dtype=np.int64))
         for row, subset in enumerate(self.subsets):
-            yield Subset(
-                members=tuple(self.together.names[number] for number in subset),
+            yield SubsetRates(
+                members=tuple(self.outputs.names[member] for member in subset),
                 best_member=float(best[row] / words),
-                best_member_one_best=None if own is None else float(own[row] / words),
-                ways={way: float(total[row] / words) for way, total in totals.items()},
+                best_member_one_best=None if one_best is None else float(one_best[row] / words),
+                methods={method: float(total[row] / words) for method, total in totals.items()},
                 oracle=float(oracle[row] / words),
             )
 
     def _none_worse(self, replicates: int, seed: int) -> dict[str, float]:
-        """Draw speakers anew; the best member is that of each draw, as it is that of the corpus at hand."""
-        names, number = numbered(self.together.speakers)
-        if len(names) < 2 or not self.ways:
+        """Draw speakers; the best member is that of each draw, as it is that of the corpus at hand."""
+        names, speaker = numbered(self.outputs.speakers)
+        if len(names) < 2 or not self.methods:
             return {}
-        alone = _by_speaker(self.together.errors, number, len(names))
-        ways = {way: _by_speaker(errors, number, len(names)) for way, errors in self.ways.items()}
-        held = dict.fromkeys(ways, 0)
-        for drawn in speaker_draws(len(names), replicates, np.random.default_rng(seed), rows=_AT_ONCE):
+        alone = _by_speaker(self.outputs.errors, speaker, len(names))
+        methods = {method: _by_speaker(errors, speaker, len(names)) for method, errors in self.methods.items()}
+        held = dict.fromkeys(methods, 0)
+        for drawn in speaker_draws(len(names), replicates, np.random.default_rng(seed), rows=_DRAWS_AT_ONCE):
             weights = drawn.astype(np.float64)  # whole numbers, so exact; products of integers are slow
             best = self._best(weights @ alone.T)
-            for way, errors in ways.items():
-                held[way] += int((weights @ errors.T <= best).all(axis=1).sum())
-        return {way: count / replicates for way, count in held.items()}
+            for method, errors in methods.items():
+                held[method] += int((weights @ errors.T <= best).all(axis=1).sum())
+        return {method: count / replicates for method, count in held.items()}
 
 
 def _by_speaker(errors: Ints, speaker: Ints, speakers: int) -> Reals:
     """[rows, speakers] from [rows, utterances]."""
     order = np.argsort(speaker, kind="stable")
     first = np.searchsorted(speaker[order], np.arange(speakers))
-    found: Reals = np.add.reduceat(errors[:, order], first, axis=1, dtype=np.int64).astype(np.float64)
-    return found
+    sums: Reals = np.add.reduceat(errors[:, order], first, axis=1, dtype=np.int64).astype(np.float64)
+    return sums
 
 
-def _spread(rates: Reals) -> RateStatistics:
+def _statistics(rates: Reals) -> RateStatistics:
     return RateStatistics(float(rates.std()), float(rates.min()), float(rates.max()))

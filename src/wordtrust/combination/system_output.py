@@ -44,26 +44,26 @@ class Predicts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SystemOutput:
-    """The output words of one recognizer over a corpus, utterances end to end."""
+    """The output words of one system over a corpus, utterances end to end."""
 
     utts: tuple[str, ...]
     offsets: Offsets  # [utterances + 1] utterance u has the words offsets[u] to offsets[u + 1]
-    word: Ints  # [words] normalised word, a number in `vocabulary`, never 0
+    word: Ints  # [words] normalised word, an index into `vocabulary`, never 0
     start: Times  # [words] seconds
     end: Times
     vocabulary: Vocabulary
     confidence: Reals | None = None  # [words] as the model or the file gave it; None where they gave none
-    calibrated: Reals | None = None  # [words] how likely each word is right
-    surface: Ints | None = None  # [words] the word as the recognizer wrote it, likewise a number in `vocabulary`
+    calibrated: Reals | None = None  # [words] calibrated confidence
+    surface: Ints | None = None  # [words] the word as the recognizer wrote it, likewise an index into `vocabulary`
 
     @classmethod
     def of(cls, networks: Lattices, confidence: Floats | Reals, paths: Paths) -> SystemOutput:
-        """The words of paths through scored networks, with their confidences as people see them."""
+        """The words of paths through scored networks, with the confidences that are shown for them."""
         return _on_paths(networks, word_confidence(networks, confidence, paths), paths)
 
     @classmethod
     def one_best(cls, lattices: Lattices) -> SystemOutput:
-        """What the recognizer itself would print, with the confidence that its file gave."""
+        """The recognizer's own 1-best, with the confidences that its file gave."""
         if lattices.posterior is None:
             return _on_paths(lattices, None, one_best(lattices))
         paths, confidence = one_best_words(lattices)
@@ -78,7 +78,7 @@ class SystemOutput:
         return np.diff(self.offsets)
 
     def words(self, utterance: int) -> tuple[str, ...]:
-        """The words of one utterance, by its number."""
+        """The words of one utterance, by its index."""
         return self.vocabulary.lookup(self.word[self.offsets[utterance] : self.offsets[utterance + 1]].tolist())
 
     def with_calibrated(self, calibrator: Predicts) -> SystemOutput:
@@ -98,22 +98,22 @@ class SystemOutput:
 
     def take(self, utts: Sequence[str], vocabulary: Vocabulary) -> SystemOutput:
         """These utterances in this order, words numbered by `vocabulary`; one that is not there has no words."""
-        number = {utt: place for place, utt in enumerate(self.utts)}
-        rows = np.array([number.get(utt, -1) for utt in utts], np.int64)
+        row = {utt: index for index, utt in enumerate(self.utts)}
+        rows = np.array([row.get(utt, -1) for utt in utts], np.int64)
         lengths = np.where(rows < 0, 0, np.append(self.lengths, 0)[rows])
         offsets = csr_offsets(lengths)
         first = np.where(rows < 0, 0, self.offsets[rows])
-        places = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], lengths)
+        indices = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], lengths)
         word = renumbered(self.word, self.vocabulary, vocabulary)
         return SystemOutput(
-            tuple(utts), offsets, word[places], self.start[places], self.end[places],
-            vocabulary, _part(self.confidence, places), _part(self.calibrated, places),
-            None if self.surface is None else _surfaces(self, vocabulary)[places],
+            tuple(utts), offsets, word[indices], self.start[indices], self.end[indices],
+            vocabulary, _part(self.confidence, indices), _part(self.calibrated, indices),
+            None if self.surface is None else _surfaces(self, vocabulary)[indices],
         )  # fmt: skip
 
 
-def _part(values: Reals | None, places: NDArray[np.int64]) -> Reals | None:
-    return None if values is None else values[places]
+def _part(values: Reals | None, indices: NDArray[np.int64]) -> Reals | None:
+    return None if values is None else values[indices]
 
 
 def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> SystemOutput:
@@ -133,29 +133,29 @@ def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> SystemOu
     )
 
 
-def _surfaces(outputs: SystemOutput, vocabulary: Vocabulary) -> Ints:
-    found = outputs.word if outputs.surface is None else outputs.surface
-    return renumbered(found, outputs.vocabulary, vocabulary)
+def _surfaces(output: SystemOutput, vocabulary: Vocabulary) -> Ints:
+    surface = output.word if output.surface is None else output.surface
+    return renumbered(surface, output.vocabulary, vocabulary)
 
 
-def concatenate_outputs(parts: Iterable[SystemOutput]) -> SystemOutput:
-    """The outputs of one recognizer over several batches as one; an utterance may be in one of them only."""
-    found = list(parts)
-    vocabulary = found[0].vocabulary if found else Vocabulary()
-    utts = tuple(utt for part in found for utt in part.utts)
+def concatenate_outputs(batches: Iterable[SystemOutput]) -> SystemOutput:
+    """The outputs of one system over several batches as one; an utterance may be in one of them only."""
+    parts = list(batches)
+    vocabulary = parts[0].vocabulary if parts else Vocabulary()
+    utts = tuple(utt for part in parts for utt in part.utts)
     _require_once(utts)
-    words = (renumbered(part.word, part.vocabulary, vocabulary) for part in found)
-    lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in found)])
+    words = (renumbered(part.word, part.vocabulary, vocabulary) for part in parts)
+    lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)])
     return SystemOutput(
         utts=utts,
         offsets=csr_offsets(lengths),
         word=np.concatenate([np.zeros(0, np.int32), *words]),
-        start=np.concatenate([np.zeros(0), *(part.start for part in found)]),
-        end=np.concatenate([np.zeros(0), *(part.end for part in found)]),
+        start=np.concatenate([np.zeros(0), *(part.start for part in parts)]),
+        end=np.concatenate([np.zeros(0), *(part.end for part in parts)]),
         vocabulary=vocabulary,
-        confidence=_joined(found, "confidence"),
-        calibrated=_joined(found, "calibrated"),
-        surface=np.concatenate([np.zeros(0, np.int32), *(_surfaces(part, vocabulary) for part in found)]),
+        confidence=_joined(parts, "confidence"),
+        calibrated=_joined(parts, "calibrated"),
+        surface=np.concatenate([np.zeros(0, np.int32), *(_surfaces(part, vocabulary) for part in parts)]),
     )
 
 
@@ -181,7 +181,7 @@ def _joined(parts: Sequence[SystemOutput], name: str) -> Reals | None:
 
 
 def references_of(networks: Lattices) -> dict[str, Reference]:
-    """What was said, by utterance, where networks were built with references."""
+    """The references of networks that were built with them, by utterance."""
     if REFERENCE not in networks.notes or SPEAKER not in networks.notes:
         raise InputError(
             "these networks have no references",
@@ -194,23 +194,23 @@ def references_of(networks: Lattices) -> dict[str, Reference]:
 
 @dataclass(frozen=True, eq=False)
 class SystemOutputs:
-    """Several recognizers on the same utterances, their words numbered alike, and what was really said."""
+    """Several systems on the same utterances, their words numbered alike, with the references."""
 
     names: tuple[str, ...]
-    outputs: tuple[SystemOutput, ...]  # one a recognizer
+    outputs: tuple[SystemOutput, ...]  # one for each system
     speakers: tuple[str, ...]  # [utterances]
     spoken: Ints  # reference words, numbered as in the outputs, utterances end to end
     spoken_offsets: Offsets  # [utterances + 1]
-    left_out: Mapping[str, int]  # how many utterances each recognizer lacked (or, if empty, was given)
+    left_out: Mapping[str, int]  # how many utterances each system lacked
 
     @classmethod
     def of(
         cls, systems: Mapping[str, SystemOutput], references: Mapping[str, Reference], *, missing: Missing = "error"
     ) -> SystemOutputs:
-        """Put recognizers side by side on the utterances of the first and of all others.
+        """Put systems side by side on the utterances of all of them.
 
         `missing` says what happens with an utterance that one of them lacks: it is an error, the utterance is left
-        out for all, or (as a CTM cannot say that nothing was said) the recognizer said nothing.
+        out for all, or (as a CTM cannot say that nothing was recognized) its output is empty.
         """
         if not systems:
             raise OptionError("there is no recognizer")
@@ -220,13 +220,13 @@ class SystemOutputs:
         if gone and missing == "error":
             raise _missing(lacking, len(every))
         utts = [utt for utt in every if missing == "empty" or utt not in gone]
-        known = _known(utts, references)
+        spoken_by = _references(utts, references)
         vocabulary = Vocabulary()
-        outputs = tuple(each.take(utts, vocabulary) for each in systems.values())
-        spoken = np.array([vocabulary.id(word) for each in known for word in each.words], np.int32)
-        counts = row_offsets(each.words for each in known)
+        outputs = tuple(output.take(utts, vocabulary) for output in systems.values())
+        spoken = np.array([vocabulary.id(word) for reference in spoken_by for word in reference.words], np.int32)
+        counts = row_offsets(reference.words for reference in spoken_by)
         return cls(
-            tuple(systems), outputs, tuple(each.speaker_or_utt for each in known), spoken, counts,
+            tuple(systems), outputs, tuple(reference.speaker_or_utt for reference in spoken_by), spoken, counts,
             {name: len(absent) for name, absent in lacking.items()},
         )  # fmt: skip
 
@@ -240,22 +240,24 @@ class SystemOutputs:
 
     @property
     def unknown(self) -> int:
-        """The number of the unknown word, -1 if nobody said it."""
+        """The index of the unknown word, -1 if it does not occur."""
         return self.outputs[0].vocabulary.find(UNKNOWN)
 
     @cached_property
     def errors(self) -> Ints:
-        """[recognizers, utterances] word errors of each output."""
-        return np.stack([self.count_errors(each) for each in self.outputs])
+        """[systems, utterances] word errors of each output."""
+        return np.stack([self.count_errors(output) for output in self.outputs])
 
-    def count_errors(self, outputs: SystemOutput) -> Ints:
-        """[utterances] word errors of outputs that have these utterances and word numbers."""
-        found = align_numbers(self.spoken, self.spoken_offsets, outputs.word, outputs.offsets, unknown=self.unknown)
-        errors: Ints = found.counts[:, 1:].sum(axis=1, dtype=np.int32)
+    def count_errors(self, output: SystemOutput) -> Ints:
+        """[utterances] word errors of an output that has these utterances and word numbers."""
+        alignments = align_numbers(
+            self.spoken, self.spoken_offsets, output.word, output.offsets, unknown=self.unknown
+        )
+        errors: Ints = alignments.counts[:, 1:].sum(axis=1, dtype=np.int32)
         return errors
 
     def subset(self, names: Sequence[str]) -> SystemOutputs:
-        """Some of the recognizers, in this order."""
+        """Some of the systems, in this order."""
         strange = [name for name in names if name not in self.names]
         if strange:
             raise OptionError(f"there is no recognizer {strange[0]!r}, but: {', '.join(self.names)}")
@@ -263,9 +265,9 @@ class SystemOutputs:
         return replace(self, names=tuple(names), outputs=outputs)
 
     def by_errors(self) -> tuple[str, ...]:
-        """The recognizers, the one with the fewest errors first."""
+        """The systems, the one with the fewest errors first."""
         order = np.argsort(self.errors.sum(axis=1), kind="stable")
-        return tuple(self.names[place] for place in order.tolist())
+        return tuple(self.names[index] for index in order.tolist())
 
 
 def _lacking(outputs: SystemOutput, every: Mapping[str, None]) -> list[str]:
@@ -283,7 +285,7 @@ def _missing(lacking: Mapping[str, Sequence[str]], total: int) -> InputError:
     )
 
 
-def _known(utts: Sequence[str], references: Mapping[str, Reference]) -> list[Reference]:
+def _references(utts: Sequence[str], references: Mapping[str, Reference]) -> list[Reference]:
     if not utts:
         raise InputError("no utterance is shared by all recognizers", remedy="Do their names of utterances differ?")
     unknown = [utt for utt in utts if utt not in references]
@@ -296,21 +298,21 @@ def _known(utts: Sequence[str], references: Mapping[str, Reference]) -> list[Ref
     return [references[utt] for utt in utts]
 
 
-def chosen_transcripts(together: SystemOutputs, which: Sequence[int]) -> list[Transcript]:
-    """The words of the recognizer that was chosen for each utterance, with the best confidences it has."""
-    found = []
-    for number, (utt, system) in enumerate(zip(together.utts, which, strict=True)):
-        outputs = together.outputs[system]
-        first, last = outputs.offsets[number : number + 2].tolist()
-        sure = outputs.calibrated if outputs.calibrated is not None else outputs.confidence
-        if sure is None:
-            raise OptionError(f"the words of {together.names[system]} have no confidences")
-        surface = outputs.word if outputs.surface is None else outputs.surface
-        written = [spelling(text) for text in outputs.vocabulary.lookup(surface[first:last].tolist())]
+def chosen_transcripts(outputs: SystemOutputs, chosen: Sequence[int]) -> list[Transcript]:
+    """The words of the system that was chosen for each utterance, with the best confidences it has."""
+    transcripts = []
+    for row, (utt, system) in enumerate(zip(outputs.utts, chosen, strict=True)):
+        output = outputs.outputs[system]
+        first, last = output.offsets[row : row + 2].tolist()
+        confidence = output.confidence if output.calibrated is None else output.calibrated
+        if confidence is None:
+            raise OptionError(f"the words of {outputs.names[system]} have no confidences")
+        surface = output.word if output.surface is None else output.surface
+        written = [spelling(text) for text in output.vocabulary.lookup(surface[first:last].tolist())]
         rows = zip(
-            written, outputs.words(number), outputs.start[first:last].tolist(), outputs.end[first:last].tolist(),
-            sure[first:last].tolist(), strict=True,
+            written, output.words(row), output.start[first:last].tolist(), output.end[first:last].tolist(),
+            confidence[first:last].tolist(), strict=True,
         )  # fmt: skip
         words = (Word(text, norm, start, end, sure, (), joins) for (text, joins), norm, start, end, sure in rows)
-        found.append(Transcript(utt, tuple(words)))
-    return found
+        transcripts.append(Transcript(utt, tuple(words)))
+    return transcripts

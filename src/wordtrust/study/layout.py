@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError
-from ..combination.subset_comparison import MOST_SYSTEMS
+from ..combination.subset_comparison import MAX_SYSTEMS
 from ..confidence.model_file import SCALES
 from ..confidence.shipped import is_model
 from ..formats.references import References, read_references
@@ -88,9 +88,9 @@ class Corpus:
             raise OptionError(
                 f"{folder}: a recognizer cannot be called {folds[0]}, like a model of a fold; rename it"
             )
-        if len(names) > MOST_SYSTEMS:
+        if len(names) > MAX_SYSTEMS:
             raise OptionError(
-                f"{folder}: {len(names)} recognizers are more than can be combined, {MOST_SYSTEMS}; name some with "
+                f"{folder}: {len(names)} recognizers are more than can be combined, {MAX_SYSTEMS}; name some with "
                 "--recognizers"
             )
         return cls(folder, names)
