@@ -1,3 +1,5 @@
+"""CTC: prefix beam search, scores and alignments against all paths; words; models of transformers."""
+
 from __future__ import annotations
 
 import itertools
@@ -28,7 +30,7 @@ def made_frames(seed: int, frames: int, labels: int, sharp: float = 2.0) -> Real
     return found
 
 
-def said(row: tuple[int, ...], blank: int) -> tuple[int, ...]:
+def collapse(row: tuple[int, ...], blank: int) -> tuple[int, ...]:
     return tuple(label for label, _ in itertools.groupby(row) if label != blank)
 
 
@@ -37,7 +39,7 @@ def by_enumeration(frames: Reals, blank: int) -> dict[tuple[int, ...], tuple[flo
     found: dict[tuple[int, ...], tuple[float, float, tuple[int, ...]]] = {}
     for row in itertools.product(range(frames.shape[1]), repeat=len(frames)):
         value = float(frames[np.arange(len(frames)), row].sum())
-        key = said(row, blank)
+        key = collapse(row, blank)
         total, best, best_row = found.get(key, (-math.inf, -math.inf, ()))
         if value > best:
             best, best_row = value, row
@@ -90,7 +92,7 @@ def test_alignment_is_that_of_the_likeliest_row(size: tuple[int, int, int, int])
         for label, begin, stop in zip(key, first, end, strict=True):
             assert 0 <= begin < stop <= length
             row[begin:stop] = label
-        assert said(tuple(row.tolist()), blank) == key
+        assert collapse(tuple(row.tolist()), blank) == key
         assert frames[np.arange(length), row].sum() == pytest.approx(best, abs=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Words that nobody said are dropped, and words that somebody said are not."""
+"""Hallucinations are dropped, and words that somebody said are not."""
 
 from __future__ import annotations
 

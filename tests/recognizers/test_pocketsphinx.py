@@ -1,3 +1,5 @@
+"""PocketSphinx: exact trigram scores of the expanded graph, and the real decoder on real speech."""
+
 from __future__ import annotations
 
 import itertools
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.speech import recording
 from wordtrust.audio import RATE, Samples
 from wordtrust.base.errors import InputError
 from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
@@ -163,15 +166,7 @@ def test_the_arrays_make_a_lattice() -> None:
 
 
 def speech(seconds: float, begin: float = 0.0) -> Samples:
-    """A piece of the reading in the Moonshine wheel."""
-    soundfile = pytest.importorskip("soundfile")
-    spec = find_spec("moonshine_voice")
-    if spec is None or spec.origin is None:
-        pytest.skip("needs the recordings in the wheel moonshine-voice")
-    path = Path(spec.origin).parent / "assets" / "beckett.wav"
-    samples, rate = soundfile.read(path, dtype="float32", start=int(begin * RATE), frames=int(seconds * RATE))
-    assert rate == RATE
-    return np.asarray(samples, np.float32)
+    return recording()[int(begin * RATE) : int((begin + seconds) * RATE)]
 
 
 @pytest.fixture(scope="module")
@@ -276,15 +271,9 @@ def test_a_folder_without_a_model(files: tuple[str, ...], says: str, tmp_path: P
     pytest.importorskip("pocketsphinx")
     from wordtrust.recognizers.pocketsphinx.adapter import load
 
+    with pytest.raises(InputError, match="no such folder"):
+        load(str(tmp_path / "none"))
     for name in files:
         (tmp_path / name).write_bytes(b"nonsense\n")
     with pytest.raises(InputError, match=says):
         load(str(tmp_path))
-
-
-def test_no_folder(tmp_path: Path) -> None:
-    pytest.importorskip("pocketsphinx")
-    from wordtrust.recognizers.pocketsphinx.adapter import load
-
-    with pytest.raises(InputError, match="no such folder"):
-        load(str(tmp_path / "none"))
