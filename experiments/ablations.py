@@ -28,7 +28,6 @@ from wordtrust import __version__
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.base.files import atomic_text
 from wordtrust.base.folds import speaker_id
-from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import SCALES
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.tune import tune
@@ -40,19 +39,18 @@ from wordtrust.networks.tuned_scales import TunedScales
 from wordtrust.study.layout import DEV, RECOGNIZER, TRAIN, Corpus
 from wordtrust.study.steps import Steps, file_key, key_of
 
-from .ablation_table import table
-from .dev_measures import measure
-from .variants import EIGHTHS, VARIANTS, Networks, Variant, variants_of
+from .ablation_measures import measure, runs_markdown
+from .ablation_variants import EIGHTHS, VARIANTS, NetworkBuild, Variant, variants_of
 
 if TYPE_CHECKING:
     from wordtrust.training.dataset import TrainingData
 
 RUNS, TABLE = "runs.jsonl", "ablations.md"
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Bench:
+class AblationData:
     """Where the data are, and where what is made of them goes."""
 
     corpus: Corpus
@@ -63,9 +61,9 @@ class Bench:
         default_factory=dict, init=False, compare=False
     )  # of large files
 
-    def networks(self, recognizer: str, how: Networks, split: str) -> str:
+    def networks(self, recognizer: str, how: NetworkBuild, split: str) -> str:
         """The store of these networks, built if need be."""
-        if how == Networks() and self.work and (self.work / recognizer / split).is_dir():
+        if how == NetworkBuild() and self.work and (self.work / recognizer / split).is_dir():
             return str(self.work / recognizer / split)
         store = self._made / recognizer / how.name / split
 
@@ -88,11 +86,11 @@ class Bench:
         steps, name = Steps(self._made / "steps.json", lambda _: None), path.relative_to(self._made).as_posix()
         key = self._data_key(recognizer)
         try:
-            known = steps.adopt(name, key, [path])
+            is_made = steps.adopt(name, key, [path])
         except OptionError:
-            told = f"{path}: was made from other data; delete {self._made}, or name another folder with --out"
-            raise OptionError(told) from None
-        if not known:
+            message = f"{path}: was made from other data; delete {self._made}, or name another folder with --out"
+            raise OptionError(message) from None
+        if not is_made:
             steps.run(name, key, [path], work)
 
     def _scales(self, recognizer: str) -> Path:
@@ -113,12 +111,11 @@ class Bench:
         train, dev = (self.networks(recognizer, variant.networks, split) for split in (TRAIN, DEV))
         vectors = self.vectors if variant.vectors else None
         options = PrepareOptions(variant.features, variant.labels, variant.silence_loss, vectors)
-        card = ModelCard.of_networks(next(iter(stream(train))))
-        return prepare(lambda: of_speakers(stream(train), variant.eighths), lambda: stream(dev), options, card)
+        return prepare(lambda: of_speakers(stream(train), variant.eighths), lambda: stream(dev), options)
 
     def _data_key(self, recognizer: str) -> str:
         given = [*self.corpus.files(recognizer, TRAIN), *self.corpus.files(recognizer, DEV)]
-        files: list[str | Path] = [each for one in given for each in side_files(one)]
+        files: list[str | Path] = [file for path in given for file in side_files(path)]
         if self.work and (self.work / recognizer / SCALES).is_file():
             files.append(self.work / recognizer / SCALES)
         return self._file_key(*files, self.corpus.reference_file)
@@ -131,25 +128,25 @@ class Bench:
     def key(self, recognizer: str, variant: Variant) -> str:
         """A name for everything that a run depends on but its seed."""
         vectors = self._file_key(self.vectors) if self.vectors else None
-        how = sorted((name, value) for name, value in variant.about().items() if name != "name")
+        how = sorted((name, value) for name, value in variant.to_json().items() if name != "name")
         return key_of(self._data_key(recognizer), vectors, how, sorted(asdict(variant.options(0)).items()))
 
     def of_now(self, runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The runs of these data and options; of one without a key nobody knows, so it counts."""
-        known = {each.name: each for each in VARIANTS}
-        pairs = {_pair(run) for run in runs if run.get("key") is not None and str(run["variant"]) in known}
+        by_name = {variant.name: variant for variant in VARIANTS}
+        pairs = {_pair(run) for run in runs if run.get("key") is not None and str(run["variant"]) in by_name}
         keys = {
-            (recognizer, name): self.key(recognizer, known[name])
+            (recognizer, name): self.key(recognizer, by_name[name])
             for recognizer, name in pairs
             if (self.corpus.folder / recognizer / RECOGNIZER).is_file()
         }
         return [run for run in runs if run.get("key") is None or run["key"] == keys.get(_pair(run))]
 
-    def says_something(self, recognizer: str, variant: Variant) -> bool:
+    def is_distinct(self, recognizer: str, variant: Variant) -> bool:
         """Whether the variant differs from the paper's system: without transition scores nothing is pushed."""
         if variant.networks.push:
             return True
-        first = next(iter(stream(self.networks(recognizer, Networks(), DEV))))
+        first = next(iter(stream(self.networks(recognizer, NetworkBuild(), DEV))))
         return first.transition is not None
 
 
@@ -157,37 +154,35 @@ def of_speakers(batches: Iterator[Lattices], eighths: int) -> Iterator[Lattices]
     """The utterances of so many eighths of the speakers; fewer are always among more."""
     for batch in batches:
         kept = [
-            batch[number : number + 1]
-            for number, name in enumerate(batch.notes[SPEAKER])
-            if speaker_id(name) % EIGHTHS < eighths
+            batch[i : i + 1] for i, name in enumerate(batch.notes[SPEAKER]) if speaker_id(name) % EIGHTHS < eighths
         ]
         if kept:
             yield batch if len(kept) == len(batch) else concatenate(kept)
 
 
-def run(bench: Bench, recognizer: str, variant: Variant, seed: int, tell: Tell) -> dict[str, Any]:
+def run(data: AblationData, recognizer: str, variant: Variant, seed: int, notify: Notify) -> dict[str, Any]:
     """Train and measure; gives the line to keep. A killed training goes on from its checkpoint."""
     from wordtrust.training import pipeline
     from wordtrust.training.trainer import EpochRecord, Progress
 
     began, options = time.monotonic(), variant.options(seed)
-    folder = bench.out / "running" / f"{recognizer}.{_plain(variant.name)}.{seed}"
+    folder = data.out / "running" / f"{recognizer}.{_plain(variant.name)}.{seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    data = bench.training_data(recognizer, variant)
+    training_data = data.training_data(recognizer, variant)
 
     def on_epoch(record: EpochRecord) -> None:
-        tell(f"{folder.name}: epoch {record.epoch}, loss {record.loss:.4f}, dev NCE {record.dev_nce or 0:.4f}")
+        notify(f"{folder.name}: epoch {record.epoch}, loss {record.loss:.4f}, dev NCE {record.dev_nce or 0:.4f}")
 
-    model = pipeline.train(data, options, folder, device="cpu", threads=1, progress=Progress(on_epoch))
+    model = pipeline.train(training_data, options, folder, device="cpu", threads=1, progress=Progress(on_epoch))
     assert model is not None  # this process is the only one
     scorer = WordScorer(model, threads=1)
-    measured = measure(scorer.confidence, stream(bench.networks(recognizer, variant.networks, DEV)))
+    measured = measure(scorer.confidence, stream(data.networks(recognizer, variant.networks, DEV)))
     shutil.rmtree(folder, ignore_errors=True)
     return {
         "recognizer": recognizer, "variant": variant.name, "seed": seed, **measured,
-        "utterances": len(data.train), "epochs": model.card.training.options["epochs_run"],
+        "utterances": len(training_data.train), "epochs": model.card.training.options["epochs_run"],
         "seconds": round(time.monotonic() - began, 1), "wordtrust": __version__, "training": dict(model.card.metrics),
-        "about": variant.about(), "options": asdict(options), "key": bench.key(recognizer, variant),
+        "about": variant.to_json(), "options": asdict(options), "key": data.key(recognizer, variant),
     }  # fmt: skip
 
 
@@ -207,15 +202,15 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
         return []
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(path)) from None
-    found = []
+    runs = []
     for line in lines:
         try:
-            each = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(each, dict) and {"recognizer", "variant", "seed", "wer"} <= set(each):
-            found.append(each)
-    return found
+        if isinstance(record, dict) and {"recognizer", "variant", "seed", "wer"} <= set(record):
+            runs.append(record)
+    return runs
 
 
 def keep_run(path: Path, line: dict[str, Any]) -> None:
@@ -231,25 +226,25 @@ def keep_run(path: Path, line: dict[str, Any]) -> None:
         raise OptionError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def ablate(bench: Bench, variants: Sequence[Variant], seeds: Sequence[int], tell: Tell) -> int:
+def ablate(data: AblationData, variants: Sequence[Variant], seeds: Sequence[int], notify: Notify) -> int:
     """Do what is not done, one seed after the other; gives how many runs failed."""
-    bench.out.mkdir(parents=True, exist_ok=True)
-    runs, failed = bench.out / RUNS, 0
-    todo = [(seed, name, variant) for seed in seeds for name in bench.corpus.names for variant in variants]
+    data.out.mkdir(parents=True, exist_ok=True)
+    runs, failed = data.out / RUNS, 0
+    todo = [(seed, name, variant) for seed in seeds for name in data.corpus.names for variant in variants]
     for seed, recognizer, variant in todo:
-        done = {(*_pair(each), each["seed"]) for each in bench.of_now(read_runs(runs))}
-        if (recognizer, variant.name, seed) in done or not bench.says_something(recognizer, variant):
+        done = {(*_pair(record), record["seed"]) for record in data.of_now(read_runs(runs))}
+        if (recognizer, variant.name, seed) in done or not data.is_distinct(recognizer, variant):
             continue
         try:
-            line = run(bench, recognizer, variant, seed, tell)
+            line = run(data, recognizer, variant, seed, notify)
         except WordtrustError as error:  # one that cannot be done must not keep the others from being done
-            tell(f"{recognizer}, {variant.name}: {error}")
+            notify(f"{recognizer}, {variant.name}: {error}")
             failed += 1
             continue
         keep_run(runs, line)
-        with atomic_text(bench.out / TABLE) as file:
-            file.write(table(bench.of_now(read_runs(runs))))
-        tell(f"{recognizer}, {variant.name}, seed {seed}: {line['seconds']} s, WER {line['wer']}")
+        with atomic_text(data.out / TABLE) as file:
+            file.write(runs_markdown(data.of_now(read_runs(runs))))
+        notify(f"{recognizer}, {variant.name}, seed {seed}: {line['seconds']} s, WER {line['wer']}")
     return failed
 
 
@@ -269,8 +264,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         seeds = _seeds(given.seeds)
         corpus = Corpus.of(given.data, [name for name in given.recognizers.split(",") if name])
-        bench = Bench(corpus, given.out, given.work, corpus.vectors(given.vectors))
-        return int(ablate(bench, variants_of(given.variants), seeds, _say) > 0)
+        data = AblationData(corpus, given.out, given.work, corpus.vectors(given.vectors))
+        return int(ablate(data, variants_of(given.variants), seeds, _notify) > 0)
     except WordtrustError as error:
         sys.stderr.write(f"wordtrust: {error}\n")
     return 1
@@ -283,7 +278,7 @@ def _seeds(text: str) -> list[int]:
         raise OptionError(f"seeds are whole numbers joined by commas, not {text!r}") from None
 
 
-def _say(line: str) -> None:
+def _notify(line: str) -> None:
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 

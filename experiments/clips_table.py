@@ -1,6 +1,6 @@
 """What `transcribe` makes of clips whose words are known: one row a recognizer, as Markdown.
 
-    python experiments/clips_table.py CLIPS REFS.tsv moonshine whisper=FOLDER moonshine,whisper=FOLDER ...
+    python -m experiments.clips_table CLIPS REFS.tsv moonshine whisper=FOLDER moonshine,whisper=FOLDER ...
 
 Word error rates of the recognizer's own words and of the output, and NCE: of the recognizer's own score of a word
 (the exponential of its log-probability, where it gives one), and of the confidence that is shown.
@@ -23,25 +23,29 @@ from wordtrust.networks.align import align_all
 from wordtrust.transcription.manifest import AUDIO_SUFFIXES
 from wordtrust.transcription.transcriber import Transcriber, recordings
 
-Words = list[tuple[str, float | None]]  # normalised, with a score
+from .markdown import table, table_row
+
+COLUMNS = ("recognizer", "its own WER", "NCE of its scores", "WER of the output", "NCE of the confidences")
+
+ScoredWords = list[tuple[str, float | None]]  # normalised, with a score
 
 
-def own_words(line: str, pick: str) -> Words:
+def own_words(line: str, pick: str) -> ScoredWords:
     """What a recognizer would print, with its own scores."""
-    found = json.loads(line)
-    if "nbest" not in found:
+    record = json.loads(line)
+    if "nbest" not in record:
         return []
-    chosen = found["nbest"][found.get("best_avg", 0) if pick == "average" else 0]
-    scores = [each.get("logprob") for each in chosen["words"]]
-    shown = [None if score is None else math.exp(score) for score in scores]
-    pairs = zip(chosen["words"], shown, strict=True)
-    return [(word, score) for each, score in pairs for word in DEFAULT.words(each["word"])]
+    hypothesis = record["nbest"][record.get("best_avg", 0) if pick == "average" else 0]
+    logprobs = [token.get("logprob") for token in hypothesis["words"]]
+    scores = [None if logprob is None else math.exp(logprob) for logprob in logprobs]
+    pairs = zip(hypothesis["words"], scores, strict=True)
+    return [(word, score) for token, score in pairs for word in DEFAULT.words(token["word"])]
 
 
-def hear(spec: str, clips: list[Path]) -> tuple[list[Words], list[Words]]:
+def hear(spec: str, clips: list[Path]) -> tuple[list[ScoredWords], list[ScoredWords]]:
     """The first recognizer's own words, and those of the output, for every clip."""
-    own: list[Words] = []
-    ours: list[Words] = []
+    own: list[ScoredWords] = []
+    ours: list[ScoredWords] = []
     with Transcriber(spec.split(",")) as transcriber:
         for clip in clips:
             [recording] = recordings([AudioFile.open(clip)])
@@ -52,22 +56,22 @@ def hear(spec: str, clips: list[Path]) -> tuple[list[Words], list[Words]]:
     return own, ours
 
 
-def figures(words: list[Words], spoken: list[tuple[str, ...]]) -> str:
+def figures(words: list[ScoredWords], spoken: list[tuple[str, ...]]) -> list[str]:
     """Error rate in %, and NCE where there are scores."""
-    found = align_all(spoken, [[word for word, _ in each] for each in words])
-    rate = 100 * found.counts[:, 1:].sum() / sum(map(len, spoken))
-    scores = [score for each in words for _, score in each]
+    aligned = align_all(spoken, [[word for word, _ in clip] for clip in words])
+    rate = 100 * aligned.counts[:, 1:].sum() / sum(map(len, spoken))
+    scores = [score for clip in words for _, score in clip]
     if not scores or None in scores:
-        return f"{rate:.2f} | "
-    given = np.array(scores, np.float64)
-    return f"{rate:.2f} | {Scores.of(given, found.correct).metrics().nce:.3f}"
+        return [f"{rate:.2f}", ""]
+    confidences = np.array(scores, np.float64)
+    return [f"{rate:.2f}", f"{Scores.of(confidences, aligned.correct).metrics().nce:.3f}"]
 
 
 def row(spec: str, clips: list[Path], references: References) -> str:
     """One line of the table."""
     own, ours = hear(spec, clips)
     spoken = [references[clip.stem].words for clip in clips]
-    return f"| {spec} | {figures(own, spoken)} | {figures(ours, spoken)} |"
+    return table_row([spec, *figures(own, spoken), *figures(ours, spoken)])
 
 
 def main() -> None:
@@ -77,10 +81,9 @@ def main() -> None:
     parser.add_argument("references", type=Path)
     parser.add_argument("recognizers", nargs="+")
     given = parser.parse_args()
-    clips = sorted(each for each in given.clips.iterdir() if each.suffix in AUDIO_SUFFIXES)
+    clips = sorted(file for file in given.clips.iterdir() if file.suffix in AUDIO_SUFFIXES)
     references = read_references(given.references)
-    print("| recognizer | its own WER | NCE of its scores | WER of the output | NCE of the confidences |")
-    print("|---|---|---|---|---|")
+    print(table(COLUMNS, ()))
     for spec in given.recognizers:
         print(row(spec, clips, references), flush=True)
 

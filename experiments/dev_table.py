@@ -1,6 +1,6 @@
 """What lattices and networks of many recognizers hold, on a development set: one row a recognizer, as Markdown.
 
-    python experiments/dev_table.py DATA [--split dev]
+    python -m experiments.dev_table DATA [--split dev]
 
 DATA has a folder for each recognizer (with a recognizer.json and dev.*) and a refs.tsv. Scales are tuned on the same
 split, so this is a look at the data, not a result.
@@ -18,6 +18,8 @@ from wordtrust.formats.references import References, read_references
 from wordtrust.networks.build_store import BuildOptions, build_networks
 from wordtrust.networks.labels import ReferenceWords, oracle_paths, score_paths
 from wordtrust.networks.tuned_scales import TunedScales
+
+from .markdown import table, table_row
 
 TOLERANCES = (0.0, 0.05, 0.1, 0.15)
 COLUMNS = (
@@ -47,12 +49,12 @@ def row(name: str, file: Path, references: References) -> list[str]:
     """The figures of one recognizer."""
     batches = list(stream(file))
     tuned = tune(batches, references)
-    found = evaluate_networks(networks(batches, references, tuned, 0.1)).to_dict()
-    ways = ("one_best", "tuned_one_best", "tuned_mbr", "best_confidence")
-    rates = [found["wer"][way] for way in ways] + [oracle_rate(batches, references)]
-    rates += [oracle_rate(networks(batches, references, tuned, each), references) for each in TOLERANCES]
-    scores = [found[population]["posterior"] for population in ("arcs", "one_best", "output")]
-    shown = [text for each in scores for text in (f"{100 * each['eer']:.2f}", f"{each['nce']:.3f}")]
+    evaluation = evaluate_networks(networks(batches, references, tuned, 0.1)).to_dict()
+    outputs = ("one_best", "tuned_one_best", "tuned_mbr", "best_confidence")
+    rates = [evaluation["wer"][output] for output in outputs] + [oracle_rate(batches, references)]
+    rates += [oracle_rate(networks(batches, references, tuned, tolerance), references) for tolerance in TOLERANCES]
+    scores = [evaluation[population]["posterior"] for population in ("arcs", "one_best", "output")]
+    shown = [text for metrics in scores for text in (f"{100 * metrics['eer']:.2f}", f"{metrics['nce']:.3f}")]
     return [name, *(f"{100 * rate:.2f}" for rate in rates), *shown]
 
 
@@ -63,11 +65,10 @@ def main() -> None:
     parser.add_argument("--split", default="dev")
     arguments = parser.parse_args()
     references = read_references(arguments.data / "refs.tsv").of_split(arguments.split)
-    print("| " + " | ".join(COLUMNS) + " |")
-    print("|" + "---|" * len(COLUMNS))
+    print(table(COLUMNS, ()))
     for folder in sorted(path.parent for path in arguments.data.glob("*/recognizer.json")):
         [file] = folder.glob(f"{arguments.split}.*")
-        print("| " + " | ".join(row(folder.name, file, references)) + " |", flush=True)
+        print(table_row(row(folder.name, file, references)), flush=True)
 
 
 if __name__ == "__main__":

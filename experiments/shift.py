@@ -37,7 +37,7 @@ from wordtrust.networks.build_store import BuildOptions, build_networks
 from wordtrust.networks.tuned_scales import TunedScales
 from wordtrust.study.steps import write_json
 
-from .repair import Repair, Words, repaired, some
+from .recalibration import Recalibration, SpeakerWords, recalibrate, some
 from .shift_table import markdown
 
 SURE = 0.9  # a confidence that people act on
@@ -57,8 +57,8 @@ REPAIRS = (
 
 def measures(scores: Scores) -> dict[str, Any]:
     """What the tables show of words with confidences."""
-    found, sure = scores.metrics(), scores.score >= SURE
-    shown = {name: getattr(found, name) for name in ("eer", "nce", "ece") if getattr(found, name) is not None}
+    metrics, sure = scores.metrics(), scores.score >= SURE
+    shown = {name: getattr(metrics, name) for name in ("eer", "nce", "ece") if getattr(metrics, name) is not None}
     if not len(scores):
         return {"words": 0}
     about = {
@@ -73,14 +73,14 @@ def measures(scores: Scores) -> dict[str, Any]:
 
 def one_best(scorer: WordScorer, batches: Iterable[Lattices], kind: str = "calibrated") -> Scores:
     """The words of the 1-best with the confidences of a model."""
-    found = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths)
-    if ("one_best", kind) not in found.scores:
+    scores = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths).scores
+    if ("one_best", kind) not in scores:
         raise InputError("this model is not calibrated", remedy="Calibrate it with: wordtrust calibrate MODEL STORE")
-    return found.scores["one_best", kind]
+    return scores["one_best", kind]
 
 
 @dataclass(frozen=True)
-class Bench:
+class ShiftData:
     """Models and networks of recognizers."""
 
     models: Path
@@ -105,8 +105,8 @@ class Bench:
         """The model of a recognizer and those trained without a fold of speakers each, or nothing."""
         if self.fold_models is None or not (self.networks / name / "train").is_dir():
             return []
-        found = sorted(file.parent for file in self.fold_models.glob(f"{name}-fold-*/{MODEL}"))
-        others = [WordScorer(load_model(folder), allow_mismatch=True) for folder in found]
+        folders = sorted(file.parent for file in self.fold_models.glob(f"{name}-fold-*/{MODEL}"))
+        others = [WordScorer(load_model(folder), allow_mismatch=True) for folder in folders]
         return [self.scorer(name), *others] if others else []
 
     def batches(self, name: str, split: str | None = None) -> list[Lattices]:
@@ -119,18 +119,18 @@ class Bench:
         return WordScorer(adapt(scorer.model, self.batches(name, split)), allow_mismatch=True)
 
 
-def accents(bench: Bench, names: Sequence[str]) -> dict[str, Any]:
+def accents(data: ShiftData, names: Sequence[str]) -> dict[str, Any]:
     """Measures by accent, for each recognizer."""
-    of_speaker = {each.speaker_or_utt: accent_of(each.accent) for each in bench.references.values()}
-    found = {}
+    of_speaker = {one.speaker_or_utt: accent_of(one.accent) for one in data.references.values()}
+    tables = {}
     for name in names:
-        scores = one_best(bench.scorer(name), bench.batches(name))
+        scores = one_best(data.scorer(name), data.batches(name))
         groups = _groups([of_speaker.get(speaker, accent_of(None)) for speaker in scores.speakers])
-        place = np.array(groups)[scores.speaker]
-        rows = {group: measures(some(scores, place == group)) for group in sorted(set(groups))}
-        ordered = dict(sorted(rows.items(), key=lambda each: -each[1]["words"]))
-        found[name] = {"all": measures(scores)} | ordered
-    return found
+        group_of_word = np.array(groups)[scores.speaker]
+        rows = {group: measures(some(scores, group_of_word == group)) for group in sorted(set(groups))}
+        ordered = dict(sorted(rows.items(), key=lambda item: -item[1]["words"]))
+        tables[name] = {"all": measures(scores)} | ordered
+    return tables
 
 
 def accent_of(text: str | None) -> str:
@@ -145,22 +145,22 @@ def _groups(accents: Sequence[str]) -> list[str]:
     return [accent if counts[accent] >= LEAST_SPEAKERS else "others" for accent in accents]
 
 
-def strangers(bench: Bench, pairs: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+def strangers(data: ShiftData, pairs: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     """A model on another recognizer's networks, as it is and adapted, beside that recognizer's own model."""
-    found, own = [], {}
+    rows, own = [], {}
     for trained, used in pairs:
-        scorer, batches = bench.scorer(trained), bench.batches(used)
+        scorer, batches = data.scorer(trained), data.batches(used)
         if used not in own:
-            own[used] = measures(one_best(bench.scorer(used), batches))
+            own[used] = measures(one_best(data.scorer(used), batches))
         row: dict[str, Any] = {"model": trained, "recognizer": used, "own": own[used]}
         lacking = lacking_columns(scorer, batches)
         if lacking:
             row["lacking"] = lacking
         else:
             row["as_it_is"] = measures(one_best(scorer, batches))
-            row["adapted"] = measures(one_best(bench.adapted(scorer, used), batches))
-        found.append(row)
-    return found
+            row["adapted"] = measures(one_best(data.adapted(scorer, used), batches))
+        rows.append(row)
+    return rows
 
 
 def lacking_columns(scorer: WordScorer, batches: Sequence[Lattices]) -> list[str]:
@@ -168,25 +168,25 @@ def lacking_columns(scorer: WordScorer, batches: Sequence[Lattices]) -> list[str
     columns = scorer.model.config.columns
     if scorer.model.is_generic:
         return []
-    return [each for each in columns if any(each not in available(batch, columns) for batch in batches)]
+    return [column for column in columns if any(column not in available(batch, columns) for batch in batches)]
 
 
-def outside_networks(scorer: WordScorer, folder: Path, bench: Bench) -> list[Lattices]:
+def outside_networks(scorer: WordScorer, folder: Path, data: ShiftData) -> list[Lattices]:
     """Lattices of a recognizer outside its domain, as networks of the kind that the model knows."""
-    files = sorted(str(file) for file in folder.glob(f"{bench.split}.*"))
+    files = sorted(str(file) for file in folder.glob(f"{data.split}.*"))
     if not files:
-        raise OptionError(f"{folder}: there is no {bench.split}.*")
+        raise OptionError(f"{folder}: there is no {data.split}.*")
     scales = scorer.scales
     tuned = None if scales is None else TunedScales(scales, scales, scales, {})
-    options = BuildOptions(scorer.tolerance, tuned=tuned, references=bench.references)
+    options = BuildOptions(scorer.tolerance, tuned=tuned, references=data.references)
     return [build_networks(batch, options) for batch in stream(files)]
 
 
 def outside(scorer: WordScorer, batches: Sequence[Lattices], inside: Sequence[Lattices]) -> dict[str, Any]:
     """What a model says about words that are nearly all wrong, beside what posteriors say."""
-    found = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths)
+    scores = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths).scores
     kinds = ("posterior", "calibrated_posterior", "confidence", "calibrated")
-    rows = {kind: measures(found.scores["one_best", kind]) for kind in kinds if ("one_best", kind) in found.scores}
+    rows = {kind: measures(scores["one_best", kind]) for kind in kinds if ("one_best", kind) in scores}
     unaware = WordScorer(
         replace(scorer.model, card=replace(scorer.model.card, usual_features=None)), allow_mismatch=True
     )
@@ -194,60 +194,61 @@ def outside(scorer: WordScorer, batches: Sequence[Lattices], inside: Sequence[La
     return {"inside": measures(one_best(scorer, inside)), "outside": rows}
 
 
-def repairs(bench: Bench, pairs: Iterable[tuple[str, str]]) -> list[Repair]:
+def repairs(data: ShiftData, pairs: Iterable[tuple[str, str]]) -> list[Recalibration]:
     """How many utterances with references repair the calibration of a model used on another recognizer.
 
     They are drawn from the training data, whose speakers are scored by models that were trained without them.
     """
-    found = []
+    made = []
     for trained, used in pairs:
-        folds, batches = bench.folds(trained), bench.batches(used)
+        folds, batches = data.folds(trained), data.batches(used)
         if not folds or lacking_columns(folds[0], batches):
             continue
-        train = bench.batches(used, "train")
-        scorer, *others = (WordScorer(adapt(each.model, train), allow_mismatch=True) for each in folds)
-        own = Words.of(train, OutOfFoldScorer(scorer, others).arc_confidences)
-        found.append(repaired(f"{trained} on {used}", own, Words.of(batches, partial(arc_confidences, scorer))))
-    return found
+        train = data.batches(used, "train")
+        scorer, *others = (WordScorer(adapt(fold.model, train), allow_mismatch=True) for fold in folds)
+        own = SpeakerWords.of(train, OutOfFoldScorer(scorer, others).arc_confidences)
+        tested = SpeakerWords.of(batches, partial(arc_confidences, scorer))
+        made.append(recalibrate(f"{trained} on {used}", own, tested))
+    return made
 
 
 def shift(
-    bench: Bench,
+    data: ShiftData,
     pairs: Sequence[tuple[str, str]],
     repair: Sequence[tuple[str, str]],
     names: Sequence[str],
     folder: Path | None,
     name: str,
 ) -> dict[str, Any]:
-    """Everything."""
-    found: dict[str, Any] = {"split": bench.split, "accents": accents(bench, names)}
-    found["strangers"] = strangers(bench, pairs)
-    fixed = repairs(bench, repair)
+    """All that shift.json holds."""
+    results: dict[str, Any] = {"split": data.split, "accents": accents(data, names)}
+    results["strangers"] = strangers(data, pairs)
+    recalibrated = repairs(data, repair)
     if folder is not None:
-        scorer = bench.scorer(name)
-        far = outside_networks(scorer, folder, bench)
-        found["outside"] = {"model": name, "recognizer": folder.name}
-        found["outside"] |= outside(scorer, far, bench.batches(name))
+        scorer = data.scorer(name)
+        far = outside_networks(scorer, folder, data)
+        results["outside"] = {"model": name, "recognizer": folder.name}
+        results["outside"] |= outside(scorer, far, data.batches(name))
         judge = partial(arc_confidences, scorer)
-        fixed.append(repaired(f"{name} outside its domain", Words.of(far, judge)))
-    found["repairs"] = [each.to_dict() for each in fixed]
-    return found
+        recalibrated.append(recalibrate(f"{name} outside its domain", SpeakerWords.of(far, judge)))
+    results["repairs"] = [one.to_dict() for one in recalibrated]
+    return results
 
 
-def _pairs(bench: Bench, option: str, given: Sequence[str], usual: Sequence[str]) -> list[tuple[str, str]]:
+def _pairs(data: ShiftData, option: str, given: Sequence[str], usual: Sequence[str]) -> list[tuple[str, str]]:
     """Those that were given, all of which must be there; else the usual ones that are."""
-    found = [(model, used) for model, _, used in (pair.partition(":") for pair in given or usual)]
-    strange = [":".join(pair) for pair in found if not set(pair) <= set(bench.names)]
-    if given and strange:
-        raise OptionError(f"{option} is MODEL:RECOGNIZER, both of {', '.join(bench.names)}, not {strange[0]!r}")
-    return [pair for pair in found if ":".join(pair) not in strange]
+    pairs = [(model, used) for model, _, used in (pair.partition(":") for pair in given or usual)]
+    unknown = [":".join(pair) for pair in pairs if not set(pair) <= set(data.names)]
+    if given and unknown:
+        raise OptionError(f"{option} is MODEL:RECOGNIZER, both of {', '.join(data.names)}, not {unknown[0]!r}")
+    return [pair for pair in pairs if ":".join(pair) not in unknown]
 
 
-def _names(bench: Bench, given: Sequence[str]) -> list[str]:
-    strange = [name for name in given if name not in bench.names]
-    if strange:
-        raise OptionError(f"--name is one of {', '.join(bench.names)}, not {strange[0]!r}")
-    return list(given) or [name for name in FEW if name in bench.names]
+def _names(data: ShiftData, given: Sequence[str]) -> list[str]:
+    unknown = [name for name in given if name not in data.names]
+    if unknown:
+        raise OptionError(f"--name is one of {', '.join(data.names)}, not {unknown[0]!r}")
+    return list(given) or [name for name in FEW if name in data.names]
 
 
 @click.command()
@@ -276,20 +277,20 @@ def main(
     outside_model: str,
 ) -> None:
     """Measure how confidences hold elsewhere."""
-    bench = Bench(models, networks, read_references(refs), split, folds)
-    if not bench.names:
+    data = ShiftData(models, networks, read_references(refs), split, folds)
+    if not data.names:
         raise OptionError(f"{models} and {networks} have no recognizer in common")
-    if folder is not None and outside_model not in bench.names:
-        raise OptionError(f"--outside-model is one of {', '.join(bench.names)}, not {outside_model!r}")
+    if folder is not None and outside_model not in data.names:
+        raise OptionError(f"--outside-model is one of {', '.join(data.names)}, not {outside_model!r}")
     if repair and folds is None:
         raise OptionError("--repair needs models that were trained without a fold of speakers each: --folds FOLDER")
-    tried = _pairs(bench, "--pair", pairs, PAIRS), _pairs(bench, "--repair", repair, REPAIRS)
-    found = shift(bench, *tried, _names(bench, names), folder, outside_model)
+    tried = _pairs(data, "--pair", pairs, PAIRS), _pairs(data, "--repair", repair, REPAIRS)
+    results = shift(data, *tried, _names(data, names), folder, outside_model)
     out.mkdir(parents=True, exist_ok=True)
-    write_json(out / "shift.json", found)
+    write_json(out / "shift.json", results)
     with atomic_text(out / "shift.md") as file:
-        file.write(markdown(found))
-    click.echo(markdown(found))
+        file.write(markdown(results))
+    click.echo(markdown(results))
 
 
 if __name__ == "__main__":

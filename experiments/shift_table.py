@@ -1,9 +1,11 @@
-"""The tables of shift.md."""
+"""The tables of shift.md, from what shift.json holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from .markdown import table
 
 _SHOWN = ("EER %", "NCE", "ECE")
 
@@ -17,11 +19,6 @@ def markdown(found: Mapping[str, Any]) -> str:
         parts.append(_outside(found["outside"]))
     parts.append(_repairs(found["repairs"]))
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def _metrics(found: Mapping[str, Any]) -> list[str]:
@@ -49,7 +46,7 @@ def _accents(name: str, rows: Mapping[str, Any]) -> str:
         ]
         for accent, row in rows.items()
     ]
-    return f"### Accents: {name}\n\n" + _table(head, cells)
+    return f"### Accents: {name}\n\n" + table(head, cells)
 
 
 def _strangers(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -62,7 +59,7 @@ def _strangers(rows: Sequence[Mapping[str, Any]]) -> str:
         lacking = "lacks " + ", ".join(row.get("lacking", ()))
         shown = [", ".join(_metrics(row[way])) if way in row else lacking for way in ways]
         cells.append([row["model"], row["recognizer"], *shown])
-    return "### A model trained for another recognizer\n\n" + _table(head, cells)
+    return "### A model trained for another recognizer\n\n" + table(head, cells)
 
 
 def _outside(found: Mapping[str, Any]) -> str:
@@ -73,7 +70,7 @@ def _outside(found: Mapping[str, Any]) -> str:
         [where, kind, *(_percent(row.get(name)) for name in ("right", "mean", "sure", "sure_right")), *_metrics(row)]
         for where, kind, row in rows
     ]
-    return f"### Outside its domain: {found['model']} on {found['recognizer']}\n\n" + _table(head, cells)
+    return f"### Outside its domain: {found['model']} on {found['recognizer']}\n\n" + table(head, cells)
 
 
 def _repairs(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -86,8 +83,8 @@ def _repairs(rows: Sequence[Mapping[str, Any]]) -> str:
         for name, each in row["calibrators"].items():
             cells.append([row["case"], name, *(_cell(each.get(str(size))) for size in sizes)])
     head = ("case", "calibrator", *titles)
-    told = "NCE and ECE, mean and spread over draws of speakers."
-    return f"### Calibrated on utterances of one's own\n\n{told}\n\n" + _table(head, cells)
+    note = "NCE and ECE, mean and standard deviation over draws of speakers."
+    return f"### Calibrated on utterances of one's own\n\n{note}\n\n" + table(head, cells)
 
 
 def _cell(found: Mapping[str, Sequence[float]] | None) -> str:

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments.ablation_table import table
-from experiments.ablations import RUNS, TABLE, Bench, keep_run, main, of_speakers, read_runs
-from experiments.dev_measures import crossed, is_in_first_half, measure, ways
-from experiments.variants import OPTIONS, VARIANTS, Networks, variants_of
+from experiments.ablation_measures import crossed, error_rates, is_in_first_half, measure, runs_markdown
+from experiments.ablation_variants import OPTIONS, VARIANTS, NetworkBuild, Variant, variants_of
+from experiments.ablations import RUNS, TABLE, AblationData, keep_run, main, of_speakers, read_runs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import ablations, variants
+from experiments import ablation_variants, ablations
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_networks
 from wordtrust.base.errors import OptionError
 from wordtrust.base.folds import speaker_id
@@ -67,7 +66,7 @@ def test_what_is_chosen_on_others_is_never_better_than_in_hindsight(wrong: list[
 
 
 def test_criteria_have_their_own_error_rates() -> None:
-    found = ways(
+    found = error_rates(
         {
             Choice("mean"): _errors(4, 4),
             Choice("mean-silence"): _errors(3, 3),
@@ -122,7 +121,7 @@ def test_the_table_has_means_and_spreads() -> None:
     def run(seed: int, wer: float, nce: float | None, variant: str = "paper") -> dict[str, Any]:
         return {"recognizer": "r", "variant": variant, "seed": seed, "wer": {"mean": wer}, "arcs": {"nce": nce}}
 
-    found = table([run(0, 0.10, 0.5), run(1, 0.12, 0.7), run(2, 0.14, None), run(0, 0.2, None, "other")])
+    found = runs_markdown([run(0, 0.10, 0.5), run(1, 0.12, 0.7), run(2, 0.14, None), run(0, 0.2, None, "other")])
     lines = [line for line in found.splitlines() if line.startswith(("| paper", "| other"))]
     assert lines[0] == "| paper | 3 |  | 0.6000 ± 0.1414 |  |  |  |  | 12.00 ± 2.00 |  |  |"
     assert lines[1] == "| other | 1 |  |  |  |  |  |  | 20.00 |  |  |"
@@ -133,7 +132,7 @@ def test_variants_have_names_of_their_own_and_change_something() -> None:
     assert len({repr(replace(each, name="")) for each in VARIANTS}) == len(VARIANTS)
     assert VARIANTS[0].options(7) == replace(OPTIONS, seed=7)
     assert [each.name for each in variants_of(["paper"])] == ["paper"]
-    assert Networks(0.05, tuned=False).name == "untuned-pushed-50ms"
+    assert NetworkBuild(0.05, tuned=False).name == "untuned-pushed-50ms"
     with pytest.raises(OptionError, match="no variant 'other'"):
         variants_of(["other"])
 
@@ -168,7 +167,7 @@ def test_from_lattices_to_the_table_and_on_from_there(tmp_path: Path, monkeypatc
     (tmp_path / "work" / "sphinx").mkdir(parents=True)
     TunedScales(scales, scales, scales, {}).save(tmp_path / "work" / "sphinx" / "scales.json")
     small = replace(OPTIONS, state=3, hidden=2, dimension=2, buckets=16, epochs=1)
-    monkeypatch.setattr(variants, "OPTIONS", small)
+    monkeypatch.setattr(ablation_variants, "OPTIONS", small)
     arguments = [
         str(data), "--out", str(out), "--work", str(tmp_path / "work"), "--seeds", "0,1",
         "--variants", "paper", "--variants", "head: normalised", "--variants", "tolerance: 50 ms",
@@ -192,11 +191,11 @@ def test_from_lattices_to_the_table_and_on_from_there(tmp_path: Path, monkeypatc
     assert "| tolerance: 50 ms | 2 |" in (out / TABLE).read_text("utf-8")
 
 
-def _fake_run(bench: Bench, recognizer: str, variant: variants.Variant, seed: int, tell: object) -> dict[str, Any]:
+def _fake_run(data: AblationData, recognizer: str, variant: Variant, seed: int, tell: object) -> dict[str, Any]:
     del tell
     return {
         "recognizer": recognizer, "variant": variant.name, "seed": seed, "wer": {"mean": 0.1}, "seconds": 1,
-        "key": bench.key(recognizer, variant),
+        "key": data.key(recognizer, variant),
     }  # fmt: skip
 
 
@@ -205,7 +204,7 @@ def test_runs_of_other_options_or_data_do_not_mix(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(ablations, "run", _fake_run)
     arguments = [str(data), "--out", str(out), "--seeds", "0", "--variants", "paper"]
     for options, lines in ((OPTIONS, 1), (OPTIONS, 1), (replace(OPTIONS, epochs=3), 2), (OPTIONS, 2)):
-        monkeypatch.setattr(variants, "OPTIONS", options)
+        monkeypatch.setattr(ablation_variants, "OPTIONS", options)
         assert main(arguments) == 0
         assert len(read_runs(out / RUNS)) == lines
     assert main([*arguments, "--variants", "all"]) == 0
@@ -220,13 +219,13 @@ def test_runs_of_other_options_or_data_do_not_mix(tmp_path: Path, monkeypatch: p
 
 def test_networks_of_other_data_are_not_used(tmp_path: Path) -> None:
     data = _data(tmp_path / "data")
-    bench, how = Bench(Corpus.of(data), tmp_path / "out"), Networks(tuned=False)
-    store = Path(bench.networks("sphinx", how, "dev"))
+    own, how = AblationData(Corpus.of(data), tmp_path / "out"), NetworkBuild(tuned=False)
+    store = Path(own.networks("sphinx", how, "dev"))
     made = store.stat().st_mtime_ns
-    assert Path(bench.networks("sphinx", how, "dev")).stat().st_mtime_ns == made  # not made again
+    assert Path(own.networks("sphinx", how, "dev")).stat().st_mtime_ns == made  # not made again
     (data / "refs.tsv").write_text((data / "refs.tsv").read_text("utf-8") + "more\tx\tdev\n", "utf-8")
     with pytest.raises(OptionError, match="made from other data; delete"):
-        Bench(Corpus.of(data), tmp_path / "out").networks("sphinx", how, "dev")
+        AblationData(Corpus.of(data), tmp_path / "out").networks("sphinx", how, "dev")
 
 
 def test_runs_without_a_key_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,9 +252,9 @@ def test_what_cannot_be_done_is_told_and_the_rest_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = _data(tmp_path / "data")
-    monkeypatch.setattr(Bench, "says_something", lambda *_: True)
+    monkeypatch.setattr(AblationData, "is_distinct", lambda *_: True)
 
-    def run(_: object, recognizer: str, variant: variants.Variant, seed: int, tell: object) -> dict[str, Any]:
+    def run(_: object, recognizer: str, variant: Variant, seed: int, tell: object) -> dict[str, Any]:
         del tell
         if variant.name == "paper":
             raise OptionError("no such thing")
@@ -281,6 +280,6 @@ def test_nothing_is_pushed_where_there_is_nothing_to_push(tmp_path: Path, networ
     for name, known in (("with", replace(networks, transition=zeros)), ("without", networks)):
         (tmp_path / name / "r").mkdir(parents=True)
         write_networks(tmp_path / name / "r" / "dev", known)
-        bench = Bench(Corpus(tmp_path, ("r",)), tmp_path / "out", tmp_path / name)
-        assert bench.says_something("r", unpushed) is (name == "with")
-        assert bench.says_something("r", VARIANTS[0])
+        own = AblationData(Corpus(tmp_path, ("r",)), tmp_path / "out", tmp_path / name)
+        assert own.is_distinct("r", unpushed) is (name == "with")
+        assert own.is_distinct("r", VARIANTS[0])

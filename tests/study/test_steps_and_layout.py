@@ -208,7 +208,7 @@ def test_references_without_output_are_told_where_they_have_splits(tmp_path: Pat
 def test_pairs_and_names_of_the_shift_that_are_not_there_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shift.Bench, "names", ("one", "two"))
+    monkeypatch.setattr(shift.ShiftData, "names", ("one", "two"))
     monkeypatch.setattr(shift, "read_references", lambda _: {})
     asked: list[Any] = []
 

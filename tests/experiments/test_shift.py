@@ -11,8 +11,8 @@ from zlib import crc32
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from experiments.repair import Repair, Words, repaired
-from experiments.shift import Bench, accent_of, accents, lacking_columns, main, measures, repairs, strangers
+from experiments.recalibration import Recalibration, SpeakerWords, recalibrate
+from experiments.shift import ShiftData, accent_of, accents, lacking_columns, main, measures, repairs, strangers
 from experiments.shift_table import markdown
 from numpy.typing import NDArray
 
@@ -58,8 +58,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def bench(made: Path) -> Bench:
-    return Bench(made / "models", made / "work", read_references(made / "refs.tsv"), "dev", made / "models")
+def data(made: Path) -> ShiftData:
+    return ShiftData(made / "models", made / "work", read_references(made / "refs.tsv"), "dev", made / "models")
 
 
 def test_measures_by_hand() -> None:
@@ -89,42 +89,42 @@ def test_accents_are_the_first_that_is_named(text: str | None, accent: str) -> N
     assert accent_of(text) == accent
 
 
-def test_groups_of_accents_are_all_words_once(bench: Bench) -> None:
-    found = accents(bench, ["one"])["one"]
+def test_groups_of_accents_are_all_words_once(data: ShiftData) -> None:
+    found = accents(data, ["one"])["one"]
     assert set(found) == {"all", "Here", "not given"}
     assert found["Here"]["words"] + found["not given"]["words"] == found["all"]["words"]
     assert found["Here"]["speakers"] + found["not given"]["speakers"] == found["all"]["speakers"] == 18
 
 
-def test_models_of_folds_are_no_recognizers(bench: Bench) -> None:
-    assert bench.names == ("one", "two")
-    assert len(bench.folds("one")) == 3
-    assert bench.folds("two") == []
+def test_models_of_folds_are_no_recognizers(data: ShiftData) -> None:
+    assert data.names == ("one", "two")
+    assert len(data.folds("one")) == 3
+    assert data.folds("two") == []
 
 
-def test_a_model_on_its_own_recognizer_is_no_stranger(bench: Bench) -> None:
-    row = strangers(bench, [("one", "one")])[0]
+def test_a_model_on_its_own_recognizer_is_no_stranger(data: ShiftData) -> None:
+    row = strangers(data, [("one", "one")])[0]
     assert row["own"] == row["as_it_is"]
 
 
-def test_columns_that_are_lacking_are_told(bench: Bench) -> None:
-    scorer, batches = bench.scorer("one"), [replace(batch, acoustic=None) for batch in bench.batches("two")]
+def test_columns_that_are_lacking_are_told(data: ShiftData) -> None:
+    scorer, batches = data.scorer("one"), [replace(batch, acoustic=None) for batch in data.batches("two")]
     assert lacking_columns(scorer, batches) == ["acoustic"]
     assert lacking_columns(wt.WordScorer(made_model(batches[0], generic=True)), batches) == []
 
 
-def made_words(seed: int, slope: float, speakers: int = 120) -> Words:
+def made_words(seed: int, slope: float, speakers: int = 120) -> SpeakerWords:
     """Words of speakers with five utterances of eight words each, whose confidences claim too much."""
     rng = np.random.default_rng(seed)
     claimed = rng.normal(1.0, 2.0, speakers * 40)
     right = rng.random(len(claimed)) < 1 / (1 + np.exp(-slope * claimed))
     names = [f"{seed} {number}" for number in range(speakers)]
     scores = Scores.of(1 / (1 + np.exp(-claimed)), right, names, np.arange(0, len(claimed) + 1, 40))
-    return Words(scores, scores, np.full(speakers, 5))
+    return SpeakerWords(scores, scores, np.full(speakers, 5))
 
 
 def test_utterances_of_ones_own_repair_a_calibration() -> None:
-    found = repaired("made up", made_words(0, 0.4), made_words(1, 0.4), sizes=(50, 400, 5000), draws=3).found
+    found = recalibrate("made up", made_words(0, 0.4), made_words(1, 0.4), sizes=(50, 400, 5000), draws=3).measures
     for name in ("kernel", "platt"):
         assert set(found[name]) == {0, 50, 400}  # there are 600 utterances
         assert found[name][0]["ece"][1] < 1e-12  # always on the same words
@@ -133,33 +133,33 @@ def test_utterances_of_ones_own_repair_a_calibration() -> None:
 
 
 def test_half_of_the_speakers_is_kept_apart_where_there_is_no_other_split() -> None:
-    found = repaired("made up", made_words(0, 0.4), sizes=(50, 300, 301), draws=2).found
+    found = recalibrate("made up", made_words(0, 0.4), sizes=(50, 300, 301), draws=2).measures
     assert set(found["platt"]) == {0, 50, 300}
     assert found["platt"][0]["nce"][1] > 0  # other speakers in each draw
 
 
-def test_words_of_networks_count_utterances_of_speakers(bench: Bench) -> None:
-    batches = bench.batches("one")
-    words = Words.of(batches, partial(arc_confidences, bench.scorer("one")))
+def test_words_of_networks_count_utterances_of_speakers(data: ShiftData) -> None:
+    batches = data.batches("one")
+    words = SpeakerWords.of(batches, partial(arc_confidences, data.scorer("one")))
     assert words.utterances.tolist() == [2] * 18
     assert words.shown is not None
     assert len(words.shown) == len(words.raw)
 
 
 def test_repairs_are_fitted_on_speakers_that_models_do_not_know(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    data: ShiftData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is drawn from: confidences worked out again, utterance by utterance, by the model without the speaker."""
-    given: list[Words] = []
+    given: list[SpeakerWords] = []
 
-    def seen(case: str, own: Words, tested: Words) -> Repair:
+    def seen(case: str, own: SpeakerWords, tested: SpeakerWords) -> Recalibration:
         given.append(own)
-        return Repair(case, {})
+        return Recalibration(case, {})
 
-    monkeypatch.setattr("experiments.shift.repaired", seen)
-    assert [each.case for each in repairs(bench, [("one", "two"), ("two", "one")])] == ["one on two"]
-    (networks,) = bench.batches("two", "train")
-    whole, *folds = (wt.WordScorer(adapt(each.model, [networks])) for each in bench.folds("one"))
+    monkeypatch.setattr("experiments.shift.recalibrate", seen)
+    assert [each.case for each in repairs(data, [("one", "two"), ("two", "one")])] == ["one on two"]
+    (networks,) = data.batches("two", "train")
+    whole, *folds = (wt.WordScorer(adapt(each.model, [networks])) for each in data.folds("one"))
     strangers = [folds[crc32(speaker.encode()) % 2] for speaker in networks.notes["speaker"]]
     assert set(strangers) == set(folds)
     parts = [each.confidence(networks[place : place + 1]) for place, each in enumerate(strangers)]

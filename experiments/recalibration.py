@@ -1,4 +1,4 @@
-"""How many utterances with references repair a calibration that does not hold any more.
+"""How many utterances with references it takes to calibrate anew where a calibration does not hold any more.
 
 Speakers are drawn at random and a calibration is fitted on their utterances. It is measured on other speakers: those
 of another split, or the half of the speakers that is kept apart. Everything is over the words of the 1-best.
@@ -28,7 +28,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Words:
+class SpeakerWords:
     """Words of a 1-best: confidences as the model gives them, as its calibration shows them, and who spoke."""
 
     raw: Scores
@@ -36,48 +36,60 @@ class Words:
     utterances: NDArray[np.int64]  # [speakers]
 
     @classmethod
-    def of(cls, batches: Sequence[Lattices], judge: ArcScorer) -> Words:
+    def of(cls, batches: Sequence[Lattices], judge: ArcScorer) -> SpeakerWords:
         """Of networks, as this judge sees them."""
-        found = evaluate_networks(batches, judge).scores
-        raw = found["one_best", "confidence"]
-        place = {speaker: number for number, speaker in enumerate(raw.speakers)}
-        numbers = [place[speaker] for batch in batches for speaker in batch.notes[SPEAKER]]
-        return cls(raw, found.get(("one_best", "calibrated")), np.bincount(numbers, minlength=len(place)))
+        scores = evaluate_networks(batches, judge).scores
+        raw = scores["one_best", "confidence"]
+        index = {speaker: i for i, speaker in enumerate(raw.speakers)}
+        speakers = [index[speaker] for batch in batches for speaker in batch.notes[SPEAKER]]
+        return cls(raw, scores.get(("one_best", "calibrated")), np.bincount(speakers, minlength=len(index)))
 
 
 @dataclass(frozen=True)
-class Repair:
-    """Mean and spread over draws, by calibrator and number of utterances; 0 is the calibration as it was."""
+class Recalibration:
+    """Mean and standard deviation of measures over draws; with 0 utterances, of the calibration as it was."""
 
     case: str
-    found: dict[str, dict[int, dict[str, tuple[float, float]]]]
+    measures: dict[str, dict[int, dict[str, tuple[float, float]]]]  # by calibrator and number of utterances
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         rows = {
-            name: {str(size): {key: list(pair) for key, pair in each.items()} for size, each in sizes.items()}
-            for name, sizes in self.found.items()
+            calibrator: {
+                str(size): {name: list(pair) for name, pair in measured.items()} for size, measured in sizes.items()
+            }
+            for calibrator, sizes in self.measures.items()
         }
         return {"case": self.case, "calibrators": rows}
 
 
-def repaired(
-    case: str, own: Words, tested: Words | None = None, *, sizes: Sequence[int] = SIZES, draws: int = DRAWS
-) -> Repair:
+def recalibrate(
+    case: str,
+    own: SpeakerWords,
+    tested: SpeakerWords | None = None,
+    *,
+    sizes: Sequence[int] = SIZES,
+    draws: int = DRAWS,
+) -> Recalibration:
     """Fit on draws from `own`, measure on `tested`; without it, on a half of the speakers that is kept apart."""
-    rows: dict[str, dict[int, dict[str, list[float]]]] = {name: {} for name in CALIBRATORS}
+    drawn: dict[str, dict[int, dict[str, list[float]]]] = {calibrator: {} for calibrator in CALIBRATORS}
     for draw in range(draws):
         order = np.random.default_rng(draw).permutation(len(own.raw.speakers))
-        kept = _all(tested.raw) if tested else np.isin(own.raw.speaker, order[: len(order) // 2])
-        free = order if tested else order[len(order) // 2 :]
-        there = tested or own
-        for name, found in rows.items():
-            if there.shown is not None:
-                _keep(found.setdefault(0, {}), some(there.shown, kept))
-            for size, drawn in _drawn(free, own.utterances, sizes):
-                seen = some(own.raw, np.isin(own.raw.speaker, drawn))
-                _keep(found.setdefault(size, {}), _fitted(name, seen, some(there.raw, kept)))
-    return Repair(case, {name: {size: _spread(each) for size, each in found.items()} for name, found in rows.items()})
+        half = len(order) // 2
+        held_out = np.ones(len(tested.raw), np.bool_) if tested else np.isin(own.raw.speaker, order[:half])
+        speakers, words = order if tested else order[half:], tested or own
+        for calibrator, by_size in drawn.items():
+            if words.shown is not None:
+                _add_measures(by_size.setdefault(0, {}), some(words.shown, held_out))
+            for size, chosen in _drawn(speakers, own.utterances, sizes):
+                seen = some(own.raw, np.isin(own.raw.speaker, chosen))
+                fitted = _fitted(calibrator, seen, some(words.raw, held_out))
+                _add_measures(by_size.setdefault(size, {}), fitted)
+    measures = {
+        calibrator: {size: _mean_and_std(values) for size, values in by_size.items()}
+        for calibrator, by_size in drawn.items()
+    }
+    return Recalibration(case, measures)
 
 
 def _drawn(
@@ -95,23 +107,19 @@ def some(scores: Scores, keep: Flags) -> Scores:
     return Scores(scores.score[keep], scores.correct[keep], scores.speaker[keep], scores.speakers)
 
 
-def _all(scores: Scores) -> Flags:
-    return np.ones(len(scores), np.bool_)
-
-
 def _fitted(name: str, seen: Scores, tested: Scores) -> Scores:
     """The tested words, with a calibration fitted on others."""
     curve = make(name).fit(np.clip(seen.score, 0, 1), seen.correct, groups=seen.speaker)
     return replace(tested, score=np.asarray(curve.predict(np.clip(tested.score, 0, 1))))
 
 
-def _keep(values: dict[str, list[float]], scores: Scores) -> None:
-    found = scores.metrics()
+def _add_measures(values: dict[str, list[float]], scores: Scores) -> None:
+    metrics = scores.metrics()
     for name in MEASURES:
-        value = getattr(found, name)
+        value = getattr(metrics, name)
         if value is not None:
             values.setdefault(name, []).append(float(value))
 
 
-def _spread(values: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
-    return {name: (float(np.mean(each)), float(np.std(each))) for name, each in values.items()}
+def _mean_and_std(values: dict[str, list[float]]) -> dict[str, tuple[float, float]]:
+    return {name: (float(np.mean(drawn)), float(np.std(drawn))) for name, drawn in values.items()}
