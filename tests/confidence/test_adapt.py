@@ -14,7 +14,7 @@ from tests.helpers.made_models import COLUMNS, made_model, sample_networks, writ
 from wordtrust.base.errors import InputError
 from wordtrust.cli import main
 from wordtrust.confidence import word_scorer
-from wordtrust.confidence.adapt import ENOUGH, Moments, adapt, on_another_scale
+from wordtrust.confidence.adapt import ENOUGH_UTTERANCES, Moments, adapt, on_another_scale
 from wordtrust.confidence.features import Arcs, Statistics, matrix
 from wordtrust.confidence.model_card import Adaptation
 from wordtrust.confidence.model_file import load_model
@@ -29,7 +29,7 @@ def networks() -> Lattices:
 
 def many(networks: Lattices) -> Lattices:
     """Enough utterances for statistics of their own."""
-    return concatenate([networks] * (1 + ENOUGH // len(networks)))
+    return concatenate([networks] * (1 + ENOUGH_UTTERANCES // len(networks)))
 
 
 def louder(networks: Lattices, factor: float) -> Lattices:
@@ -60,7 +60,7 @@ def test_with_enough_utterances_a_generic_model_takes_their_statistics(networks:
 
 def test_few_utterances_are_blended_with_what_the_model_knows(networks: Lattices) -> None:
     moments = Moments.of(("frames",))
-    moments.arcs[:], moments.sums[:], moments.squares[:], moments.utterances = 4, 40, 420, ENOUGH // 4
+    moments.arcs[:], moments.sums[:], moments.squares[:], moments.utterances = 4, 40, 420, ENOUGH_UTTERANCES // 4
     shipped = Statistics(("frames",), np.array([2], "f4"), np.array([3], "f4"))
     found = moments.blended(shipped)  # mean 10, variance 5 here; a quarter of the weight
     assert found.mean.tolist() == [4.0]
@@ -71,7 +71,7 @@ def test_few_utterances_are_blended_with_what_the_model_knows(networks: Lattices
 def test_what_never_changes_and_flags_are_left_as_they_are() -> None:
     moments = Moments.of(("one_best", "tokens", "rank"))
     moments.arcs[:], moments.sums[:], moments.squares[:] = (9, 9, 0), (5, 18, 0), (5, 36, 0)
-    moments.utterances = ENOUGH
+    moments.utterances = ENOUGH_UTTERANCES
     found = moments.blended(Statistics(moments.columns, np.array([0, 1, 7], "f4"), np.array([1, 2, 3], "f4")))
     assert found.mean.tolist() == [0, 2, 7]  # no arc had a rank
     assert found.std.tolist() == [1, 1, 3]

@@ -31,7 +31,7 @@ from wordtrust.confidence.out_of_domain import (
     columns_of,
     fit_usual_features,
 )
-from wordtrust.confidence.word_table import WordTable, heard
+from wordtrust.confidence.word_table import WordTable, expected_counts
 from wordtrust.lattices.lattice import Lattices, concatenate
 from wordtrust.lattices.paths import one_best
 
@@ -180,7 +180,7 @@ def test_a_recognizer_outside_its_domain_is_found() -> None:
     folders = [SHARED / "kaldi-small-2020", SHARED / "out-of-domain" / "kaldi-domain-lm"]
     inside, outside = (first(folder / "dev.ark.gz", 500) for folder in folders)
     columns = ("transition", "acoustic", "posterior", "frames", "frequency", "depth")
-    mass = heard([inside[:400]])
+    mass = expected_counts([inside[:400]])
     size = len(columns)
     model = replace(
         made_model(inside, generic=True),

@@ -13,7 +13,7 @@ from wordtrust import build
 from wordtrust.base.errors import InputError
 from wordtrust.confidence import word_vectors
 from wordtrust.confidence.phones import estimate_phones
-from wordtrust.confidence.word_table import BatchWords, WordTable, heard, ngram_buckets, own_mass
+from wordtrust.confidence.word_table import BatchWords, WordTable, expected_counts, ngram_buckets, own_mass
 from wordtrust.confidence.word_vectors import make_table
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.vocabulary import Vocabulary
@@ -49,13 +49,13 @@ def posterior_by_arc(batch: Lattices) -> list[tuple[str, str, float]]:
 
 def test_mass_is_the_posterior_of_a_word_over_all_networks() -> None:
     batch = networks()
-    assert heard([batch]) == pytest.approx({"see": 0.75, "seat": 0.25 + 1.0 + 0.4, "a": 0.6}, abs=1e-6)
-    assert heard([batch[:1], batch[1:]]) == pytest.approx(heard([batch]), abs=1e-6)
-    assert heard([]) == {}
+    assert expected_counts([batch]) == pytest.approx({"see": 0.75, "seat": 0.25 + 1.0 + 0.4, "a": 0.6}, abs=1e-6)
+    assert expected_counts([batch[:1], batch[1:]]) == pytest.approx(expected_counts([batch]), abs=1e-6)
+    assert expected_counts([]) == {}
 
 
 def test_batches_with_vocabularies_of_their_own_add_up() -> None:
-    assert heard([networks(), networks()]) == pytest.approx({"see": 1.5, "seat": 3.3, "a": 1.2}, abs=1e-6)
+    assert expected_counts([networks(), networks()]) == pytest.approx({"see": 1.5, "seat": 3.3, "a": 1.2}, abs=1e-6)
 
 
 def test_own_mass_is_that_of_the_word_in_its_utterance() -> None:
@@ -67,7 +67,7 @@ def test_own_mass_is_that_of_the_word_in_its_utterance() -> None:
 
 def test_a_word_heard_only_here_was_never_heard_before() -> None:
     batch = networks()
-    table = make_table(heard([batch]), ())
+    table = make_table(expected_counts([batch]), ())
     words = BatchWords.of(batch)
     left = table.mass_of(table.rows(words.words))[words.index] - own_mass(batch)
     said = [word for _, word, _ in posterior_by_arc(batch)]

@@ -113,12 +113,12 @@ def once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -
 
 def tell_if_rough(scorer: WordScorer) -> None:
     """Warn if a generic model has adapted to few utterances of this recognizer."""
-    from ..confidence.adapt import ENOUGH
+    from ..confidence.adapt import ENOUGH_UTTERANCES
 
     adapted = scorer.model.card.adapted
-    if scorer.model.is_generic and adapted is not None and adapted.utterances < ENOUGH:
+    if scorer.model.is_generic and adapted is not None and adapted.utterances < ENOUGH_UTTERANCES:
         count = f"the generic model heard {adapted.utterances} utterances of this recognizer"
-        click.echo(f"wordtrust: {count}; under {ENOUGH} its percentages are rough", err=True)
+        click.echo(f"wordtrust: {count}; under {ENOUGH_UTTERANCES} its percentages are rough", err=True)
 
 
 reference_option = click.option(

@@ -57,7 +57,7 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     \b
     Example: wordtrust adapt generic mine.ark.gz --words words.txt --out mine.model
     """
-    from ..confidence.adapt import ENOUGH
+    from ..confidence.adapt import ENOUGH_UTTERANCES
     from ..confidence.adapt import adapt as adapt_model
     from ..confidence.model_file import load_model, refuse_to_overwrite, save_model
 
@@ -68,8 +68,8 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     count = adapted_model.card.adapted.utterances
     whose = f" of {adapted_model.recognizer}" if adapted_model.recognizer else ""
     click.echo(f"{out}: adapted to {count:,} utterances{whose}")
-    if count < ENOUGH:
-        click.echo(f"wordtrust: with {ENOUGH} utterances or more it would be better adapted", err=True)
+    if count < ENOUGH_UTTERANCES:
+        click.echo(f"wordtrust: with {ENOUGH_UTTERANCES} utterances or more it would be better adapted", err=True)
     if adapted_model.card.calibration is not None:
         note = f"wordtrust: its calibration is another recognizer's; with references: wordtrust calibrate {out} STORE"
         click.echo(note, err=True)

@@ -1,9 +1,9 @@
-"""A model moved to another recognizer: the statistics of scores taken from that recognizer's own outputs.
+"""Adapt a model to another recognizer: take the statistics of features from that recognizer's own outputs.
 
 Recognizers score on different scales, and features are normalised before a model sees them. A generic model was
 trained on features normalised for each recognizer by itself, so it takes all statistics from the recognizer at hand.
 Another model takes those of columns that are on another scale here, and no others: that a recognizer is less sure of
-its words than the one before tells something. Adapting needs lattices or networks only, no references; calibrating
+its words than the one before is information. Adapting needs lattices or networks only, no references; calibrating
 afterwards (`wordtrust calibrate`) needs some.
 """
 
@@ -24,8 +24,10 @@ from .model_card import Adaptation, ModelCard
 from .model_file import Model
 from .word_table import WordTable, known_arcs
 
-ENOUGH = 100  # utterances from which on only their own statistics count; with fewer, the model's count as well
-FAR = 2.0  # standard deviations between means, or times the standard deviation: a column is on another scale
+ENOUGH_UTTERANCES = (
+    100  # utterances from which on only their own statistics count; with fewer, the model's count as well
+)
+FAR = 2.0  # a column is on another scale: so many standard deviations between means, or times the standard deviation
 
 
 @dataclass
@@ -58,7 +60,7 @@ class Moments:
 
     def blended(self, trained: Statistics) -> Statistics:
         """Statistics of these arcs and, where the utterances are few, of the model's own training data."""
-        share = np.minimum(1.0, self.utterances / ENOUGH) * (self.arcs > 0)
+        share = np.minimum(1.0, self.utterances / ENOUGH_UTTERANCES) * (self.arcs > 0)
         count = np.maximum(self.arcs, 1)
         own = self.sums / count
         trained_variance = np.square(trained.std.astype(np.float64))

@@ -95,7 +95,7 @@ class Arcs:
         )
         begun = np.searchsorted(
             start, middle, "right"
-        )  # nodes are in the order of time, arcs in that of their source
+        )  # arcs are in the order of their source, nodes in that of time
         ended = np.searchsorted(np.sort(end), middle, "right")
         return np.asarray(np.log(np.maximum(begun - ended, 1)))
 

@@ -37,7 +37,7 @@ class WordTable:
 
     words: tuple[str, ...] = ()
     phones: Ints | None = None  # [words] 0 where a lexicon was given that does not have the word
-    mass: Floats | None = None  # [words] posterior mass in the training data
+    mass: Floats | None = None  # [words] expected count in the training data: the sum of posteriors
     vectors: Floats | None = None  # [words, dimension] 0 where the embedding file does not have the word
 
     @cached_property
@@ -104,8 +104,8 @@ class BatchWords:
         return cls(vocabulary.lookup(distinct.tolist()), index)
 
 
-def heard(batches: Iterable[Lattices]) -> dict[str, float]:
-    """The posterior mass of every word over all networks."""
+def expected_counts(batches: Iterable[Lattices]) -> dict[str, float]:
+    """The expected count of every word over all networks: the sum of the posteriors of its arcs."""
     total: dict[str, float] = {}
     for batch in batches:
         words = BatchWords.of(batch)

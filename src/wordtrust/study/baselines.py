@@ -35,7 +35,7 @@ from ..confidence.calibration import Calibrator, calibrator_from_dict, make
 from ..confidence.calibration.base import CLIP, sigmoid
 from ..confidence.calibration.parametric import fit_logistic
 from ..confidence.features import EVIDENCE, LIMIT, available, clipped_logit, matrix
-from ..confidence.word_table import WordTable, heard, known_arcs
+from ..confidence.word_table import WordTable, expected_counts, known_arcs
 from ..evaluation.evaluate import ArcConfidence, posterior_confidence
 from ..lattices.lattice import Flags, Lattices
 from ..lattices.paths import Paths, one_best
@@ -205,7 +205,7 @@ class Baselines:
 
 def fit_baselines(train: Source, dev: Source, *, calibrator: str = "kernel") -> Baselines:
     """Fit everything on networks with references (`wordtrust build --ref`): weights on train, strengths on dev."""
-    table = _table({word: round(mass, 1) for word, mass in heard(train()).items() if mass >= LEAST_MASS})
+    table = _table({word: round(mass, 1) for word, mass in expected_counts(train()).items() if mass >= LEAST_MASS})
     batches = [batch for batch in train() if len(batch)]
     if not batches:
         raise InputError("there are no utterances to fit baselines on")

@@ -18,7 +18,7 @@ from ..confidence.features import Statistics
 from ..confidence.lattice_rnn_kernels import node_levels
 from ..confidence.model_card import ModelCard
 from ..confidence.model_file import load_model
-from ..confidence.word_table import BatchWords, WordTable, heard, known_arcs
+from ..confidence.word_table import BatchWords, WordTable, expected_counts, known_arcs
 from ..confidence.word_vectors import make_table
 from ..formats import stream
 from ..lattices.lattice import Flags, Floats, Ints, Lattices
@@ -70,7 +70,7 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
     if first is None:
         raise InputError("there are no utterances to train on")
     card = ModelCard.of_networks(first) if card is None else card
-    mass = heard(train())
+    mass = expected_counts(train())
     wanted = features.columns_of(options.features)
     columns = features.available(first, wanted)
     if not columns:
