@@ -17,7 +17,7 @@ from benchmarks.synthetic import words
 from benchmarks.timing import best
 from benchmarks.timing import seconds as seconds_of
 from wordtrust.evaluation.metrics import Scores, compare, intervals
-from wordtrust.networks.align import align_all, align_numbers
+from wordtrust.networks.align import align_all, align_ids
 
 UTTERANCES, LENGTH, VOCABULARY, WER = 100_000, 10, 10_000, 0.15
 LONG = (2_000, 4_000, 8_000, 16_000)  # words: the last is an hour and a half of speech
@@ -52,9 +52,9 @@ def _alignments(random: np.random.Generator) -> None:
     )
     said_text, heard_text = ([" ".join(row) for row in each] for each in (said, heard))
     numbers = list(zip(reference.reshape(-1, LENGTH).tolist(), hypothesis.reshape(-1, LENGTH).tolist(), strict=True))
-    align_numbers(reference, offsets, hypothesis, offsets)  # compiles the kernels
+    align_ids(reference, offsets, hypothesis, offsets)  # compiles the kernels
     taken = best(
-        lambda: align_numbers(reference, offsets, hypothesis, offsets),
+        lambda: align_ids(reference, offsets, hypothesis, offsets),
         lambda: [Levenshtein.editops(*pair) for pair in numbers],
         lambda: align_all(said, heard),
         lambda: jiwer.process_words(said_text, heard_text),
@@ -73,7 +73,7 @@ def _long_alignments(random: np.random.Generator) -> None:
     for length in LONG:
         reference, hypothesis = _corpus(random, length)
         ends = np.array([0, length])
-        seconds = seconds_of(partial(align_numbers, reference, ends, hypothesis, ends))
+        seconds = seconds_of(partial(align_ids, reference, ends, hypothesis, ends))
         shown.append(f"{length:,} words {seconds:.2f} s")
     print(f"one long alignment: {', '.join(shown)}")
 

@@ -18,7 +18,7 @@ from wordtrust.base.errors import InputError
 from wordtrust.formats.references import read_references
 from wordtrust.lattices.text import DEFAULT
 from wordtrust.networks import align as module
-from wordtrust.networks.align import Alignment, align, align_all, align_numbers
+from wordtrust.networks.align import Alignment, align, align_all, align_ids
 
 short = st.lists(st.sampled_from("abc"), max_size=5)
 sentence = st.lists(st.sampled_from("the a cat sat on mat".split()), max_size=12)
@@ -147,7 +147,7 @@ def test_an_hour_of_words() -> None:
     random = np.random.default_rng(0)
     reference = random.integers(0, 1000, 6000, np.int32)
     hypothesis = np.delete(reference, random.choice(6000, 300, replace=False))
-    alignment = align_numbers(reference, np.array([0, 6000]), hypothesis, np.array([0, 5700]))
+    alignment = align_ids(reference, np.array([0, 6000]), hypothesis, np.array([0, 5700]))
     assert alignment.correct.all()
     assert alignment.counts.tolist() == [[5700, 0, 300, 0]]
 
@@ -156,7 +156,7 @@ def test_refuses_what_would_take_hours() -> None:
     words = np.zeros(300_000, np.int32)
     ends = np.array([0, len(words)])
     with pytest.raises(InputError, match=r"utterance number 1.*300,000 reference words.*Cut the recording"):
-        align_numbers(words, ends, words, ends)
+        align_ids(words, ends, words, ends)
 
 
 def test_refuses_batches_that_do_not_fit() -> None:
@@ -165,7 +165,7 @@ def test_refuses_batches_that_do_not_fit() -> None:
     words = np.zeros(3, np.int32)
     for ends in ([0, 2], [1, 3], [0, 4, 3]):
         with pytest.raises(ValueError, match="the offsets do not cut 3 words"):
-            align_numbers(words, np.array(ends), words, np.array(ends))
+            align_ids(words, np.array(ends), words, np.array(ends))
 
 
 @needs_shared

@@ -267,31 +267,26 @@ def test_raw_scores_of_a_chain_stay_as_they_are_without_pushing() -> None:
     assert local.transition.tolist() == [0.0, 0.0]
 
 
-def test_words_of_no_length_are_never_merged_away() -> None:
-    lattice = assembled("u", time=[0, 1, 1, 1, 2], ends=[(0, 1), (1, 2), (2, 3), (3, 4)], tokens=["a", "b", "c", "d"])
-    merged = build(lattice, tolerance=5.0)[0].lattice
-    assert merged.words == ("a", "b", "c", "d")
-    assert merged.time.tolist() == [0, 1, 1, 1, 2]
-
-
-def test_short_words_cut_what_the_tolerance_would_join() -> None:
-    """1.00 and 1.04 may be one node, 1.08 not: a word leads to it from 1.00."""
-    lattice = assembled(
-        "u", time=[0, 1.0, 1.04, 1.08, 2], tokens=["a", "b", "short", "c", "d"],
-        ends=[(0, 1), (0, 2), (1, 3), (2, 4), (3, 4)],
-    )  # fmt: skip
-    assert build(lattice)[0].node.tolist() == [0, 1, 1, 2, 3]
-
-
-@pytest.mark.parametrize("order", [(2, 3), (3, 2)])
-def test_nodes_of_one_time_and_depth_go_together(order: tuple[int, int]) -> None:
-    """A word leads from 1.00 to one of the two nodes at 1.05: whichever the file has first, both begin a new run."""
-    one, two = order
-    lattice = assembled(
-        "u", time=[0, 1.0, 1.05, 1.05, 2], tokens=["a", "short", "<sil>", "c", "d"],
-        ends=[(0, 1), (1, one), (1, two), (one, 4), (two, 4)],
-    )  # fmt: skip
-    assert build(lattice)[0].node.tolist() == [0, 1, 2, 2, 3]
+@pytest.mark.parametrize(
+    ("time", "ends", "tokens", "tolerance", "node"),
+    [
+        # Words of no length are never merged away.
+        ([0, 1, 1, 1, 2], [(0, 1), (1, 2), (2, 3), (3, 4)], "a b c d", 5.0, [0, 1, 2, 3, 4]),
+        # 1.00 and 1.04 may be one node, 1.08 not: a word leads to it from 1.00.
+        ([0, 1.0, 1.04, 1.08, 2], [(0, 1), (0, 2), (1, 3), (2, 4), (3, 4)], "a b short c d", 0.1, [0, 1, 1, 2, 3]),
+        # A word leads from 1.00 to one of the two nodes at 1.05: whichever comes first, both begin a new run.
+        ([0, 1.0, 1.05, 1.05, 2], [(0, 1), (1, 2), (1, 3), (2, 4), (3, 4)], "a b <sil> c d", 0.1, [0, 1, 2, 2, 3]),
+        ([0, 1.0, 1.05, 1.05, 2], [(0, 1), (1, 3), (1, 2), (3, 4), (2, 4)], "a b <sil> c d", 0.1, [0, 1, 2, 2, 3]),
+        # The tolerance itself is within: 0.4 - 0.3 is a little more than 0.1 for a computer, not for people.
+        ([0, 0.3, 0.4, 1], [(0, 1), (0, 2), (1, 3), (2, 3)], "a b c c", 0.1, [0, 1, 1, 2]),
+        ([0, 0.3, 0.4, 1], [(0, 1), (0, 2), (1, 3), (2, 3)], "a b c c", 0.09, [0, 1, 2, 3]),
+    ],
+)
+def test_which_nodes_are_merged(
+    time: list[float], ends: list[tuple[int, int]], tokens: str, tolerance: float, node: list[int]
+) -> None:
+    lattice = assembled("u", time=time, ends=ends, tokens=tokens.split())
+    assert build(lattice, tolerance=tolerance)[0].node.tolist() == node
 
 
 @pytest.mark.parametrize(("token", "kept"), [("<sil>", 1), ("word", 1)])
@@ -303,38 +298,26 @@ def test_an_utterance_shorter_than_the_tolerance_keeps_start_and_end(token: str,
     assert merged.time.tolist() == [0, 0.05]
 
 
-def test_the_tolerance_itself_is_within() -> None:
-    """0.4 - 0.3 is a little more than 0.1 for a computer, not for people."""
-    lattice = assembled("u", time=[0, 0.3, 0.4, 1], ends=[(0, 1), (0, 2), (1, 3), (2, 3)], tokens=list("abcc"))
-    assert build(lattice, tolerance=0.1)[0].node.tolist() == [0, 1, 1, 2]
-    assert build(lattice, tolerance=0.09)[0].node.tolist() == [0, 1, 2, 3]
-
-
-def test_silence_of_any_name_is_one_arc_and_stays_silence() -> None:
-    lattice = rivals(["<sil>", "[NOISE]", "word"], acoustic=[0.0, 1.0, 0.0])
-    merged = build(lattice)[0].lattice
-    assert merged.words == ("", "word")
-    assert merged.surfaces == ("[NOISE]", "word")
-    assert merged.silence.tolist() == [True, False]
-
-
-def test_the_most_probable_spelling_and_the_evidence_of_the_most_probable_member() -> None:
-    lattice = rivals(["word", "Word", "word", "else"],
-        acoustic=np.log([0.2, 0.35, 0.25, 0.2]), rank=[1, 2, 3, 4],
-    )  # fmt: skip
-    merged = build(lattice)[0].lattice
-    assert merged.surfaces == ("word", "else")
-    assert merged.extra["rank"].tolist() == [2, 4]
-    assert merged.posterior == pytest.approx([0.8, 0.2])
-
-
-def test_ties_go_to_the_earlier_arc() -> None:
-    lattice = rivals(["Word", "word", "Word", "WORD"],
-        posterior=[0.125, 0.25, 0.125, 0.25], rank=[1, 2, 3, 4],
-    )  # fmt: skip
-    merged = build(lattice)[0].lattice
-    assert merged.surfaces == ("Word",)
-    assert merged.extra["rank"].tolist() == [2]
+@pytest.mark.parametrize(
+    ("tokens", "scores", "words", "surfaces"),
+    [
+        # Silence of any name is one arc, and stays silence.
+        (["<sil>", "[NOISE]", "word"], {"acoustic": [0.0, 1.0, 0.0]}, ("", "word"), ("[NOISE]", "word")),
+        # The surface form is the most probable one over all members, ...
+        (["word", "Word", "word", "else"], {"acoustic": np.log([0.2, 0.35, 0.25, 0.2]), "rank": [1, 2, 3, 4]},
+         ("word", "else"), ("word", "else")),
+        # ... and ties go to the earlier arc.
+        (["Word", "word", "Word", "WORD"], {"posterior": [0.125, 0.25, 0.125, 0.25], "rank": [4, 2, 3, 4]},
+         ("word",), ("Word",)),
+    ],
+)  # fmt: skip
+def test_merged_arcs_have_the_surface_and_evidence_of_the_most_probable(
+    tokens: list[str], scores: dict[str, Any], words: tuple[str, ...], surfaces: tuple[str, ...]
+) -> None:
+    merged = build(rivals(tokens, **scores))[0].lattice
+    assert (merged.words, merged.surfaces) == (words, surfaces)
+    assert merged.silence.tolist() == [not word for word in words]
+    assert not merged.extra or merged.extra["rank"].tolist() == [2, 4][: len(words)]
 
 
 def test_given_posteriors_add_up_and_stay_probabilities() -> None:

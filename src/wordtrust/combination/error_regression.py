@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..base.errors import InputError, OptionError
 from ..lattices.lattice import Ints
 from ..lattices.weights import Reals
-from ..networks.align import align_numbers
+from ..networks.align import align_ids
 from .system_output import SystemOutput, SystemOutputs
 
 RIDGE = 10.0  # utterances' worth of shrinkage, in units of each input's mean square
@@ -74,7 +74,7 @@ class _Predictors:
 
 
 def _differences(one: SystemOutput, other: SystemOutput) -> Ints:
-    alignments = align_numbers(one.word, one.offsets, other.word, other.offsets)
+    alignments = align_ids(one.word, one.offsets, other.word, other.offsets)
     errors: Ints = alignments.counts[:, 1:].sum(axis=1, dtype=np.int32)
     return errors
 

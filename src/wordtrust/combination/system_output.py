@@ -25,7 +25,7 @@ from ..lattices.paths import Paths, one_best
 from ..lattices.text import UNKNOWN
 from ..lattices.vocabulary import Vocabulary, renumbered
 from ..lattices.weights import Reals
-from ..networks.align import align_numbers
+from ..networks.align import align_ids
 from ..networks.build_store import REFERENCE, SPEAKER
 from ..networks.word_confidence import word_confidence
 from ..transcripts.transcript import Transcript, spelling
@@ -250,9 +250,7 @@ class SystemOutputs:
 
     def count_errors(self, output: SystemOutput) -> Ints:
         """[utterances] word errors of an output that has these utterances and word numbers."""
-        alignments = align_numbers(
-            self.spoken, self.spoken_offsets, output.word, output.offsets, unknown=self.unknown
-        )
+        alignments = align_ids(self.spoken, self.spoken_offsets, output.word, output.offsets, unknown=self.unknown)
         errors: Ints = alignments.counts[:, 1:].sum(axis=1, dtype=np.int32)
         return errors
 

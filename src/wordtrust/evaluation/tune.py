@@ -162,13 +162,13 @@ def _nce(parts: Sequence[_Part], labels: Sequence[Labels], scales: Scales, toler
 
 def _mbr_errors(parts: Sequence[_Part], scales: Scales) -> int:
     from ..lattices.text import UNKNOWN
-    from ..networks.align import align_numbers
+    from ..networks.align import align_ids
 
     errors = 0
     for part in parts:
         found = consensus(part.lattices, scales)
         unknown = found.vocabulary.find(UNKNOWN)
-        aligned = align_numbers(
+        aligned = align_ids(
             part.spoken.words, part.spoken.offsets, found.word[found.best], found.best_offsets, unknown=unknown
         )
         errors += int(aligned.counts[:, 1:].sum())

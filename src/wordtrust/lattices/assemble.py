@@ -378,14 +378,14 @@ class Builder:
             return
         key, lattices, arrays = self._key, *zip(*self._lattices, strict=True)
         self._lattices, self._arcs, self._key = [], 0, None
-        joined = {name: np.concatenate([each[name] for each in arrays]) for name in key.arrays}
+        joined = {name: np.concatenate([part[name] for part in arrays]) for name in key.arrays}
         numbers = [(lattice.place, lattice.start, lattice.end, lattice.spread_words) for lattice in lattices]
         place, start, end, spread_words = np.array(numbers, np.int64).T
         raw = RawLattices(
             utts=[lattice.utt for lattice in lattices],
             place=place,
-            node_offsets=row_offsets(each["time"] for each in arrays),
-            arc_offsets=row_offsets(each["source"] for each in arrays),
+            node_offsets=row_offsets(part["time"] for part in arrays),
+            arc_offsets=row_offsets(part["source"] for part in arrays),
             start=start.astype(np.int32),
             end=end.astype(np.int32),
             spread_words=spread_words.astype(np.int32),

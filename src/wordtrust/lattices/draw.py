@@ -121,12 +121,12 @@ def _lanes(drawing: Drawing, arcs: list[int], x: dict[int, float]) -> tuple[dict
         lane[arc] = next(free)
         taken.setdefault(lane[arc], []).append(span[arc])
         node_lane.setdefault(target, lane[arc])
-    return lane, {node: float(number) for node, number in node_lane.items()}
+    return lane, {node: float(n) for node, n in node_lane.items()}
 
 
 def _nearest(lane: int, most: int) -> list[int]:
     """Lanes to try: those near `lane` first, and of these the one nearer to the middle."""
-    return sorted(range(-most, most + 1), key=lambda number: (abs(number - lane), abs(number), number))
+    return sorted(range(-most, most + 1), key=lambda n: (abs(n - lane), abs(n), n))
 
 
 def _is_free(taken: list[tuple[float, float]], span: tuple[float, float]) -> bool:

@@ -33,7 +33,7 @@ from ..lattices.text import UNKNOWN
 
 Steps = NDArray[np.uint8]
 
-INSERTED = -1  # in the place of a reference word, where a hypothesis word has none
+INSERTED = -1  # instead of a reference word, where a hypothesis word has none
 MAX_PAIRS = 4 * 10**10  # pairs of words that one alignment may compare: minutes, not hours
 
 _ERROR = 1 << 32  # costs count errors above, and substitutions (fewer of them are more matches) below this bit
@@ -66,12 +66,12 @@ class Alignments:
         return len(self.counts)
 
     def __getitem__(self, utterance: int) -> Alignment:
-        number = range(len(self))[utterance]
-        words = slice(self.offsets[number], self.offsets[number + 1])
+        index = range(len(self))[utterance]
+        words = slice(self.offsets[index], self.offsets[index + 1])
         return Alignment(
             tuple(self.correct[words].tolist()),
             tuple(self.reference[words].tolist()),
-            *self.counts[number].tolist(),
+            *self.counts[index].tolist(),
         )
 
 
@@ -82,17 +82,17 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> Alignment:
 
 def align_all(references: Iterable[Sequence[str]], hypotheses: Iterable[Sequence[str]]) -> Alignments:
     """Align many hypotheses with their references, given as normalised words."""
-    number_of: defaultdict[str, int] = defaultdict()
-    number_of.default_factory = number_of.__len__  # a word that was not seen before gets the next number
-    reference, reference_offsets = _numbered(references, number_of)
-    hypothesis, offsets = _numbered(hypotheses, number_of)
-    return align_numbers(reference, reference_offsets, hypothesis, offsets, unknown=number_of[UNKNOWN])
+    ids: defaultdict[str, int] = defaultdict()
+    ids.default_factory = ids.__len__  # a word that was not seen before gets the next id
+    reference, reference_offsets = _word_ids(references, ids)
+    hypothesis, offsets = _word_ids(hypotheses, ids)
+    return align_ids(reference, reference_offsets, hypothesis, offsets, unknown=ids[UNKNOWN])
 
 
-def align_numbers(
+def align_ids(
     reference: Ints, reference_offsets: Offsets, hypothesis: Ints, offsets: Offsets, *, unknown: int = -1
 ) -> Alignments:
-    """Align words given as numbers, utterances end to end; `unknown` is the number of `<unk>` among them."""
+    """Align words given as ids, utterances end to end; `unknown` is the id of `<unk>` among them."""
     if len(reference_offsets) != len(offsets):
         raise ValueError(f"{len(reference_offsets) - 1} references for {len(offsets) - 1} hypotheses")
     _check_sizes(_lengths(reference_offsets, reference), _lengths(offsets, hypothesis))
@@ -113,13 +113,13 @@ def align_numbers(
     return Alignments(offsets, correct, aligned, counts)
 
 
-def _numbered(utterances: Iterable[Sequence[str]], number_of: Mapping[str, int]) -> tuple[Ints, Offsets]:
-    numbers: list[int] = []
+def _word_ids(utterances: Iterable[Sequence[str]], ids: Mapping[str, int]) -> tuple[Ints, Offsets]:
+    words: list[int] = []
     offsets = [0]
-    for words in utterances:
-        numbers.extend(map(number_of.__getitem__, words))
-        offsets.append(len(numbers))
-    return np.array(numbers, np.int32), np.array(offsets, np.int64)
+    for utterance in utterances:
+        words.extend(map(ids.__getitem__, utterance))
+        offsets.append(len(words))
+    return np.array(words, np.int32), np.array(offsets, np.int64)
 
 
 def _lengths(offsets: Offsets, words: Ints) -> Offsets:
@@ -132,11 +132,11 @@ def _lengths(offsets: Offsets, words: Ints) -> Offsets:
 def _check_sizes(reference_words: Offsets, hypothesis_words: Offsets) -> None:
     too_long = np.flatnonzero(reference_words * hypothesis_words > MAX_PAIRS)
     if len(too_long):
-        number = too_long[0]
+        index = too_long[0]
         raise InputError(
-            f"{reference_words[number]:,} reference words and {hypothesis_words[number]:,} hypothesis words are too "
+            f"{reference_words[index]:,} reference words and {hypothesis_words[index]:,} hypothesis words are too "
             "many to align",
-            place=f"utterance number {number + 1}",
+            place=f"utterance number {index + 1}",
             remedy="Cut the recording into segments",
         )
 

@@ -24,7 +24,7 @@ from ..lattices.lattice import Flags, Ints, Lattices, Offsets
 from ..lattices.path_kernels import reverse
 from ..lattices.paths import Paths, one_best
 from ..lattices.text import UNKNOWN
-from .align import Alignments, align_numbers
+from .align import Alignments, align_ids
 
 Labels = NDArray[np.int8]
 Worth = NDArray[np.float64]
@@ -76,7 +76,7 @@ def score_paths(lattices: Lattices, paths: Paths, references: ReferenceWords) ->
     """Align the words of paths through a batch with its references."""
     words, unknown = paths.without_silence(lattices), lattices.vocabulary.find(UNKNOWN)
     hypothesis = lattices.word[words.arcs_in(lattices)]
-    alignments = align_numbers(references.words, references.offsets, hypothesis, words.offsets, unknown=unknown)
+    alignments = align_ids(references.words, references.offsets, hypothesis, words.offsets, unknown=unknown)
     return ScoredPaths(paths, words, alignments)
 
 

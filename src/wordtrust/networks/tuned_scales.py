@@ -25,26 +25,26 @@ class TunedScales:
 
     def save(self, path: Path) -> None:
         """Write SCALES.json, whole or not at all."""
-        found = {name: asdict(getattr(self, name)) for name in ("one_best", "posterior", "mbr")}
+        record = {name: asdict(getattr(self, name)) for name in ("one_best", "posterior", "mbr")}
         with atomic_text(path) as file:
-            file.write(json.dumps(found | {"dev": dict(self.dev)}, indent=1) + "\n")
+            file.write(json.dumps(record | {"dev": dict(self.dev)}, indent=1) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> TunedScales:
         """Read SCALES.json."""
         remedy = "Make it with: wordtrust tune LATTICES --ref REF.tsv --out SCALES.json"
         try:
-            found = json.loads(path.read_text("utf-8"))
-            scales = {name: Scales(**_numbers(found[name])) for name in ("one_best", "posterior", "mbr")}
-            return cls(**scales, dev=_numbers(found.get("dev", {})))
+            record = json.loads(path.read_text("utf-8"))
+            scales = {name: Scales(**_numbers(record[name])) for name in ("one_best", "posterior", "mbr")}
+            return cls(**scales, dev=_numbers(record.get("dev", {})))
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"not a file of scales: {error}", file=str(path), remedy=remedy) from None
 
 
-def _numbers(found: Mapping[str, float]) -> dict[str, float]:
-    numbers = {str(name): float(value) for name, value in found.items()}
+def _numbers(record: Mapping[str, float]) -> dict[str, float]:
+    numbers = {str(name): float(value) for name, value in record.items()}
     if not all(np.isfinite(value) for value in numbers.values()):
         raise ValueError("a number is not finite")
     return numbers

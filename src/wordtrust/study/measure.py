@@ -32,7 +32,7 @@ from ..evaluation.metrics import (
 from ..formats import stream
 from ..lattices.lattice import Ints, Lattices
 from ..lattices.paths import Paths
-from ..networks.align import align_numbers
+from ..networks.align import align_ids
 from ..networks.build_store import SPEAKER, noted_references
 from ..networks.labels import score_paths
 from ..report.curves import reliability
@@ -234,9 +234,7 @@ def joint_record(decoded: Decoded, outputs: SystemOutputs) -> dict[str, Any]:
 
 def _best_member(outputs: SystemOutputs) -> SpeakerErrors:
     best = outputs.outputs[int(outputs.errors.sum(axis=1).argmin())]
-    alignments = align_numbers(
-        outputs.spoken, outputs.spoken_offsets, best.word, best.offsets, unknown=outputs.unknown
-    )
+    alignments = align_ids(outputs.spoken, outputs.spoken_offsets, best.word, best.offsets, unknown=outputs.unknown)
     return SpeakerErrors.of(alignments, list(outputs.speakers))
 
 

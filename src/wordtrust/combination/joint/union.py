@@ -28,7 +28,7 @@ from ...lattices.assemble import RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin, Times, concatenate
 from ...lattices.paths import one_best
 from ...lattices.text import UNKNOWN
-from ...networks.align import align_numbers
+from ...networks.align import align_ids
 from ...networks.hwcn import TOLERANCE, build
 from .hypotheses import CONFIDENCE, PRINTED, Letters
 
@@ -89,7 +89,7 @@ class WarpedTimes:
 def warp(member: Lattices, pivot: Lattices, words: OutputWords, pivot_words: OutputWords) -> WarpedTimes:
     """Put the nodes of `member` on the clock of `pivot`; both have the same utterances and word numbers."""
     unknown = member.vocabulary.find(UNKNOWN)
-    alignments = align_numbers(pivot_words.word, pivot_words.offsets, words.word, words.offsets, unknown=unknown)
+    alignments = align_ids(pivot_words.word, pivot_words.offsets, words.word, words.offsets, unknown=unknown)
     partner = np.where(alignments.correct, alignments.reference, -1)
     before, after = np.empty(len(words.clock)), np.empty(len(words.clock))
     _warp(
