@@ -14,6 +14,7 @@ from tests.helpers.made_models import SAMPLE, sample_networks, write_model, writ
 from wordtrust.base.errors import InputError, WordtrustError
 from wordtrust.cli import cli
 from wordtrust.combination.combination_file import FILE, FittedCombination
+from wordtrust.combination.joint import Decoded, JointHypotheses, JointModel
 from wordtrust.lattices.lattice import Lattices
 
 NAMES = ("one", "two", "three")
@@ -48,6 +49,10 @@ def run(*words: object) -> Result:
 
 def systems(folder: Path, *names: str) -> list[str]:
     return [f"{name}={folder / name},{folder / 'store'}" for name in names]
+
+
+def fitting(folder: Path, *names: str) -> list[str]:
+    return ["--no-joint", *(word for name in names or NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
 
 
 def combined(folder: Path, *more: object) -> dict[str, Any]:
@@ -85,7 +90,7 @@ def test_calibrated_models_are_also_compared_calibrated(folder: Path) -> None:
 
 
 def test_what_was_fitted_is_used_again(folder: Path) -> None:
-    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
+    fit = fitting(folder)
     first = combined(folder, "--subsets", *fit, "--out", folder / "joint")
     again = combined(folder, "--subsets", "--joint", folder / "joint")
     assert {"informed", "rover"} <= set(first["better"])
@@ -95,18 +100,14 @@ def test_what_was_fitted_is_used_again(folder: Path) -> None:
     assert len(kept.rover) == 4
 
 
-def test_fitting_on_what_is_measured_is_told(folder: Path) -> None:
-    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
-    done = run("combine", *systems(folder, *NAMES), *fit, "--out", folder / "joint")
-    assert "fitted on 36 of these utterances" in done.stderr
-
-
-def test_an_old_joint_model_does_not_stay(folder: Path) -> None:
+def test_a_new_fit_replaces_an_old_joint_model_and_tells_what_it_was_fitted_on(folder: Path) -> None:
     (folder / "joint").mkdir()
     (folder / "joint" / "joint.safetensors").write_bytes(b"old")
-    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
-    combined(folder, *fit, "--out", folder / "joint")
+    done = run("combine", *systems(folder, *NAMES), *fitting(folder), "--out", folder / "joint")
+    assert "fitted on 36 of these utterances" in done.stderr
     assert not (folder / "joint" / "joint.safetensors").exists()
+    done = run("combine", *systems(folder, "one", "two"), "--joint", folder / "joint")
+    assert "nothing was fitted for" in str(done.exception)
 
 
 def test_words_without_confidences_are_fitted_too(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_words_without_confidences_are_fitted_too(tmp_path: Path) -> None:
 
 
 def test_fold_models_score_what_is_fitted_on_and_nothing_else(folder: Path) -> None:
-    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
+    fit = fitting(folder)
     names = [(name, folder / f"{name}-fold-{fold}") for name in NAMES for fold in range(2)]
     folds = [word for name, path in names for word in ("--fold-model", f"{name}={path}")]
     plain = combined(folder, *fit, "--out", folder / "a")
@@ -181,6 +182,43 @@ def test_the_joint_network_is_fitted_kept_and_decoded(folder: Path) -> None:
     assert "joint" not in without["better"]
 
 
+def test_the_library_gives_what_the_command_line_gives(folder: Path) -> None:
+    sources = {name: (str(folder / name), str(folder / "store")) for name in NAMES[:2]}
+    words = systems(folder, *NAMES[:2])
+    fitted = wt.fit_combination(sources, joint=False)
+    done = run("combine", *words, *fitting(folder, *NAMES[:2]), "--out", folder / "f", "--words", folder / "w.jsonl",
+               "--json")  # fmt: skip
+    assert "--words is now called --transcripts" in done.stderr
+    fitted.save(folder / "g")
+    assert (folder / "g" / FILE).read_text("utf-8") == (folder / "f" / FILE).read_text("utf-8")
+    result = wt.combine(sources, fitted=folder / "f")
+    assert result.to_dict() == json.loads(done.stdout)
+    assert result.n_fitted_on == result.n_references == 36
+    lines = [json.loads(line) for line in (folder / "w.jsonl").read_text("utf-8").splitlines()]
+    assert result.transcripts is not None
+    assert [each.utt for each in result.transcripts] == [line["utt"] for line in lines]
+    assert wt.combine(sources, transcripts=False).transcripts is None
+    loaded = {name: (wt.load(model), wt.read(store)) for name, (model, store) in sources.items()}
+    assert wt.combine(loaded, fitted=fitted).to_dict() == result.to_dict()
+
+
+def test_all_systems_are_decoded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = [word for name in NAMES[:2] for word in ("--fit", f"{name}={folder / 'store'}")]
+    run("combine", *systems(folder, *NAMES[:2]), *fit, "--out", folder / "joint")
+    decoded: list[int] = []
+    decode = JointModel._decode
+
+    def counted(self: JointModel, given: JointHypotheses, members: tuple[int, ...]) -> Decoded:
+        decoded.append(len(members))
+        return decode(self, given, members)
+
+    monkeypatch.setattr(JointModel, "_decode", counted)
+    sources = {name: (str(folder / name), str(folder / "store")) for name in NAMES[:2]}
+    result = wt.combine(sources, fitted=folder / "joint")
+    assert decoded == [2]
+    assert result.to_dict() == wt.combine(sources, fitted=folder / "joint", transcripts=False).to_dict()
+
+
 def test_the_table_names_every_way(folder: Path) -> None:
     text = run("combine", *systems(folder, *NAMES)).stdout
     for said in ("largest mean confidence", "ROVER", "best of them for each utterance", "one", "two", "three"):
@@ -216,10 +254,3 @@ def test_a_damaged_folder_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text, "utf-8")
     with pytest.raises(InputError, match=FILE):
         FittedCombination.load(tmp_path)
-
-
-def test_subsets_that_were_not_fitted_are_told(folder: Path) -> None:
-    fit = ["--no-joint", *(word for name in NAMES for word in ("--fit", f"{name}={folder / 'store'}"))]
-    combined(folder, *fit, "--out", folder / "joint")
-    done = run("combine", *systems(folder, "one", "two"), "--joint", folder / "joint")
-    assert "nothing was fitted for" in str(done.exception)

@@ -1,7 +1,8 @@
-"""Fitting the joint model: gradients against differences, accuracies by hand, and what trust is."""
+"""Fitting the joint model: gradients against differences, accuracies by hand, and what confidences are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 
 import numpy as np
@@ -76,49 +77,41 @@ def test_expected_accuracy_is_that_of_all_paths() -> None:
         assert (expected(moved) - expected(potential)) / 1e-5 == pytest.approx(slope[arc], abs=1e-4)
 
 
-@pytest.mark.parametrize("risk", [0.0, 0.5, 1.0])
-def test_gradients_against_differences(risk: float) -> None:
-    one, model = example(), PotentialModel.new(2, 3, 0)
-    for layers in (model.word, model.silence):
-        for each in fields(layers):
-            setattr(layers, each.name, getattr(layers, each.name).astype(np.float64))
-    loss, gradients = word_gradients(model, one, risk)
-    for layers, gradient in zip((model.word, model.silence), gradients, strict=True):
-        for each in fields(layers):
-            weights, slope = getattr(layers, each.name).ravel(), getattr(gradient, each.name).ravel()
-            for place in range(0, len(weights), 7):
-                weights[place] += 1e-4
-                above = word_gradients(model, one, risk)[0]
-                weights[place] -= 1e-4
-                assert (above - loss) / 1e-4 == pytest.approx(slope[place], abs=2e-3)
-
-
-def test_gradients_of_trust_against_differences() -> None:
-    one, weigher = example(), PotentialModel.new(2, 3, 0)
-    trust = ConfidenceModel(weigher, Layers.new(columns_of(2), 3, np.random.default_rng(1)))
-    parts = (weigher.word, weigher.silence, trust.right)
+def objective(kind: str, risk: float) -> tuple[tuple[Layers, ...], Callable[[], tuple[float, list[Layers]]]]:
+    """The weights of a model in double precision, and its objective with gradients."""
+    one, paths = example(), PotentialModel.new(2, 3, 0)
+    model = ConfidenceModel(paths, Layers.new(columns_of(2), 3, np.random.default_rng(1)))
+    parts = (paths.word, paths.silence, model.right)
     for layers in parts:
         for each in fields(layers):
             setattr(layers, each.name, getattr(layers, each.name).astype(np.float64))
-    loss, gradients = confidence_gradients(trust, one)
+    if kind == "words":
+        return parts[:2], lambda: word_gradients(paths, one, risk)
+    return parts, lambda: confidence_gradients(model, one)
+
+
+@pytest.mark.parametrize(("kind", "risk"), [("words", 0.0), ("words", 0.5), ("words", 1.0), ("confidences", 0.0)])
+def test_gradients_against_differences(kind: str, risk: float) -> None:
+    parts, measure = objective(kind, risk)
+    loss, gradients = measure()
     for layers, gradient in zip(parts, gradients, strict=True):
         for each in fields(layers):
             weights, slope = getattr(layers, each.name).ravel(), getattr(gradient, each.name).ravel()
-            for place in range(0, len(weights), 7):
-                weights[place] += 1e-4
-                above = confidence_gradients(trust, one)[0]
-                weights[place] -= 1e-4
-                assert (above - loss) / 1e-4 == pytest.approx(slope[place], abs=2e-3)
+            for index in range(0, len(weights), 7):
+                weights[index] += 1e-4
+                above = measure()[0]
+                weights[index] -= 1e-4
+                assert (above - loss) / 1e-4 == pytest.approx(slope[index], abs=2e-3)
 
 
-def test_trust_learns_how_often_words_are_right() -> None:
+def test_confidences_learn_how_often_words_are_right() -> None:
     recognizers, _ = corpus(4, 60, (0.4, 0.4))
     one = UnionExample.of(JointHypotheses.of(recognizers), (0, 1))
-    trust = fit_confidences([(one,)] * 8, 2, FitOptions(hidden=4, confidence_epochs=20))
-    found, words = trust.confidence(one.flat, one.x, one.silent, (0, 1)), ~one.silent
+    model = fit_confidences([(one,)] * 8, 2, FitOptions(hidden=4, confidence_epochs=20))
+    found, words = model.confidence(one.flat, one.x, one.silent, (0, 1)), ~one.silent
     assert found[words].mean() == pytest.approx(one.right[words].mean(), abs=0.03)
     assert found[words & one.right].mean() > found[words & ~one.right].mean() + 0.3
-    marginal = marginals(one.flat, trust.paths.potentials(one.x, one.silent, (0, 1)))
+    marginal = marginals(one.flat, model.paths.potentials(one.x, one.silent, (0, 1)))
     assert (found[words] <= marginal[words]).all()
     assert found[one.silent].tolist() == marginal[one.silent].tolist()
 
