@@ -148,7 +148,7 @@ def _all_finite(bits: NDArray[np.uint32]) -> bool:
 def _check_order(
     node_offsets: Offsets, arc_offsets: Offsets, time: Times, source: Ints, target: Ints, in_order: Flags
 ) -> None:
-    """Say of each lattice whether it is trimmed and in the order that `graph.canonical` gives."""
+    """Say of each lattice whether it is trimmed and in the order that `graph.order` gives."""
     most = 0
     for u in range(len(node_offsets) - 1):
         most = max(most, node_offsets[u + 1] - node_offsets[u])
