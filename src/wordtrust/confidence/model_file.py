@@ -163,7 +163,7 @@ def load_model(model: str | Path, *, allow_mismatch: bool = False) -> Model:
     try:
         return _assemble(record, arrays)
     except InputError as error:
-        raise error.at(file=str(folder)) from None
+        raise InputError(error.found, file=str(folder), remedy=error.remedy or _DAMAGED) from None
     except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
 
