@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.jit import compiled, inner
+from ..lattices.graph import LATEST
 from ..lattices.lattice import Ints, Offsets, Times
 
 GAP = 0.1  # a longer pause between words is a silence arc, a shorter one a single node
 SHORTEST = 0.01  # every word lasts at least as long
 BACKWARDS = 0.1  # times may run backwards by so much: attention and rounding are no better than that
-LATEST = 1e9  # the lattice allows no later time
 _SLACK = 1e-9  # of sums of decimal fractions
 
 OK, NOT_A_TIME, RUNS_BACKWARDS, ENDS_EARLY = 0, 1, 2, 3

@@ -33,6 +33,7 @@ from ..base.arrays import row_offsets
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
+from ..lattices.graph import LATEST
 from ..lattices.lattice import Ints, Lattice, Lattices, Origin, Times
 from ..lattices.paths import one_best
 from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark, visible
@@ -41,7 +42,6 @@ from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 from .onebest import checked_confidence
 
-LATEST = 1e9  # seconds
 ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
 _MARKS = frozenset(mark.decode() for mark in ALTERNATION)
 _NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a"}

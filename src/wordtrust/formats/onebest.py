@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import InputError
 from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
+from ..lattices.graph import LATEST
 from ..lattices.lattice import Lattices, Origin, Times
 from .chains import END, START, chain
 from .format import Format, ReadOptions
@@ -29,7 +30,6 @@ from .inputs import Stream
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
 
 STEP_BACK = 1.0  # seconds: a start that far before the one before it is a slip of the aligner, not damage
-LATEST = 1e9  # seconds: the lattice allows no later time
 ROUNDING = 1e-4  # a probability may be as much above 1
 MAX_DOCUMENT = 1 << 28  # bytes of JSON at most; a day of speech with all its tokens has less
 

@@ -24,13 +24,13 @@ from pathlib import Path
 
 from ..base.errors import InputError, OptionError
 from ..lattices.assemble import Problems
+from ..lattices.graph import LATEST
 from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, UNKNOWN_MARKS, Normalizer, is_mark
 from .inputs import Stream, streams
 
 REQUIRED = ("utt", "text")
 OPTIONAL = ("speaker", "split", "duration", "accent")
-LATEST = 1e9  # seconds: a later time is a mistake
 
 _COLUMNS = frozenset({*REQUIRED, *OPTIONAL})
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

@@ -27,6 +27,7 @@ from .chains import SegmentWords, aligned_times, segment_chains
 from .format import Format, ReadOptions
 from .inputs import Stream
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
+from .nbest.lists import LARGEST_SCORE
 from .onebest import (
     MAX_DOCUMENT,
     RecognizedPhrase,
@@ -38,7 +39,6 @@ from .onebest import (
     plain_words,
 )
 
-LARGEST = 1e30  # of a score: far more than any
 _KEYS = {"result", "text", "partial", "partial_result", "alternatives", "spk", "spk_frames"}
 
 
@@ -124,7 +124,7 @@ def alternatives_of(result: JsonObject) -> list[VoskAlternative]:
 
 def _score(alternative: JsonObject) -> float:
     score = alternative.number("confidence")
-    if abs(score) > LARGEST:
+    if abs(score) > LARGEST_SCORE:
         found = f"{alternative.path_to('confidence')} is {score:g}"
         raise InputError(found, remedy="It is a log likelihood, in the hundreds")
     return score

@@ -13,6 +13,7 @@ from ..base.jit import compiled, inner
 from .lattice import Ints, Offsets, Times
 
 OK, EMPTY, DANGLING, BAD_TIME, BACKWARDS, NO_PATH, CYCLE = range(7)
+LATEST = 1e9  # seconds: the largest time of a node
 
 
 @inner
@@ -84,7 +85,7 @@ def _check(nodes: int, start: int, end: int, time: Times, source: Ints, target: 
         if not (0 <= source[arc] < nodes and 0 <= target[arc] < nodes):
             return DANGLING, arc
     for node in range(nodes):
-        if not np.isfinite(time[node]) or abs(time[node]) > 1e9:
+        if not np.isfinite(time[node]) or abs(time[node]) > LATEST:
             return BAD_TIME, node
     return OK, 0
 
