@@ -19,7 +19,7 @@ ENTRIES = [
 
 def shown(monkeypatch: pytest.MonkeyPatch, width: int) -> list[str]:
     out = io.StringIO()
-    monkeypatch.setattr(tables, "console", lambda: Console(file=out, width=width))
+    monkeypatch.setattr(tables, "console", lambda *_: Console(file=out, width=width))
     tables.print_recognizers(ENTRIES)
     return [line.strip() for line in out.getvalue().splitlines() if line.strip()]
 

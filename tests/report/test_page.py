@@ -6,7 +6,6 @@ import base64
 import re
 import sys
 from hashlib import sha256
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.html_page import HtmlPage
 from tests.helpers.transcripts import NASTY, hostile, transcripts
 from wordtrust.base.errors import OptionError
 from wordtrust.evaluation.evaluate import Evaluation
@@ -30,36 +30,7 @@ pytest.importorskip("jinja2", reason="needs the extra `report`")
 INJECTION = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
 
-class Page(HTMLParser):
-    """What a browser would make of a page: elements with their attributes, and text."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.inside: dict[str, str] = {}
-        self._texts: list[str] = []
-        self._open = ""
-        self.feed(path.read_text("utf-8"))
-        self.text = " ".join(" ".join(self._texts).split())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._open = tag
-
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002
-        self._open = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._open in ("style", "script"):
-            self.inside[self._open] = self.inside.get(self._open, "") + data
-        else:
-            self._texts.append(data)
-
-    def attributes(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
-
-
-def assert_harmless(page: Page) -> None:
+def assert_harmless(page: HtmlPage) -> None:
     """One style and one script, both named by the policy; nothing that acts, loads or leads anywhere."""
     tags = [tag for tag, _ in page.elements]
     assert (tags.count("script"), tags.count("style"), tags.count("title") >= 1) == (1, 1, True)
@@ -97,9 +68,9 @@ def evaluation(words: int = 400) -> Evaluation:
     return Evaluation(words, {"one_best": errors(5), "best_confidence": errors(10), "oracle": errors(20)}, scores)
 
 
-def written(path: Path, found: Evaluation | None = None, **more: Any) -> Page:
+def written(path: Path, found: Evaluation | None = None, **more: Any) -> HtmlPage:
     write_report(path, evaluation() if found is None else found, **({"title": "A report"} | more))
-    return Page(path)
+    return HtmlPage(path.read_text("utf-8"))
 
 
 def test_the_summary_says_what_was_found(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from hashlib import sha256
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.html_page import HtmlPage
 from tests.helpers.transcripts import NASTY, hostile
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.lattices.text import visible
@@ -28,41 +28,6 @@ FIRST = Transcript("talk", (Word("I'll", "i'll", 63, 63.3, 0.95), SIT, Word("the
 SECOND = Transcript(
     "talk", (Word("Middle-", "middle", 70, 71, 0.99, joins_next=True), Word("earth", "earth", 71, 72, 1))
 )
-
-
-class Page(HTMLParser):
-    """What a browser makes of a page: the elements in order, the text of each word, and all other text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.content: dict[str, str] = {}
-        self.words: list[tuple[dict[str, str], str]] = []
-        self._open: list[str] = []
-        self.feed(page)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        assert len(values) == len(attrs)
-        self.elements.append((tag, values))
-        if tag not in ("meta", "input", "rect"):
-            self._open.append(tag)
-        if "data-c" in values:
-            self.words.append((values, ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag != "rect":
-            assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.content[self._open[-1] if self._open else ""] = data
-        if self._open[-1:] == ["span"] and self.words and "p" in self._open and not self.words[-1][1]:
-            self.words[-1] = (self.words[-1][0], data)
-
-    def count(self, tag: str) -> int:
-        return sum(name == tag for name, _ in self.elements)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +45,7 @@ def written(segments: list[Transcript], path: Path, about: dict[str, Any] | None
 
 def test_words_of_a_recording(tmp_path: Path) -> None:
     text = written([FIRST, SECOND], tmp_path / "a.html")
-    page = Page(text)
+    page = HtmlPage(text)
     assert [shown for _, shown in page.words] == ["I'll", "Sit", "there.", "Middle-", "earth"]
     assert [values["class"] for values, _ in page.words] == [
         "w high c10", "w low c4 on", "w medium c6 on", "w high c10", "w high c10",
@@ -140,7 +105,7 @@ def test_the_strip_has_the_doubt_of_each_stretch(tmp_path: Path) -> None:
 
 def test_nothing_is_loaded_and_nothing_else_may_act(tmp_path: Path) -> None:
     text = written([FIRST], tmp_path / "a.html")
-    page = Page(text)
+    page = HtmlPage(text)
     policy = next(values["content"] for _, values in page.elements if values.get("http-equiv"))
     for tag, directive in (("style", "style-src"), ("script", "script-src")):
         inside = re.search(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
@@ -160,13 +125,13 @@ def check_words_are_words(folder: Path, segments: list[Transcript], name: str, v
         for number, each in enumerate(segments)
     ]
     segments = [Transcript(f"{number}{each.utt}", each.words) for number, each in enumerate(segments)]
-    page = Page(written(segments, folder / "a.html", {"a" + name: "b" + value}))
-    expected = Page(written(plain, folder / "b.html", {"a": "b"}))
+    page = HtmlPage(written(segments, folder / "a.html", {"a" + name: "b" + value}))
+    expected = HtmlPage(written(plain, folder / "b.html", {"a": "b"}))
     assert [tag for tag, _ in page.elements] == [tag for tag, _ in expected.elements]
     for (_, values), (_, others) in zip(page.elements, expected.elements, strict=True):
         assert values.keys() - {"data-o"} == others.keys()
         assert values.get("class") == others.get("class")
-    assert page.content["script"] == expected.content["script"]
+    assert page.inside["script"] == expected.inside["script"]
     names = [values["data-name"] for _, values in page.elements if "data-name" in values]
     assert names == [visible(each.utt) for each in segments]
     words = [word for each in segments for word in each.words]

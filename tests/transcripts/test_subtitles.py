@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,8 @@ FIRST = Transcript(
         Word("<bell>", "bell", 1.25, 1.6, 0.3),
     ),
 )
+HARBOUR = Transcript("harbour 1", (*FIRST.words, Word("rang", "rang", 3.2, 3.6005, 0.9)))
+SILENT = Transcript("silent", ())
 SECOND = Transcript("talk", (Word("rang.", "rang", 3_723.2, 3_723.6005, 0.9),))
 
 
@@ -34,8 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("subtitles")
 
 
-def written(segments: list[Transcript], path: Path) -> str:
-    with TranscriptWriter(path, recordings=True) as out:
+def written(segments: list[Transcript], path: Path, *, recordings: bool = True) -> str:
+    with TranscriptWriter(path, recordings=recordings) as out:
         for each in segments:
             out.add([each])
     return path.read_bytes().decode("utf-8")
@@ -76,6 +79,37 @@ def parsed_srt(text: str) -> list[tuple[float, float, str]]:
         found.append((start, end, payload))
     assert text.endswith("\n\n") or not text
     return found
+
+
+SPAN = re.compile(r"<c\.(low|medium|high)>([^<>\n\r]*)</c>")
+
+
+def parsed_vtt(text: str) -> list[tuple[str, list[tuple[float, float, list[tuple[str, str]]]]]]:
+    """A strict reading of the parts of WebVTT that we write: utterances, their cues, their (class, text) spans."""
+    assert text.endswith("\n\n")
+    assert not re.search("[\x00\r\ufeff]", text)
+    header, *blocks = text.removesuffix("\n\n").split("\n\n")
+    assert header == "WEBVTT"
+    style, *blocks = blocks
+    assert style.startswith("STYLE\n")
+    assert "-->" not in style
+    utterances: list[tuple[str, list[Any]]] = []
+    for block in blocks:
+        if block.startswith("NOTE "):
+            assert "-->" not in block
+            assert "\n" not in block
+            utterances.append((block.removeprefix("NOTE "), []))
+            continue
+        timing, payload = block.split("\n")
+        start, end = (seconds(stamp, ".") for stamp in timing.split(" --> "))
+        assert start < end
+        assert "-->" not in payload
+        assert payload.strip()
+        assert not SPAN.sub("", payload).strip(" ")
+        assert not re.search(r"&(?!amp;|lt;|gt;)", payload)
+        assert not utterances[-1][1] or start >= utterances[-1][1][-1][0]
+        utterances[-1][1].append((start, end, SPAN.findall(payload)))
+    return utterances
 
 
 def test_srt(tmp_path: Path) -> None:
@@ -138,17 +172,45 @@ def test_vtt_names_a_recording_once(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_vtt(tmp_path: Path) -> None:
+    text = written([HARBOUR, SILENT], tmp_path / "a.vtt", recordings=False)
+    assert text.split("\n\n", 2)[2] == (
+        "NOTE harbour 1\n\n"
+        "00:00:00.500 --> 00:00:01.600\n"
+        "<c.high>The</c> <c.medium>Harbour-</c><c.low>&lt;bell&gt;</c>\n\n"
+        "00:00:03.200 --> 00:00:03.600\n<c.high>rang</c>\n\n"  # after a pause
+        "NOTE silent\n\n"
+    )
+    assert len(parsed_vtt(text)) == 2
+
+
+def test_vtt_cues_are_short_and_never_cut_a_token(tmp_path: Path) -> None:
+    words = [Word("w", "w", k * 0.5, k * 0.5 + 0.5, 1.0, joins_next=k == 6) for k in range(17)]
+    slow = [Word("w", "w", 8.5 + 2 * k, 10.5 + 2 * k, 1.0) for k in range(3)]
+    [(_, cues)] = parsed_vtt(written([Transcript("u", (*words, *slow))], tmp_path / "a.vtt"))
+    assert [(start, end, len(spans)) for start, end, spans in cues] == [
+        (0, 4, 8), (4, 7.5, 7), (7.5, 12.5, 4), (12.5, 14.5, 1),
+    ]  # fmt: skip
+
+
+def test_vtt_times_after_an_hour_and_words_of_no_length(tmp_path: Path) -> None:
+    late = Transcript("u", (Word("a", "a", 3_723.5, 3_723.5, 1.0), Word("b", "b", 360_000.0, 360_001.0, 1.0)))
+    text = written([late], tmp_path / "a.vtt")
+    assert "01:02:03.500 --> 01:02:03.501\n" in text
+    assert "100:00:00.000 --> 100:00:01.000\n" in text
+
+
 @settings(max_examples=60)
 @given(many)
-def test_vtt_of_a_recording_has_its_words_in_the_order_of_time(folder: Path, segments: list[Transcript]) -> None:
-    _, _, *blocks = written(segments, folder / "a.vtt").removesuffix("\n\n").split("\n\n")
-    assert blocks[:1] == (["NOTE talk"] if segments else [])
-    cues = [block.split("\n") for block in blocks[1:]]
-    times = [[seconds(each, ".") for each in cue[0].split(" --> ")] for cue in cues]
-    assert times == sorted(times)
-    spans = [span for cue in cues for span in re.findall(r"<c\.(\w+)>[^<>]*</c>", cue[1])]
-    assert spans == [level(word.confidence) for each in segments for word in each.words]
-    assert all(len(cue) == 2 for cue in cues)
+def test_vtt_holds_any_words(folder: Path, segments: list[Transcript]) -> None:
+    utterances = parsed_vtt(written(segments, folder / "a.vtt"))
+    assert [name for name, _ in utterances] == (["talk"] if segments else [])
+    spans = [span for _, cues in utterances for _, _, spans in cues for span in spans]
+    words = [word for segment in segments for word in segment.words]
+    assert [kind for kind, _ in spans] == [level(word.confidence) for word in words]
+    for word, (_, span) in zip(words, spans, strict=True):
+        text = span.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        assert text in {visible(" ".join(spelling.split())) for spelling in (word.word, word.norm)}
 
 
 def test_both_are_cut_alike(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import unicodedata
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from tests.helpers.html_page import HtmlPage
 from tests.helpers.reading import read_bytes
 from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.strategies import assembled, batch_of, lattices
@@ -316,31 +316,12 @@ def test_terminal_view_cannot_move_the_cursor(transcript: Transcript) -> None:
     assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-class Page(HTMLParser):
-    """What a browser makes of the page: tags, attributes, text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str]] = []
-        self.text: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-
 def test_notebook_view() -> None:
-    page = Page(EXAMPLE._repr_html_())
-    assert "".join(page.text) == "u1: 3 words, confidence 0.66 (under 0.5, under 0.9)I'll Sit there."
-    titles = [value for name, value in page.attributes if name == "title"]
+    page = HtmlPage(EXAMPLE._repr_html_())
+    assert "".join(page.texts) == "u1: 3 words, confidence 0.66 (under 0.5, under 0.9)I'll Sit there."
+    titles = [each["title"] for each in page.attributes("span") if "title" in each]
     assert titles[1] == "0.43 Sit (0.30 to 0.68 s)\nor:\n0.30 seat\n0.02 <b>"
-    styles = [value for name, value in page.attributes if name == "style"]
+    styles = [values["style"] for _, values in page.elements if "style" in values]
     assert [("wavy" in style, "dotted" in style) for style in styles[-3:]] == [
         (False, False), (True, False), (False, True),
     ]  # fmt: skip
@@ -350,11 +331,13 @@ def test_notebook_view() -> None:
 
 @given(made())
 def test_words_cannot_inject_anything_into_a_page(transcript: Transcript) -> None:
-    page = Page(transcript._repr_html_())
-    assert page.tags == ["div", "div", "span", "span", "div"] + ["span"] * len(transcript.words)
-    assert {name for name, _ in page.attributes} <= {"style", "title", "dir"}
-    assert [name for name, _ in page.attributes].count("title") == len(transcript.words)
-    assert not [c for c in "".join(page.text) if unicodedata.category(c) in ("Cc", "Cs")]
+    page = HtmlPage(transcript._repr_html_())
+    assert [tag for tag, _ in page.elements] == ["div", "div", "span", "span", "div"] + ["span"] * len(
+        transcript.words
+    )
+    assert {name for _, values in page.elements for name in values} <= {"style", "title", "dir"}
+    assert sum("title" in values for _, values in page.elements) == len(transcript.words)
+    assert not [c for c in "".join(page.texts) if unicodedata.category(c) in ("Cc", "Cs")]
 
 
 @needs_shared

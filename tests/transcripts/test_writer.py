@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -21,10 +20,10 @@ from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.paths import one_best
-from wordtrust.lattices.text import UNKNOWN, visible
+from wordtrust.lattices.text import UNKNOWN
 from wordtrust.transcripts import parquet_writer
 from wordtrust.transcripts.transcript import Transcript, transcripts
-from wordtrust.transcripts.words import Alternative, Word, level
+from wordtrust.transcripts.words import Alternative, Word
 from wordtrust.transcripts.writer import TranscriptWriter
 
 HARBOUR = Transcript(
@@ -144,86 +143,6 @@ def test_channels_of_a_file_have_a_field_in_ctm(tmp_path: Path) -> None:
         ";; call-3 has no words",
     ]
     assert [each.utt for each in wt.read(tmp_path / "a.ctm")] == ["call-1", "call-2", "talk"]
-
-
-TIMESTAMP = re.compile(r"(\d{2,}):([0-5]\d):([0-5]\d)\.(\d{3})")
-SPAN = re.compile(r"<c\.(low|medium|high)>([^<>\n\r]*)</c>")
-
-
-def seconds(stamp: str) -> float:
-    match = TIMESTAMP.fullmatch(stamp)
-    assert match, stamp
-    hours, minutes, rest, thousandths = map(int, match.groups())
-    return hours * 3600 + minutes * 60 + rest + thousandths / 1000
-
-
-def parsed_vtt(text: str) -> list[tuple[str, list[tuple[float, float, list[tuple[str, str]]]]]]:
-    """A strict reading of the parts of WebVTT that we write: utterances, their cues, their (class, text) spans."""
-    assert text.endswith("\n\n")
-    assert not re.search("[\x00\r\ufeff]", text)
-    header, *blocks = text.removesuffix("\n\n").split("\n\n")
-    assert header == "WEBVTT"
-    style, *blocks = blocks
-    assert style.startswith("STYLE\n")
-    assert "-->" not in style
-    utterances: list[tuple[str, list[Any]]] = []
-    for block in blocks:
-        if block.startswith("NOTE "):
-            assert "-->" not in block
-            assert "\n" not in block
-            utterances.append((block.removeprefix("NOTE "), []))
-            continue
-        timing, payload = block.split("\n")
-        start, end = map(seconds, timing.split(" --> "))
-        assert start < end
-        assert "-->" not in payload
-        assert payload.strip()
-        assert not SPAN.sub("", payload).strip(" ")
-        assert not re.search(r"&(?!amp;|lt;|gt;)", payload)
-        assert not utterances[-1][1] or start >= utterances[-1][1][-1][0]
-        utterances[-1][1].append((start, end, SPAN.findall(payload)))
-    return utterances
-
-
-def test_vtt(tmp_path: Path) -> None:
-    text = written([HARBOUR, SILENT], tmp_path / "a.vtt").decode()
-    assert text.split("\n\n", 2)[2] == (
-        "NOTE harbour 1\n\n"
-        "00:00:00.500 --> 00:00:01.600\n"
-        "<c.high>the</c> <c.medium>Harbour-</c><c.low>&lt;bell&gt;</c>\n\n"
-        "00:00:03.200 --> 00:00:03.600\n<c.high>rang</c>\n\n"  # after a pause
-        "NOTE silent\n\n"
-    )
-    assert len(parsed_vtt(text)) == 2
-
-
-def test_vtt_cues_are_short_and_never_cut_a_token(tmp_path: Path) -> None:
-    words = [Word("w", "w", k * 0.5, k * 0.5 + 0.5, 1.0, joins_next=k == 6) for k in range(17)]
-    slow = [Word("w", "w", 8.5 + 2 * k, 10.5 + 2 * k, 1.0) for k in range(3)]
-    [(_, cues)] = parsed_vtt(written([Transcript("u", (*words, *slow))], tmp_path / "a.vtt").decode())
-    assert [(start, end, len(spans)) for start, end, spans in cues] == [
-        (0, 4, 8), (4, 7.5, 7), (7.5, 12.5, 4), (12.5, 14.5, 1),
-    ]  # fmt: skip
-
-
-def test_vtt_times_after_an_hour_and_words_of_no_length(tmp_path: Path) -> None:
-    late = Transcript("u", (Word("a", "a", 3_723.5, 3_723.5, 1.0), Word("b", "b", 360_000.0, 360_001.0, 1.0)))
-    text = written([late], tmp_path / "a.vtt").decode()
-    assert "01:02:03.500 --> 01:02:03.501\n" in text
-    assert "100:00:00.000 --> 100:00:01.000\n" in text
-
-
-@settings(max_examples=50)
-@given(many)
-def test_vtt_holds_any_words(folder: Path, found: list[Transcript]) -> None:
-    utterances = parsed_vtt(written(found, folder / "a.vtt").decode("utf-8"))
-    assert len(utterances) == len(found)
-    for (_, cues), transcript in zip(utterances, found, strict=True):
-        spans = [span for _, _, spans in cues for span in spans]
-        assert [kind for kind, _ in spans] == [level(word.confidence) for word in transcript.words]
-        text = [span.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") for _, span in spans]
-        for word, shown in zip(transcript.words, text, strict=True):
-            assert shown in {visible(" ".join(each.split())) for each in (word.word, word.norm)}
 
 
 @settings(max_examples=50)

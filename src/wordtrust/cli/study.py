@@ -12,6 +12,7 @@ import click
 
 from .inputs import announce_compilation, resumable
 
+_WIDTH = 100  # of tables, where the output is no terminal
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
@@ -96,7 +97,7 @@ def study(
         from ..study.results import print_study
         from .tables import console
 
-        print_study(found, console())
+        print_study(found, console(_WIDTH))
         click.echo(f"{out}: results.md, report.html and study.json; models are in {models or out / 'models'}")
 
 

@@ -33,9 +33,9 @@ _MAIN_COUNTS = (0, 1, 3, 6, 7)  # those that a narrow terminal gets
 _MEASURES = ("eer", "nce", "auc", "ece")
 
 
-def console() -> Console:
-    """Where tables are printed."""
-    return Console() if sys.stdout.isatty() else Console(width=_WIDTH_OF_FILES)
+def console(width: int = _WIDTH_OF_FILES) -> Console:
+    """Where tables are printed; `width` is for output that is no terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=width)
 
 
 def print_counts(files: Mapping[str, CorpusCounts]) -> None:
