@@ -50,8 +50,9 @@ _SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the fi
 def formats() -> dict[str, Format]:
     """All formats by name."""
     modules = [import_module(f".{name}", __name__) for name in _MODULES]
-    each = [known for module in modules for known in getattr(module, "FORMATS", ()) or (module.FORMAT,)]
-    return {known.name: known for known in each}
+    return {
+        member.name: member for module in modules for member in getattr(module, "FORMATS", ()) or (module.FORMAT,)
+    }
 
 
 def stream(
@@ -80,8 +81,8 @@ def _named(batches: Iterable[Lattices], path: Path) -> Iterator[Lattices]:
     """The batches, with the name of the recognizer where a recognizer.json beside them tells it."""
     name = recognizer_name(path.parent)
     for batch in batches:
-        known = batch.origin.recognizer or not name
-        yield batch if known else replace(batch, origin=replace(batch.origin, recognizer=name))
+        is_named = batch.origin.recognizer or not name
+        yield batch if is_named else replace(batch, origin=replace(batch.origin, recognizer=name))
 
 
 def read(
@@ -119,18 +120,18 @@ def write(
 
 def writable(path: Path, name: str | None = None) -> Format:
     """The format to write `path` in."""
-    known = {each.name: each for each in formats().values() if each.write}
+    writers = {candidate.name: candidate for candidate in formats().values() if candidate.write}
     if name is not None:
-        if name not in known:
-            raise OptionError(f"cannot write the format {name!r}; these can be written: {', '.join(known)}")
-        return known[name]
+        if name not in writers:
+            raise OptionError(f"cannot write the format {name!r}; these can be written: {', '.join(writers)}")
+        return writers[name]
     plain = path.name.lower().removesuffix(".gz")
-    for each in known.values():
-        if any(plain.endswith(suffix) for suffix in each.suffixes):
-            return each
+    for candidate in writers.values():
+        if any(plain.endswith(suffix) for suffix in candidate.suffixes):
+            return candidate
     if not path.suffix:
-        return known["store"]
-    listed = ", ".join(f"{'/'.join(each.suffixes)} ({each.name})" for each in known.values())
+        return writers["store"]
+    listed = ", ".join(f"{'/'.join(candidate.suffixes)} ({candidate.name})" for candidate in writers.values())
     raise OptionError(f"{path}: the ending names no format that can be written. Known: {listed}; or use --to")
 
 
@@ -154,12 +155,12 @@ def recognise(source: Stream, family: str | None = None) -> Format:
         raise source.error("the file is empty", remedy="Was the recognizer interrupted?")
     name = source.name.lower().removesuffix(".gz")
     # Those whose ending fits first: they are nearly always right, and a sure one ends the search.
-    candidates.sort(key=lambda each: not any(name.endswith(suffix) for suffix in each.suffixes))
+    candidates.sort(key=lambda candidate: not any(name.endswith(suffix) for suffix in candidate.suffixes))
     best, surest = candidates[0], 0.0
-    for each in candidates:
-        sure = each.sniff(head, name)
+    for candidate in candidates:
+        sure = candidate.sniff(head, name)
         if sure > surest:
-            best, surest = each, sure
+            best, surest = candidate, sure
         if surest >= 1:
             break
     if head.startswith(_SOUND) or (head[:4] == b"RIFF" and head[8:12] == b"WAVE"):
@@ -170,18 +171,20 @@ def recognise(source: Stream, family: str | None = None) -> Format:
 
 
 def _candidates(family: str | None) -> list[Format]:
-    readable = [each for each in formats().values() if each.read]
-    found = [each for each in readable if family in (None, each.name, each.name.partition("-")[0])]
-    if not found:
-        raise OptionError(f"cannot read the format {family!r}; known: {', '.join(each.name for each in readable)}")
-    return found
+    readable = [member for member in formats().values() if member.read]
+    matching = [member for member in readable if family in (None, member.name, member.name.partition("-")[0])]
+    if not matching:
+        raise OptionError(
+            f"cannot read the format {family!r}; known: {', '.join(member.name for member in readable)}"
+        )
+    return matching
 
 
 def _unknown(source: Stream, head: bytes, nearest: Format | None) -> UnknownFormat:
-    known = ", ".join(each.name for each in formats().values() if each.read)
+    names = ", ".join(member.name for member in formats().values() if member.read)
     guess = f"The nearest is {nearest.title}: try --format {nearest.name}. " if nearest else ""
     return UnknownFormat(
         f"no known format: it begins with {head[:40]!r}",
         file=source.name,
-        remedy=f"{guess}Known formats: {known}",
+        remedy=f"{guess}Known formats: {names}",
     )

@@ -46,13 +46,13 @@ class ReadOptions:
 
         What format a file has is seen in it: other files may lie there as well.
         """
-        found = _recognizer_json(file.parent)
-        words = file.parent / str(found["words"]) if "words" in found else _words_file(file.parent)
+        settings = _recognizer_json(file.parent)
+        words = file.parent / str(settings["words"]) if "words" in settings else _words_file(file.parent)
         return replace(
             self,
             words=self.words or words,
-            frame_length=self.frame_length or found.get("frame_length"),
-            pick=self.pick or found.get("pick"),
+            frame_length=self.frame_length or settings.get("frame_length"),
+            pick=self.pick or settings.get("pick"),
         )
 
     def too_many_arcs(self, arcs: int, **where: str) -> InputError:
@@ -82,7 +82,7 @@ def _recognizer_json(folder: Path) -> dict[str, Any]:
         return {}
     remedy = 'It is an object such as {"format": "kaldi", "words": "words.txt", "frame_length": 0.03}'
     try:
-        found = json.loads(path.read_text("utf-8"))
+        settings = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"not readable as JSON ({error})", file=str(path), remedy=remedy) from None
     types: dict[str, tuple[type, ...]] = {
@@ -92,12 +92,12 @@ def _recognizer_json(folder: Path) -> dict[str, Any]:
         "pick": (str,),
         "frame_length": (int, float),
     }
-    if not isinstance(found, dict) or any(
-        key in found and (not isinstance(found[key], kind) or isinstance(found[key], bool))
+    if not isinstance(settings, dict) or any(
+        key in settings and (not isinstance(settings[key], kind) or isinstance(settings[key], bool))
         for key, kind in types.items()
     ):
         raise InputError("a field has the wrong type", file=str(path), remedy=remedy)
-    return found
+    return settings
 
 
 @dataclass(frozen=True, slots=True)

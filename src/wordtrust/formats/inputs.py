@@ -215,10 +215,10 @@ def _files(given: str | Path) -> list[Path]:
         return [path] if (path / STORE_FILE).is_file() else _folder(path)
     if path.exists():
         return [path]
-    found = sorted(Path(name) for name in glob.glob(str(given), recursive=True))
-    if not found:
+    matches = sorted(Path(name) for name in glob.glob(str(given), recursive=True))
+    if not matches:
         raise InputError("no such file, folder or pattern", file=str(given), remedy="Check the path")
-    return [file for each in found for file in ([each] if each.is_file() else _files(each))]
+    return [file for match in matches for file in ([match] if match.is_file() else _files(match))]
 
 
 def _folder(folder: Path) -> list[Path]:

@@ -47,8 +47,8 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the content says 
     line = head.lstrip().partition(b"\n")[0]
     if not line.startswith(b"{"):
         return 0.0
-    found = sum(pattern.search(line) is not None for pattern in _GRAPH)
-    return 0.9 if found == len(_GRAPH) else 0.3 if found == len(_GRAPH) - 1 else 0.0
+    lists = sum(pattern.search(line) is not None for pattern in _GRAPH)
+    return 0.9 if lists == len(_GRAPH) else 0.3 if lists == len(_GRAPH) - 1 else 0.0
 
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
@@ -119,22 +119,22 @@ def _lattice(record: dict[str, Any], utt: str, tokens: Tokens, options: ReadOpti
 
 
 def _strings(record: dict[str, Any], name: str) -> list[str]:
-    found = check.list_of(record, name)
-    _check_entries(found, name, {str}, "a string")
-    return found
+    entries = check.list_of(record, name)
+    _check_entries(entries, name, {str}, "a string")
+    return entries
 
 
 def _flags(record: dict[str, Any], name: str) -> list[bool]:
-    found = check.list_of(record, name)
-    _check_entries(found, name, {bool}, "true or false")
-    return found
+    entries = check.list_of(record, name)
+    _check_entries(entries, name, {bool}, "true or false")
+    return entries
 
 
 def _numbers(record: dict[str, Any], name: str, where: str = "") -> NDArray[np.float64]:
-    found = check.list_of(record, name, where)
-    _check_entries(found, name, {int, float}, "a number")
+    entries = check.list_of(record, name, where)
+    _check_entries(entries, name, {int, float}, "a number")
     try:
-        return np.array(found, np.float64)
+        return np.array(entries, np.float64)
     except OverflowError:
         raise InputError(f"{name} has a number that is too large") from None
 
@@ -145,18 +145,18 @@ def _scores(record: dict[str, Any], name: str, where: str = "") -> Floats:
 
 
 def _nodes(record: dict[str, Any], name: str) -> Ints:
-    found = check.list_of(record, name)
-    _check_entries(found, name, {int}, "a node number")
-    for place, node in enumerate(found):
+    entries = check.list_of(record, name)
+    _check_entries(entries, name, {int}, "a node number")
+    for index, node in enumerate(entries):
         if not 0 <= node < 2**31:
-            raise InputError(f"{name}[{place}] is no node number", remedy="Nodes are counted from 0")
-    return np.array(found, np.int32)
+            raise InputError(f"{name}[{index}] is no node number", remedy="Nodes are counted from 0")
+    return np.array(entries, np.int32)
 
 
-def _check_entries(found: list[Any], name: str, kinds: set[type], wanted: str) -> None:
-    if not set(map(type, found)) <= kinds:
-        place = next(place for place, item in enumerate(found) if type(item) not in kinds)
-        raise InputError(f"{name}[{place}] is {_KINDS.get(type(found[place]), 'another number')}, not {wanted}")
+def _check_entries(entries: list[Any], name: str, kinds: set[type], wanted: str) -> None:
+    if not set(map(type, entries)) <= kinds:
+        index = next(index for index, item in enumerate(entries) if type(item) not in kinds)
+        raise InputError(f"{name}[{index}] is {_KINDS.get(type(entries[index]), 'another number')}, not {wanted}")
 
 
 def _extra(record: dict[str, Any]) -> dict[str, Floats]:
@@ -168,28 +168,28 @@ def _extra(record: dict[str, Any]) -> dict[str, Floats]:
 
 
 def _scales(record: dict[str, Any]) -> Scales:
-    found = check.object_of(record, "scales") if "scales" in record else {}
-    scales = {name: check.number(found, name, "scales") for name in Scales.__slots__ if name in found}
+    weights = check.object_of(record, "scales") if "scales" in record else {}
+    scales = {name: check.number(weights, name, "scales") for name in Scales.__slots__ if name in weights}
     if any(abs(scale) > LARGEST_SCALE for scale in scales.values()):
         raise InputError(f"a scale is larger than {LARGEST_SCALE:g}")
     return Scales(**scales)
 
 
 def _notes(record: dict[str, Any]) -> dict[str, str]:
-    found = check.object_of(record, "notes") if "notes" in record else {}
-    return {name: check.string(found, name, "notes") for name in found}
+    notes = check.object_of(record, "notes") if "notes" in record else {}
+    return {name: check.string(notes, name, "notes") for name in notes}
 
 
 def _origin(record: dict[str, Any], own: Origin) -> Origin:
     if "origin" not in record:
         return own
-    found = check.object_of(record, "origin")
-    texts = {name: check.string_or_none(found, name, "origin") or "" for name in ("file", "format", "recognizer")}
-    times = check.string_or_none(found, "times", "origin") or own.times
-    frame_length = check.number_or_none(found, "frame_length", "origin")
+    source = check.object_of(record, "origin")
+    texts = {name: check.string_or_none(source, name, "origin") or "" for name in ("file", "format", "recognizer")}
+    times = check.string_or_none(source, "times", "origin") or own.times
+    frame_length = check.number_or_none(source, "frame_length", "origin")
     if frame_length is not None and not 0 < frame_length < 10:
         raise InputError(f"origin.frame_length is {frame_length:g}", remedy="It is in seconds, such as 0.01")
-    tolerance = check.number_or_none(found, "tolerance", "origin")
+    tolerance = check.number_or_none(source, "tolerance", "origin")
     return Origin(**texts, times=times, frame_length=frame_length, tolerance=tolerance)
 
 

@@ -351,32 +351,32 @@ def _count_frames(start: int, target: Ints, frame: Flags, first: Offsets, order:
     states = len(first) - 1
     waiting, seen = np.zeros(states, np.int64), np.zeros(states, np.bool_)
     queue = np.empty(states, np.int64)
-    queue[0], seen[start], done, known = start, True, 0, 1
-    while done < known:  # count the arcs that enter each state that can be reached
+    queue[0], seen[start], done, queued = start, True, 0, 1
+    while done < queued:  # count the arcs that enter each state that can be reached
         state = queue[done]
         done += 1
-        for place in range(first[state], first[state + 1]):
-            reached = target[order[place]]
+        for leaving in range(first[state], first[state + 1]):
+            reached = target[order[leaving]]
             waiting[reached] += 1
             if not seen[reached]:
                 seen[reached] = True
-                queue[known] = reached
-                known += 1
+                queue[queued] = reached
+                queued += 1
     frames, agree = np.full(states, -1, np.int64), True
     frames[start] = 0
-    queue[0], done, known = start, 0, 1
-    while done < known:  # a cycle is never left here; `assemble` reports it
+    queue[0], done, queued = start, 0, 1
+    while done < queued:  # a cycle is never left here; `assemble` reports it
         state = queue[done]
         done += 1
-        for place in range(first[state], first[state + 1]):
-            arc = order[place]
+        for leaving in range(first[state], first[state + 1]):
+            arc = order[leaving]
             reached, count = target[arc], frames[state] + frame[arc]
             agree &= frames[reached] < 0 or frames[reached] == count
             frames[reached] = max(frames[reached], count)
             waiting[reached] -= 1
             if waiting[reached] == 0:
-                queue[known] = reached
-                known += 1
+                queue[queued] = reached
+                queued += 1
     return np.maximum(frames, 0), agree
 
 

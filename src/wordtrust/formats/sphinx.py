@@ -30,8 +30,8 @@ _SIGNS = (b"\n# getcwd:", b"\n# -logbase ", b"(NODEID WORD", b"(FROM-NODEID TO-N
 
 
 @dataclass(slots=True)
-class Draft:
-    """A lattice as far as it is read."""
+class SphinxLattice:
+    """What a file says, node by node and edge by edge; incomplete while it is read."""
 
     settings: dict[str, float] = field(default_factory=lambda: {"logbase": 1.0001, "frate": 100.0})
     counts: dict[str, int] = field(default_factory=dict)  # the numbers after Frames, Nodes, Initial, Final
@@ -46,90 +46,90 @@ class Draft:
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """The lattice of one file."""
     try:
-        draft = parse(stream, options)
+        lattice = parse(stream, options)
     except InputError as error:
         problems.report(error.at(file=stream.name, utt=stream.stem))
         return
-    origin = Origin(stream.name, "sphinx", frame_length=options.frame_length or 1 / draft.settings["frate"])
+    origin = Origin(stream.name, "sphinx", frame_length=options.frame_length or 1 / lattice.settings["frate"])
     builder = Builder(options.shared_tokens(), problems, origin=origin)
-    yield from builder.add(_lattice(stream.stem, draft, options.frame_length))
+    yield from builder.add(_lattice(stream.stem, lattice, options.frame_length))
     yield from builder.flush()
 
 
-def parse(stream: Stream, options: ReadOptions) -> Draft:
+def parse(stream: Stream, options: ReadOptions) -> SphinxLattice:
     """What a file says, whole and consistent, before anything is made of it."""
-    draft = _parse(stream, options)
-    _check(stream, draft)
-    return draft
+    lattice = _parse(stream, options)
+    _check(stream, lattice)
+    return lattice
 
 
-def _parse(stream: Stream, options: ReadOptions) -> Draft:
-    draft, section = Draft(), ""
+def _parse(stream: Stream, options: ReadOptions) -> SphinxLattice:
+    lattice, section = SphinxLattice(), ""
     for number, raw in stream.lines():
         line = raw.strip()
         try:
             if line.startswith(b"#") or not line:
-                _read_setting(draft, line)
+                _read_setting(lattice, line)
             elif line[:1].isalpha():
-                section = _read_section(draft, line.split())
+                section = _read_section(lattice, line.split())
             elif section == "Nodes":
-                _read_node(draft, line)
+                _read_node(lattice, line)
             elif section == "Edges":
-                _read_edge(draft, line)
+                _read_edge(lattice, line)
             elif section != "BestSegAscr":  # scores by end frame, which the edges have as well
                 raise ValueError("a node, an edge or a section was expected")
         except ValueError as error:
             shown = line[:60].decode("utf-8", "replace")
             what = "not in UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
             raise stream.error(f"{shown!r}: {what}", place=f"line {number}", remedy=_CUT) from None
-        if draft.ended:
+        if lattice.ended:
             break
-        if max(len(draft.ends), len(draft.words)) > options.max_arcs:
-            raise options.too_many_arcs(max(len(draft.ends), len(draft.words)), place=f"line {number}")
-    return draft
+        if max(len(lattice.ends), len(lattice.words)) > options.max_arcs:
+            raise options.too_many_arcs(max(len(lattice.ends), len(lattice.words)), place=f"line {number}")
+    return lattice
 
 
-def _read_setting(draft: Draft, line: bytes) -> None:
+def _read_setting(lattice: SphinxLattice, line: bytes) -> None:
     """What the decoder was called with stands in comments; two of its options matter."""
-    found = _SETTING.match(line)
-    if found:
-        name, text = found[1].decode(), found[2].decode("utf-8", "replace")
+    setting = _SETTING.match(line)
+    if setting:
+        name, text = setting[1].decode(), setting[2].decode("utf-8", "replace")
         low, high = _SENSIBLE[name]
         if not (_NUMBER.fullmatch(text) and low < float(text) < high):
             raise ValueError(f"{name} should be between {low} and {high}")
-        draft.settings[name] = float(text)
+        lattice.settings[name] = float(text)
 
 
-def _read_section(draft: Draft, fields: list[bytes]) -> str:
+def _read_section(lattice: SphinxLattice, fields: list[bytes]) -> str:
     name = fields[0].decode("utf-8")
     if name == "End":
-        draft.ended = True
+        lattice.ended = True
     elif name in ("Frames", "Nodes", "Initial", "Final"):
         if len(fields) > 1 and not fields[1].startswith(b"("):
-            draft.counts[name] = _whole(fields[1])
+            lattice.counts[name] = _whole(fields[1])
     elif name not in ("BestSegAscr", "Edges"):
         raise ValueError("no section of a Sphinx lattice begins like this")
     return name
 
 
-def _read_node(draft: Draft, line: bytes) -> None:
+def _read_node(lattice: SphinxLattice, line: bytes) -> None:
     fields = line.decode("utf-8").split()
     if len(fields) < 5:
         raise ValueError("a node has a number, a word, its first frame, and its first and last end")
-    if _whole(fields[0]) != len(draft.words):
-        raise ValueError(f"this should be node {len(draft.words)}")
+    if _whole(fields[0]) != len(lattice.words):
+        raise ValueError(f"this should be node {len(lattice.words)}")
     variant = _VARIANT.fullmatch(fields[1])
-    draft.words.append(variant[1] if variant else fields[1])
-    draft.start.append(_whole(fields[2]))
-    draft.last.append(_whole(fields[4]))
+    lattice.words.append(variant[1] if variant else fields[1])
+    lattice.start.append(_whole(fields[2]))
+    lattice.last.append(_whole(fields[4]))
 
 
-def _read_edge(draft: Draft, line: bytes) -> None:
+def _read_edge(lattice: SphinxLattice, line: bytes) -> None:
     fields = line.split()
     if len(fields) < 3:
         raise ValueError("an edge has two nodes and an acoustic score")
-    draft.ends.append((_whole(fields[0]), _whole(fields[1])))
-    draft.scores.append(_whole(fields[2]))
+    lattice.ends.append((_whole(fields[0]), _whole(fields[1])))
+    lattice.scores.append(_whole(fields[2]))
 
 
 def _whole(text: bytes | str) -> int:
@@ -142,40 +142,40 @@ def _whole(text: bytes | str) -> int:
     return number
 
 
-def _check(stream: Stream, draft: Draft) -> None:
+def _check(stream: Stream, lattice: SphinxLattice) -> None:
     """What only the whole can tell: that it is whole, and that its parts fit together."""
-    counts, nodes = draft.counts, len(draft.words)
+    counts, nodes = lattice.counts, len(lattice.words)
     missing = [name for name in ("Initial", "Final") if name not in counts]
-    if missing or not draft.ended:
+    if missing or not lattice.ended:
         raise stream.error(f"the line {missing[0] if missing else 'End'} is missing", remedy=_CUT)
     if counts.get("Nodes", nodes) != nodes:
         raise stream.error(f"{counts['Nodes']:,} nodes are announced, but there are {nodes:,}", remedy=_CUT)
-    if not draft.ends:
+    if not lattice.ends:
         raise stream.error("the lattice has no edges", remedy=_CUT)
-    for number in (counts["Initial"], counts["Final"], *(node for pair in draft.ends for node in pair)):
+    for number in (counts["Initial"], counts["Final"], *(node for pair in lattice.ends for node in pair)):
         if not 0 <= number < nodes:
             raise stream.error(f"node {number} is not among the {nodes:,} nodes", remedy=_CUT)
 
 
-def _lattice(utt: str, draft: Draft, frame_length: float | None) -> RawLattice:
+def _lattice(utt: str, lattice: SphinxLattice, frame_length: float | None) -> RawLattice:
     """Arcs with the words of the nodes that they leave."""
-    start, end = draft.counts["Initial"], draft.counts["Final"]
-    source, target = (list(nodes) for nodes in zip(*draft.ends, strict=True))
-    acoustic = (np.array(draft.scores, np.float64) * math.log(draft.settings["logbase"])).tolist()
-    begin, last = list(draft.start), draft.words[end]
+    start, end = lattice.counts["Initial"], lattice.counts["Final"]
+    source, target = (list(nodes) for nodes in zip(*lattice.ends, strict=True))
+    acoustic = (np.array(lattice.scores, np.float64) * math.log(lattice.settings["logbase"])).tolist()
+    begin, last = list(lattice.start), lattice.words[end]
     if not is_mark(last):  # a word that no edge leaves would be lost; it is on every path, so its score is no matter
-        begin.append(max(draft.last[end] + 1, draft.start[end]))
+        begin.append(max(lattice.last[end] + 1, lattice.start[end]))
         source.append(end)
-        target.append(len(draft.words))
+        target.append(len(lattice.words))
         acoustic.append(0.0)
-        end = len(draft.words)
+        end = len(lattice.words)
     frames = np.array(begin, np.float64)
     return RawLattice(
         utt=utt,
-        time=frames * frame_length if frame_length else frames / draft.settings["frate"],
+        time=frames * frame_length if frame_length else frames / lattice.settings["frate"],
         source=source,
         target=target,
-        token=[draft.words[node] for node in source],
+        token=[lattice.words[node] for node in source],
         start=start,
         end=end,
         acoustic=acoustic,

@@ -54,9 +54,9 @@ class Symbols:
         if not len(self.ids):
             return [None] * len(numbers)
         rows = np.minimum(np.searchsorted(self.ids, numbers), len(self.ids) - 1)
-        known = self.ids[rows] == numbers
-        places = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), known.tolist(), strict=True)
-        return [self._data[start:end].decode() if here else None for start, end, here in places]
+        is_known = self.ids[rows] == numbers
+        spans = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), is_known.tolist(), strict=True)
+        return [self._data[start:end].decode() if in_table else None for start, end, in_table in spans]
 
 
 class SymbolTokens:

@@ -104,7 +104,7 @@ class Author:
 
 def read_header(text: LatticeText, fields: Offsets, author: Author) -> SlfHeader:
     """The header out of its fields ([fields, 4], see `ScannedText`); unknown names are passed over."""
-    known: dict[str, float | int | str | bool] = {
+    values: dict[str, float | int | str | bool] = {
         # PocketSphinx never says so, but its node times are starts of words and links score their first node.
         "word_first": author.pocketsphinx,
         "all_ones_is_unknown": not author.wordtrust,
@@ -112,12 +112,12 @@ def read_header(text: LatticeText, fields: Offsets, author: Author) -> SlfHeader
     for name_start, name_end, start, end in fields.tolist():
         name, value = text.data[name_start:name_end], text.data[start:end]
         if name in _WHOLE:
-            known[_WHOLE[name]] = int(_number(text, name, value, name_start, int))
+            values[_WHOLE[name]] = int(_number(text, name, value, name_start, int))
         elif name in _REAL:
-            known[_REAL[name]] = _number(text, name, value, name_start, float)
+            values[_REAL[name]] = _number(text, name, value, name_start, float)
         elif name in _OTHER:
-            _take(text, name, unescaped(value, quotes=author.quotes), name_start, author, known)
-    header = SlfHeader(**known)  # type: ignore[arg-type]
+            _take(text, name, unescaped(value, quotes=author.quotes), name_start, author, values)
+    header = SlfHeader(**values)  # type: ignore[arg-type]
     try:
         header.scales()
     except OptionError as error:
@@ -141,15 +141,15 @@ def _number(text: LatticeText, name: bytes, value: bytes, at: int, kind: Callabl
 
 
 def _take(
-    text: LatticeText, name: bytes, value: bytes, at: int, author: Author, known: dict[str, float | int | str | bool]
+    text: LatticeText, name: bytes, value: bytes, at: int, author: Author, values: dict[str, float | int | str | bool]
 ) -> None:
     """Put what one of the fields that are no numbers says into `known`."""
     if name == b"dir":
-        known["word_first"] = value[:1] == b"b"
+        values["word_first"] = value[:1] == b"b"
     elif name == b"SUBLAT":
         raise sublattice(text, repr(value.decode("utf-8", "replace")), at)
     else:
-        known["utterance"] = utterance_name(_decoded(text, value, at), literal=author.wordtrust)
+        values["utterance"] = utterance_name(_decoded(text, value, at), literal=author.wordtrust)
 
 
 def _decoded(text: LatticeText, value: bytes, at: int) -> str:

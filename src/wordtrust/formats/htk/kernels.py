@@ -68,12 +68,12 @@ def _slot(data: Bytes, start: int, end: int) -> int:
     """What the field with this name holds."""
     if end == start + 1:
         return int(_LETTER_SLOTS[data[start]])
-    for known in range(len(_LENGTHS)):
+    for row in range(len(_LENGTHS)):
         length = 0
-        while length < _LENGTHS[known] and data[start + length] == _SPELLING[known, length]:
+        while length < _LENGTHS[row] and data[start + length] == _SPELLING[row, length]:
             length += 1
-        if length == _LENGTHS[known] == end - start:
-            return int(_LONG_SLOTS[known])
+        if length == _LENGTHS[row] == end - start:
+            return int(_LONG_SLOTS[row])
     return IGNORED
 
 
@@ -263,7 +263,7 @@ def number_labels(data: Bytes, spans: Offsets, number: Ints, example: Offsets) -
     while size < 2 * len(number):
         size *= 2
     table = np.full(size, -1, np.int64)
-    known = 0
+    distinct = 0
     for row in range(len(number)):
         start, end = spans[row, 0], spans[row, 1]
         if start < 0:
@@ -279,11 +279,11 @@ def number_labels(data: Bytes, spans: Offsets, number: Ints, example: Offsets) -
                 break
             spot = (spot + 1) & (size - 1)
         if table[spot] < 0:
-            table[spot] = known
-            example[known] = row
-            known += 1
+            table[spot] = distinct
+            example[distinct] = row
+            distinct += 1
         number[row] = table[spot]
-    return known
+    return distinct
 
 
 @inner

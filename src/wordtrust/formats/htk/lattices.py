@@ -194,7 +194,7 @@ class SlfLattices:
         pairs = self._links.whole[:, FIRST : SECOND + 1]
         if not len(self._nodes):  # a lattice may leave its nodes to its links
             numbers = [np.unique(pairs[first:last]) for first, last in pairwise(self._link_offsets.tolist())]
-            self._node_offsets = csr_offsets([len(each) for each in numbers])
+            self._node_offsets = csr_offsets([len(own) for own in numbers])
             self._numbers = np.concatenate(numbers)
         else:
             self._numbers = self._nodes.whole[:, FIRST]
@@ -235,9 +235,9 @@ class SlfLattices:
 
     def _blame_missing_node(self, row: int, link: int) -> None:
         link += int(self._link_offsets[row])
-        known = set(self._node_numbers(row).tolist())
+        nodes = set(self._node_numbers(row).tolist())
         ends = self._links.whole[link, FIRST : SECOND + 1].tolist()
-        missing = next(number for number in ends if number not in known)
+        missing = next(number for number in ends if number not in nodes)
         self._blame_link(link, f"a link leads to or from node {missing}, which is not there")
 
     def _outer_nodes(self) -> tuple[Ints, Ints]:

@@ -83,8 +83,8 @@ class Items:
         """A number for every item's label, -1 without one, and for every number from where to where it stands."""
         number, example = np.empty(len(self), np.int32), np.empty(len(self), np.int64)
         spans = self.whole[:, kernels.WORD_FROM :]
-        known = kernels.number_labels(np.frombuffer(data, np.uint8), spans, number, example)
-        start, end = spans[example[:known]].T
+        distinct = kernels.number_labels(np.frombuffer(data, np.uint8), spans, number, example)
+        start, end = spans[example[:distinct]].T
         return number, start.tolist(), end.tolist()
 
 

@@ -54,12 +54,12 @@ def _links(lattice: Lattice) -> Iterable[str]:
     return map(" ".join, zip(lines, *columns, strict=True))
 
 
-def _label(pair: tuple[str, str], known: dict[tuple[str, str], str]) -> str:
+def _label(pair: tuple[str, str], labels: dict[tuple[str, str], str]) -> str:
     """W= and the surface form, or the word where it has none (the second of those that "21" stands for)."""
-    label = known.get(pair)
+    label = labels.get(pair)
     if label is None:
         surface, word = pair
-        label = known[pair] = f"W={quoted(surface or word or '!NULL')}"
+        label = labels[pair] = f"W={quoted(surface or word or '!NULL')}"
     return label
 
 

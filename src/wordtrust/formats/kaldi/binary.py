@@ -34,10 +34,10 @@ _ROOM = 32  # readable bytes behind the data, for the kernels
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # all formats are asked alike
     """OpenFst's magic number, alone or after a name, and arcs of a lattice."""
-    found = _BEGINNING.match(head)
-    if not found:
+    beginning = _BEGINNING.match(head)
+    if not beginning:
         return 0.0
-    header = fst.read_header(head[found.end() - len(fst.MAGIC) :])
+    header = fst.read_header(head[beginning.end() - len(fst.MAGIC) :])
     return 1.0 if isinstance(header, fst.FstHeader) else 0.3
 
 
@@ -48,7 +48,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
         if isinstance(item, InputError):
             problems.report(item)
         else:
-            yield from reader.lattices(item.found(reader))
+            yield from reader.lattices(item.batch(reader))
 
 
 def _batches(stream: Stream, reader: KaldiReader) -> Iterator[ArchiveBatch | InputError]:
@@ -104,11 +104,11 @@ class ArchiveBatch:
         n_arcs, n_finals = sum(entry.arcs for entry in entries), sum(entry.finals for entry in entries)
         arcs, costs = np.empty((4, n_arcs), np.int32), np.empty((2, n_arcs), np.float32)
         finals, final_costs = np.empty((2, n_finals), np.int32), np.empty((2, n_finals), np.float32)
-        places = [(each.at, each.states, each.header.cost_size, each.header.compact) for each in entries]
-        fst.parse(data, np.array(places, np.int64), arcs, costs, finals, final_costs)
+        headers = [(entry.at, entry.states, entry.header.cost_size, entry.header.compact) for entry in entries]
+        fst.parse(data, np.array(headers, np.int64), arcs, costs, finals, final_costs)
         return cls(entries, arcs, costs, finals, final_costs)
 
-    def found(self, reader: KaldiReader) -> KaldiBatch:
+    def batch(self, reader: KaldiReader) -> KaldiBatch:
         """The same with words looked up."""
         starts = np.array([entry.header.start for entry in self.entries])
         states = np.array([entry.states for entry in self.entries])

@@ -104,8 +104,8 @@ def _frame_times(start: int, source: Ints, target: Ints, frames: Ints, time: Tim
     time[start] = 0
     queue = np.empty(nodes, np.int32)
     queue[0] = start
-    done, known = 0, 1
-    while done < known:
+    done, reached = 0, 1
+    while done < reached:
         node = queue[done]
         done += 1
         for place in range(first[node], first[node + 1]):
@@ -113,8 +113,8 @@ def _frame_times(start: int, source: Ints, target: Ints, frames: Ints, time: Tim
             at = time[node] + frames[order[place]]
             if time[following] < 0:
                 time[following] = at
-                queue[known] = following
-                known += 1
+                queue[reached] = following
+                reached += 1
             elif time[following] != at:
                 return int(following), int(at)
     for node in range(nodes):

@@ -63,18 +63,18 @@ FINAL_ARRAYS = ("final_state", "final_frames", "final_graph", "final_acoustic")
 _UTT_ARRAYS = ("place", "framed", "start", "states")
 
 
-def select(found: KaldiBatch, rows: Iterable[int]) -> KaldiBatch:
+def select(batch: KaldiBatch, rows: Iterable[int]) -> KaldiBatch:
     """Some utterances of a batch."""
     chosen = np.fromiter(rows, np.int64)
-    arcs, finals = csr_items(found.arc_offsets, chosen), csr_items(found.final_offsets, chosen)
+    arcs, finals = csr_items(batch.arc_offsets, chosen), csr_items(batch.final_offsets, chosen)
     return KaldiBatch(
-        utts=[found.utts[row] for row in chosen.tolist()],
-        tokens=found.tokens,
-        arc_offsets=csr_offsets(np.diff(found.arc_offsets)[chosen]),
-        final_offsets=csr_offsets(np.diff(found.final_offsets)[chosen]),
-        **{name: getattr(found, name)[chosen] for name in _UTT_ARRAYS},
-        **{name: getattr(found, name)[arcs] for name in ARC_ARRAYS},
-        **{name: getattr(found, name)[finals] for name in FINAL_ARRAYS},
+        utts=[batch.utts[row] for row in chosen.tolist()],
+        tokens=batch.tokens,
+        arc_offsets=csr_offsets(np.diff(batch.arc_offsets)[chosen]),
+        final_offsets=csr_offsets(np.diff(batch.final_offsets)[chosen]),
+        **{name: getattr(batch, name)[chosen] for name in _UTT_ARRAYS},
+        **{name: getattr(batch, name)[arcs] for name in ARC_ARRAYS},
+        **{name: getattr(batch, name)[finals] for name in FINAL_ARRAYS},
     )
 
 
@@ -124,98 +124,99 @@ class KaldiReader:
             )
         return Symbols.load(self.options.words)
 
-    def lattices(self, found: KaldiBatch) -> Iterator[Lattices]:
+    def lattices(self, batch: KaldiBatch) -> Iterator[Lattices]:
         """Checked lattices out of a batch; bad ones are reported."""
-        found = self._with_known_words(self._of_fair_size(found))
-        if found.framed.any():
-            found = join([_words_of_frames(select(found, [row])) for row in range(len(found.utts))])
-        raw, status, about = _closed(found, self._frame_length)
+        batch = self._with_known_words(self._of_fair_size(batch))
+        if batch.framed.any():
+            batch = join([_words_of_frames(select(batch, [row])) for row in range(len(batch.utts))])
+        raw, status, about = _closed(batch, self._frame_length)
         for row in np.flatnonzero(status).tolist():
             # Where times disagree, the graph may have a cycle: that is then what is wrong with it.
-            if status[row] != closing.TWO_TIMES or len(self._assembled(raw.select([row]), found.tokens)):
-                self._report(found, row, int(status[row]), about[row].tolist())
+            if status[row] != closing.TWO_TIMES or len(self._assembled(raw.select([row]), batch.tokens)):
+                self._report(batch, row, int(status[row]), about[row].tolist())
         good = np.flatnonzero(status == closing.OK)
         if len(good):
-            batch = self._assembled(raw if len(good) == len(status) else raw.select(good), found.tokens)
-            if len(batch):
-                yield batch
+            checked = self._assembled(raw if len(good) == len(status) else raw.select(good), batch.tokens)
+            if len(checked):
+                yield checked
 
     def _assembled(self, raw: RawLattices, tokens: Tokens) -> Lattices:
         return assemble(raw, tokens, origin=self._origin, problems=self.problems, place_name=self.place_name)
 
-    def _of_fair_size(self, found: KaldiBatch) -> KaldiBatch:
-        arcs = np.diff(found.arc_offsets)
+    def _of_fair_size(self, batch: KaldiBatch) -> KaldiBatch:
+        arcs = np.diff(batch.arc_offsets)
         too_large = arcs > self.options.max_arcs
         for row in np.flatnonzero(too_large).tolist():
-            where = {"file": self.file, "utt": found.utts[row], "place": f"{self.place_name} {found.place[row]}"}
+            where = {"file": self.file, "utt": batch.utts[row], "place": f"{self.place_name} {batch.place[row]}"}
             self.problems.report(self.options.too_many_arcs(int(arcs[row]), **where))
-        return select(found, np.flatnonzero(~too_large)) if too_large.any() else found
+        return select(batch, np.flatnonzero(~too_large)) if too_large.any() else batch
 
-    def _with_known_words(self, found: KaldiBatch) -> KaldiBatch:
-        unknown = np.flatnonzero(found.token < 0)
-        rows, first = np.unique(np.searchsorted(found.arc_offsets, unknown, "right") - 1, return_index=True)
+    def _with_known_words(self, batch: KaldiBatch) -> KaldiBatch:
+        unknown = np.flatnonzero(batch.token < 0)
+        rows, first = np.unique(np.searchsorted(batch.arc_offsets, unknown, "right") - 1, return_index=True)
         for row, arc in zip(rows.tolist(), unknown[first].tolist(), strict=True):
             table = self.options.words.name if self.options.words else "the symbol table"
             error = self.error(
-                f"word id {found.label[arc]} is not in {table}",
-                utt=found.utts[row],
-                place=int(found.place[row]),
+                f"word id {batch.label[arc]} is not in {table}",
+                utt=batch.utts[row],
+                place=int(batch.place[row]),
                 remedy="Is this the table that the recognizer was built with? Give another with --words",
             )
             self.problems.report(error)
-        return select(found, np.setdiff1d(np.arange(len(found.utts)), rows)) if len(rows) else found
+        return select(batch, np.setdiff1d(np.arange(len(batch.utts)), rows)) if len(rows) else batch
 
-    def _report(self, found: KaldiBatch, row: int, status: int, about: list[int]) -> None:
+    def _report(self, batch: KaldiBatch, row: int, status: int, about: list[int]) -> None:
         state, once, again = about
         texts = {
             closing.EMPTY: "the lattice is empty",
-            closing.DANGLING: f"the start, or an arc, is at state {state - 1} of {found.states[row]}",
+            closing.DANGLING: f"the start, or an arc, is at state {state - 1} of {batch.states[row]}",
             closing.FAR_APART: f"there is a state {state - 1}, but few arcs",
             closing.NO_FINAL: "no state is final",
             closing.TWO_TIMES: f"{f'state {state}' if state >= 0 else 'the end'} is reached after {once} frames and "
             f"after {again}, along two paths",
         }
-        place = int(found.place[row])
-        self.problems.report(self.error(texts[status], utt=found.utts[row], place=place, remedy=_REMEDIES[status]))
+        place = int(batch.place[row])
+        self.problems.report(self.error(texts[status], utt=batch.utts[row], place=place, remedy=_REMEDIES[status]))
 
 
-def _words_of_frames(found: KaldiBatch) -> KaldiBatch:
+def _words_of_frames(batch: KaldiBatch) -> KaldiBatch:
     """One utterance; if its arcs are single frames, they become words. Strings at final states are kept there."""
-    states = closing.count_states(found.source, found.target, found.final_state, int(found.start[0]))
-    lines = len(found.source) + len(found.final_state)
-    if not found.framed[0] or closing.check_states(states, int(found.states[0]), lines, found.target) != closing.OK:
-        return found
+    states = closing.count_states(batch.source, batch.target, batch.final_state, int(batch.start[0]))
+    lines = len(batch.source) + len(batch.final_state)
+    if not batch.framed[0] or closing.check_states(states, int(batch.states[0]), lines, batch.target) != closing.OK:
+        return batch
     final = np.zeros(states, np.bool_)
-    final[found.final_state] = ~(np.isposinf(found.final_graph) & np.isposinf(found.final_acoustic))
-    scores = {"graph": found.graph, "acoustic": found.acoustic}
-    made = contract(states, found.source, found.target, found.token, found.frames, scores, int(found.start[0]), final)
+    final[batch.final_state] = ~(np.isposinf(batch.final_graph) & np.isposinf(batch.final_acoustic))
+    scores = {"graph": batch.graph, "acoustic": batch.acoustic}
+    start = int(batch.start[0])
+    words = contract(states, batch.source, batch.target, batch.token, batch.frames, scores, start, final)
     # An arc into a state behind the lattice's own is a string at a final state. All keep their numbers.
-    own = int(made.state[made.own]) if made.own < len(made.state) else states
-    source, target = made.state[made.source], made.state[made.target]
-    kept, ends, listed = target < own, target >= own, found.final_state < own
-    graph, acoustic = made.scores["graph"], made.scores["acoustic"]
+    own = int(words.state[words.own]) if words.own < len(words.state) else states
+    source, target = words.state[words.source], words.state[words.target]
+    kept, ends, listed = target < own, target >= own, batch.final_state < own
+    graph, acoustic = words.scores["graph"], words.scores["acoustic"]
     return replace(
-        found,
+        batch,
         states=np.array([states], np.int32),
         arc_offsets=np.array([0, kept.sum()]),
         final_offsets=np.array([0, listed.sum() + ends.sum()]),
         source=source[kept],
         target=target[kept],
-        label=made.word[kept],
-        token=made.word[kept],
-        frames=made.frames[kept],
+        label=words.word[kept],
+        token=words.word[kept],
+        frames=words.frames[kept],
         graph=graph[kept],
         acoustic=acoustic[kept],
-        final_state=np.concatenate([found.final_state[listed], source[ends]]),
-        final_frames=np.concatenate([found.final_frames[listed], made.frames[ends]]),
-        final_graph=np.concatenate([found.final_graph[listed], graph[ends]]),
-        final_acoustic=np.concatenate([found.final_acoustic[listed], acoustic[ends]]),
+        final_state=np.concatenate([batch.final_state[listed], source[ends]]),
+        final_frames=np.concatenate([batch.final_frames[listed], words.frames[ends]]),
+        final_graph=np.concatenate([batch.final_graph[listed], graph[ends]]),
+        final_acoustic=np.concatenate([batch.final_acoustic[listed], acoustic[ends]]),
     )
 
 
-def _closed(found: KaldiBatch, frame_length: float) -> tuple[RawLattices, Ints, Offsets]:
+def _closed(batch: KaldiBatch, frame_length: float) -> tuple[RawLattices, Ints, Offsets]:
     """Raw lattices, one for every utterance; the status of each; what the status is about."""
-    utts, lines = len(found.utts), len(found.source) + len(found.final_state)
+    utts, lines = len(batch.utts), len(batch.source) + len(batch.final_state)
     status, about = np.zeros(utts, np.int32), np.zeros((utts, 3), np.int64)
     nodes, arcs = np.zeros(utts, np.int64), np.zeros(utts, np.int64)
     start, end = np.zeros(utts, np.int32), np.zeros(utts, np.int32)
@@ -223,15 +224,15 @@ def _closed(found: KaldiBatch, frame_length: float) -> tuple[RawLattices, Ints, 
     source, target, token = (np.empty(lines, np.int32) for _ in range(3))
     acoustic, transition = (np.empty(lines, np.float32) for _ in range(2))
     closing.close(
-        found.arc_offsets, found.final_offsets, found.start, found.states,
-        found.source, found.target, found.token, found.frames, found.graph, found.acoustic,
-        found.final_state, found.final_frames, found.final_graph, found.final_acoustic, frame_length,
+        batch.arc_offsets, batch.final_offsets, batch.start, batch.states,
+        batch.source, batch.target, batch.token, batch.frames, batch.graph, batch.acoustic,
+        batch.final_state, batch.final_frames, batch.final_graph, batch.final_acoustic, frame_length,
         status, about, nodes, arcs, start, end, time, source, target, token, acoustic, transition,
     )  # fmt: skip
     node_offsets, arc_offsets = csr_offsets(nodes), csr_offsets(arcs)
     every_node, every_arc = slice(node_offsets[-1]), slice(arc_offsets[-1])
     raw = RawLattices(
-        utts=found.utts, place=found.place, node_offsets=node_offsets, arc_offsets=arc_offsets, start=start, end=end,
+        utts=batch.utts, place=batch.place, node_offsets=node_offsets, arc_offsets=arc_offsets, start=start, end=end,
         time=time[every_node], source=source[every_arc], target=target[every_arc], token=token[every_arc],
         scores={"acoustic": acoustic[every_arc], "transition": transition[every_arc]},
     )  # fmt: skip

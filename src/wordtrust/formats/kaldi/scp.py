@@ -37,10 +37,10 @@ _AGAIN = "Make the list again: lattice-copy ark:OLD.ark ark,scp:NEW.ark,NEW.scp"
 def sniff(head: bytes, name: str) -> float:
     """Two fields a line, the second of them a place in a file, a file, or a command."""
     lines = [line for line in head.split(b"\n", 20)[:20] if line.strip()]
-    found = [_LISTED.fullmatch(line) for line in (lines[:-1] if len(lines) > 1 else lines)]
-    if not all(found) or not found:
+    matches = [_LISTED.fullmatch(line) for line in (lines[:-1] if len(lines) > 1 else lines)]
+    if not all(matches) or not matches:
         return 0.0
-    sure = any(re.search(rb":\d+$|\|$", each[1]) for each in found if each)
+    sure = any(re.search(rb":\d+$|\|$", match[1]) for match in matches if match)
     return 1.0 if sure and name.endswith(".scp") else 0.9 if sure else 0.7 if name.endswith(".scp") else 0.1
 
 
@@ -49,24 +49,24 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     reader = KaldiReader(stream.name, options, problems, form=NAME, place="line")
     with _ListedFiles(stream.path.parent, reader) as files:
         waiting: list[KaldiBatch] = []
-        for number, line in stream.lines():
+        for line_number, line in stream.lines():
             try:
-                found = files.lattice(*_entry(line), number) if line.strip() else None
+                lattice = files.lattice(*_entry(line), line_number) if line.strip() else None
             except InputError as error:
-                problems.report(error.at(file=stream.name, place=f"line {number}"))
+                problems.report(error.at(file=stream.name, place=f"line {line_number}"))
                 continue
-            if found is None:
+            if lattice is None:
                 continue
-            if waiting and (_is_full(waiting) or found.tokens is not waiting[0].tokens):
+            if waiting and (_is_full(waiting) or lattice.tokens is not waiting[0].tokens):
                 yield from reader.lattices(join(waiting))
                 waiting = []
-            waiting.append(found)
+            waiting.append(lattice)
         if waiting:
             yield from reader.lattices(join(waiting))
 
 
 def _is_full(waiting: list[KaldiBatch]) -> bool:
-    return len(waiting) >= _MOST_WAITING or sum(len(found.source) for found in waiting) >= BATCH_ARCS
+    return len(waiting) >= _MOST_WAITING or sum(len(batch.source) for batch in waiting) >= BATCH_ARCS
 
 
 def _entry(line: bytes) -> tuple[str, str, int]:
@@ -84,8 +84,8 @@ def _entry(line: bytes) -> tuple[str, str, int]:
             utt=utt,
             remedy="Commands in lists are never run: run it yourself, and list the file that it writes",
         )
-    found = _OFFSET.fullmatch(place)
-    return (utt, found[1], int(found[2])) if found else (utt, place, -1)
+    with_offset = _OFFSET.fullmatch(place)
+    return (utt, with_offset[1], int(with_offset[2])) if with_offset else (utt, place, -1)
 
 
 class _ListedFiles:
@@ -110,14 +110,14 @@ class _ListedFiles:
         try:
             stream = self._stream(utt, offset)
             head = stream.head(fst.MAX_KEY + fst.HEADER_SIZE)
-            found = self._binary(stream, utt, offset) if fst.MAGIC in head else self._lines(stream, utt, offset)
+            batch = self._binary(stream, utt, offset) if fst.MAGIC in head else self._lines(stream, utt, offset)
         except OSError as error:
             raise InputError(f"{self._path} cannot be read: {error.strerror}", utt=utt) from None
-        if found is None or not found.utts:
+        if batch is None or not batch.utts:
             return None
-        if found.utts != [utt]:
-            raise InputError(f"{self._path} has utterance {found.utts[0]!r} there", utt=utt, remedy=_AGAIN)
-        return replace(found, place=np.array([line]))
+        if batch.utts != [utt]:
+            raise InputError(f"{self._path} has utterance {batch.utts[0]!r} there", utt=utt, remedy=_AGAIN)
+        return replace(batch, place=np.array([line]))
 
     def _open(self, named: str, utt: str) -> None:
         if named == self._named:
@@ -159,14 +159,14 @@ class _ListedFiles:
         archive = Archive(_growing(stream), reader, utt, place=max(0, offset), single=True)
         for item in archive:
             if not isinstance(item, InputError):
-                return item.found(self._reader)
+                return item.batch(self._reader)
             self._reader.problems.report(item)
         return None
 
     def _lines(self, stream: Stream, utt: str, offset: int) -> KaldiBatch:
         self._text.unnamed = utt
         where = f"{self._path}:{offset}" if offset >= 0 else str(self._path)
-        return self._text.found(TextChunk.parse([self._to_empty_line(stream, utt)], 1, where))
+        return self._text.batch(TextChunk.parse([self._to_empty_line(stream, utt)], 1, where))
 
     def _to_empty_line(self, stream: Stream, utt: str) -> bytes:
         """Text up to the end of the first lattice; its name may stand before it."""

@@ -49,8 +49,8 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # all formats are a
             return 1.0
         if not (_BARE_ARC.fullmatch(line) or _FINAL.fullmatch(line)):
             return 0.0
-    found = any(_BARE_ARC.fullmatch(line) for line in arcs)
-    return 0.0 if not found else 0.6 if named else 0.2
+    has_arcs = any(_BARE_ARC.fullmatch(line) for line in arcs)
+    return 0.0 if not has_arcs else 0.6 if named else 0.2
 
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
@@ -61,7 +61,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
         if isinstance(item, InputError):
             problems.report(item)
         else:
-            yield from reader.lattices(text.found(item))
+            yield from reader.lattices(text.batch(item))
 
 
 def _parsed(stream: Stream, reader: KaldiReader) -> Iterator[TextChunk | InputError]:
@@ -186,14 +186,14 @@ class TextLattices:
         self.unnamed = unnamed  # the name of the next utterance, if it has none of its own
         self._spelled: bool | None = None  # words themselves, not numbers; None: not known yet
 
-    def found(self, chunk: TextChunk) -> KaldiBatch:
+    def batch(self, chunk: TextChunk) -> KaldiBatch:
         """The lattices of a chunk; those that cannot be read are reported."""
         self._name(chunk)
         self._explain_bad_lines(chunk)
         self._read_odd_numbers(chunk)
         utts = chunk.utts
         tokens, token = self._tokens(chunk)
-        found = KaldiBatch(
+        lattices = KaldiBatch(
             utts=chunk.names,
             tokens=tokens,
             place=utts[:, kernel.LINE] + (chunk.line - 1),
@@ -216,7 +216,7 @@ class TextLattices:
         )
         for row in sorted(chunk.bad):
             self._reader.problems.report(chunk.bad[row])
-        return select(found, (row for row in range(len(utts)) if row not in chunk.bad)) if chunk.bad else found
+        return select(lattices, (row for row in range(len(utts)) if row not in chunk.bad)) if chunk.bad else lattices
 
     def _name(self, chunk: TextChunk) -> None:
         for row, (begin, end) in enumerate(chunk.utts[:, : kernel.KEY_END + 1].tolist()):

@@ -124,13 +124,13 @@ class _Table:
                 file.writelines(f"{word} {number}\n" for word, number in (*self._old, *self._new))
 
 
-def _note_frame_length(path: Path, known: float | None, frame_length: float) -> None:
+def _note_frame_length(path: Path, noted: float | None, frame_length: float) -> None:
     """Readers must learn the frame length from somewhere."""
     if path.is_file():
-        if (known or FRAME_LENGTH) != frame_length:
+        if (noted or FRAME_LENGTH) != frame_length:
             raise OptionError(
-                f"{path} says that frames here are {known or FRAME_LENGTH} s long, not {frame_length}: "
-                f"write to another folder, or with --frame-length {known or FRAME_LENGTH}"
+                f"{path} says that frames here are {noted or FRAME_LENGTH} s long, not {frame_length}: "
+                f"write to another folder, or with --frame-length {noted or FRAME_LENGTH}"
             )
     elif frame_length != FRAME_LENGTH:
         with atomic_text(path) as file:

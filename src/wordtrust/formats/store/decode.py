@@ -73,10 +73,10 @@ class RowGroup:
         parts: list[NDArray[Any]] = [self.scales, self.origin, np.nan_to_num(self.frame_length)[:, None]]
         parts += [rows[:, None] for _, rows in self.optional.values()]
         parts += [np.array([text is None for text in texts])[:, None] for texts in self.notes.values()]
-        found = np.zeros(max(0, len(self.utts) - 1), np.bool_)
+        changed = np.zeros(max(0, len(self.utts) - 1), np.bool_)
         for part in parts:
-            found |= np.any(part[1:] != part[:-1], axis=1)
-        return found
+            changed |= np.any(part[1:] != part[:-1], axis=1)
+        return changed
 
     def lattices(self, start: int, stop: int) -> Lattices:
         """The rows from `start` to `stop` as a batch, as they are: the graph is not checked here."""
@@ -86,7 +86,7 @@ class RowGroup:
         extra = {
             name.removeprefix(layout.EXTRA): there.pop(name) for name in list(there) if name.startswith(layout.EXTRA)
         }
-        found: dict[str, Any] = {**{name: values[own] for name, values in self.arcs.items()}, **there}
+        arrays: dict[str, Any] = {**{name: values[own] for name, values in self.arcs.items()}, **there}
         frame_length = float(self.frame_length[start])
         file, kind, times = (strings[number] for strings, number in zip(self.texts, self.origin[start], strict=True))
         return Lattices(
@@ -104,7 +104,7 @@ class RowGroup:
             scales=Scales(*self.scales[start].tolist()),
             origin=Origin(file, kind, times or "given", None if np.isnan(frame_length) else frame_length),
             facts=self.facts[start:stop],
-            **found,
+            **arrays,
         )
 
 
@@ -186,16 +186,16 @@ def _values(array: Any) -> NDArray[Any]:
     if pa.types.is_boolean(array.type):
         bits = np.frombuffer(array.buffers()[1], np.uint8)
         return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].view(np.bool_)
-    found = np.frombuffer(array.buffers()[1] or b"", array.type.to_pandas_dtype())
-    return found[array.offset : array.offset + len(array)]
+    values = np.frombuffer(array.buffers()[1] or b"", array.type.to_pandas_dtype())
+    return values[array.offset : array.offset + len(array)]
 
 
 def _arc_offsets(rows: _TableColumns, arcs: _TableColumns) -> Offsets:
     counts = rows.numbers("arcs")
-    found = csr_offsets(counts)
-    if len(counts) and (counts.min() < 0 or found[-1] != len(arcs)):
-        raise InputError(f"there are {len(arcs)} arcs, but {found[-1]} are announced", remedy=DAMAGED)
-    return found
+    offsets = csr_offsets(counts)
+    if len(counts) and (counts.min() < 0 or offsets[-1] != len(arcs)):
+        raise InputError(f"there are {len(arcs)} arcs, but {offsets[-1]} are announced", remedy=DAMAGED)
+    return offsets
 
 
 def _times(rows: _TableColumns) -> tuple[Offsets, Times]:
@@ -234,10 +234,10 @@ def _scales(rows: _TableColumns) -> NDArray[np.float64]:
 
 def _frame_length(rows: _TableColumns) -> NDArray[np.float64]:
     array = rows.column("frame_length")
-    found = np.where(present(array), _values(array), np.nan)
-    if not (np.isnan(found) | ((found > 0) & (found < 10))).all():
+    seconds = np.where(present(array), _values(array), np.nan)
+    if not (np.isnan(seconds) | ((seconds > 0) & (seconds < 10))).all():
         raise InputError("a frame length is not between 0 and 10 seconds", remedy=DAMAGED)
-    return found
+    return seconds
 
 
 class VocabularyReader:

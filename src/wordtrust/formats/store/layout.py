@@ -113,8 +113,8 @@ class StoreInfo:
         It names so many of the files that the lattices came from; None for all, which resuming needs.
         """
         shards = [{name: getattr(shard, name) for name in Shard.__slots__} for shard in self.shards]
-        scales = [{name: getattr(each, name) for name in Scales.__slots__} for each in self.scales]
-        found = {
+        scales = [{name: getattr(entry, name) for name in Scales.__slots__} for entry in self.scales]
+        record = {
             "kind": KIND,
             "version": VERSION,
             "wordtrust": wordtrust,
@@ -126,7 +126,7 @@ class StoreInfo:
             "picked": self.picked,
             "extra": sorted(self.extra),
             "notes": sorted(self.notes),
-            "scales": sorted(scales, key=lambda each: tuple(each.values())),
+            "scales": sorted(scales, key=lambda entry: tuple(entry.values())),
             "times": sorted(self.times),
             "from": {
                 "formats": sorted(self.formats),
@@ -136,7 +136,7 @@ class StoreInfo:
             **({} if self.network is None else {"network": self.network}),
             "shards": shards,
         }
-        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +155,11 @@ class Contents:
 def read_contents(folder: Path) -> Contents:
     """What is in a store."""
     file = folder / STORE_FILE
-    found = _read_json(file)
-    shards = _shards(found, file)
+    record = _read_json(file)
+    shards = _shards(record, file)
     try:
-        name = json_checks.string_or_none(found, "recognizer") or ""
-        network = json_checks.object_of(found, "network") if found.get("network") is not None else {}
+        name = json_checks.string_or_none(record, "recognizer") or ""
+        network = json_checks.object_of(record, "network") if record.get("network") is not None else {}
         tolerance = json_checks.number_or_none(network, "tolerance", "network")
     except InputError as error:
         raise error.at(file=str(file)) from None
@@ -168,17 +168,17 @@ def read_contents(folder: Path) -> Contents:
 
 def read_info(file: Path) -> StoreInfo:
     """All that `StoreInfo.dumps` wrote."""
-    found = _read_json(file)
+    record = _read_json(file)
     try:
-        names = {name: {str(item) for item in found[name]} for name in ("scores", "extra", "notes", "times")}
+        names = {name: {str(item) for item in record[name]} for name in ("scores", "extra", "notes", "times")}
         return StoreInfo(
-            recognizer=found["recognizer"],
-            shards=_shards(found, file),
-            scales={Scales(**scales) for scales in found["scales"]},
-            picked=bool(found["picked"]),
-            network=found.get("network"),
-            formats=set(found["from"]["formats"]),
-            files=dict.fromkeys(found["from"]["files"]),
+            recognizer=record["recognizer"],
+            shards=_shards(record, file),
+            scales={Scales(**scales) for scales in record["scales"]},
+            picked=bool(record["picked"]),
+            network=record.get("network"),
+            formats=set(record["from"]["formats"]),
+            files=dict.fromkeys(record["from"]["files"]),
             **names,
         )
     except (KeyError, TypeError) as error:
@@ -187,25 +187,25 @@ def read_info(file: Path) -> StoreInfo:
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        found = json_checks.record(json_checks.parse(file.read_bytes()), "store.json")
-        _check_kind(found)
+        record = json_checks.record(json_checks.parse(file.read_bytes()), "store.json")
+        _check_kind(record)
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(file)) from None
     except InputError as error:
         raise error.at(file=str(file)) from None
-    return found
+    return record
 
 
-def _shards(found: dict[str, Any], file: Path) -> list[Shard]:
+def _shards(record: dict[str, Any], file: Path) -> list[Shard]:
     try:
-        items = json_checks.objects_of(found, "shards")
+        items = json_checks.objects_of(record, "shards")
         return [_shard(item, f"shards[{place}]") for place, item in enumerate(items)]
     except InputError as error:
         raise error.at(file=str(file)) from None
 
 
-def _check_kind(found: dict[str, Any]) -> None:
-    kind, version = json_checks.string(found, "kind"), json_checks.number(found, "version")
+def _check_kind(record: dict[str, Any]) -> None:
+    kind, version = json_checks.string(record, "kind"), json_checks.number(record, "version")
     if kind != KIND:
         raise InputError(f"this is {kind[:40]!r}, not {KIND!r}", remedy="Name the files in the folder instead")
     if version != VERSION:
@@ -215,17 +215,17 @@ def _check_kind(found: dict[str, Any]) -> None:
         )
 
 
-def _shard(found: dict[str, Any], where: str) -> Shard:
-    name = json_checks.string(found, "name", where)
+def _shard(record: dict[str, Any], where: str) -> Shard:
+    name = json_checks.string(record, "name", where)
     if not _NAME.fullmatch(name):
         raise InputError(
             f"{where}.name is {name[:80]!r}, which is no part of a file name", remedy="The store is damaged"
         )
-    return Shard(name, *(_count(found, each, where) for each in Shard.__slots__[1:]))
+    return Shard(name, *(_count(record, count, where) for count in Shard.__slots__[1:]))
 
 
-def _count(found: dict[str, Any], name: str, where: str) -> int:
-    value = json_checks.number(found, name, where)
+def _count(record: dict[str, Any], name: str, where: str) -> int:
+    value = json_checks.number(record, name, where)
     if value < 0 or value != int(value):
         raise InputError(f"{where}.{name} is {value:g}, not a count", remedy="The store is damaged")
     return int(value)

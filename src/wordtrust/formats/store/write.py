@@ -328,8 +328,10 @@ def _utts(parts: list[Lattices]) -> Any:
 
 def _optional(arrays: list[NDArray[Any] | None], parts: list[Lattices], kind: pa.DataType) -> Any:
     """A column that is null on the arcs of parts that have no such array."""
-    filled = [np.zeros(len(part.source)) if each is None else each for each, part in zip(arrays, parts, strict=True)]
-    missing = np.repeat([each is None for each in arrays], [len(part.source) for part in parts])
+    filled = [
+        np.zeros(len(part.source)) if array is None else array for array, part in zip(arrays, parts, strict=True)
+    ]
+    missing = np.repeat([array is None for array in arrays], [len(part.source) for part in parts])
     values = np.concatenate(filled).astype(kind.to_pandas_dtype())
     return pa.array(values, kind, mask=missing if missing.any() else None)
 

@@ -30,7 +30,7 @@ from ...audio import RATE, Samples
 from ...base.errors import InputError
 from ...formats.format import ReadOptions
 from ...formats.inputs import Stream
-from ...formats.sphinx import Draft, parse
+from ...formats.sphinx import SphinxLattice, parse
 from ...lattices.assemble import Builder, Problems, RawLattice, Tokens
 from ...lattices.lattice import Lattice, Origin
 from ...lattices.posterior import prune
@@ -151,7 +151,7 @@ class PocketSphinxRecognizer:
         )
         return self._lattice(raw, tokens)
 
-    def _decode(self, samples: Samples) -> Draft | None:
+    def _decode(self, samples: Samples) -> SphinxLattice | None:
         """PocketSphinx's own lattice, None where it found no path through the audio."""
         decoder, pcm = self._decoder, np.clip(np.nan_to_num(samples), -1, 1)
         decoder.reinit_feat()  # else the noise estimate of the previous segment would carry over
@@ -169,7 +169,7 @@ class PocketSphinxRecognizer:
             with path.open("rb") as file:
                 return parse(Stream(file, "PocketSphinx's lattice", path), ReadOptions())
 
-    def _graph(self, draft: Draft) -> WordGraph:
+    def _graph(self, draft: SphinxLattice) -> WordGraph:
         """The draft as a graph: the score for entering a filler is moved from the word before to the filler."""
         start, end = draft.counts["Initial"], draft.counts["Final"]
         words = list(draft.words)
