@@ -9,7 +9,7 @@
 
     baselines = fit_baselines(lambda: stream(train), lambda: stream(dev))
     baselines.save(folder / NAME); Baselines.load(folder / NAME)
-    evaluate(stream(store), lambda networks: baselines.judge(networks) | calibrated_judge(scorer, networks))
+    evaluate(stream(store), lambda networks: baselines.judge(networks) | arc_confidences(scorer, networks))
 
 Nothing of this needs torch, and a posterior was not trained on anybody: everything is fitted on the training data
 themselves, the strength of the regularisation and nothing else on the development set.
