@@ -55,13 +55,13 @@ def _heard(
                 heard = []
             elif wrong and kind == 2:
                 heard.append(words[other])
-            number += [vocabulary.id(each) for each in heard]
+            number += [vocabulary.id(word) for word in heard]
             right += [not wrong] * len(heard)
         offsets.append(len(number))
     chance = np.clip(random.beta(2, 2, len(right)) + np.where(right, 0.3, -0.1), 0, 1)
     start = np.arange(len(number), dtype=np.float64)
     return SystemOutput(
-        tuple(f"u{place:04d}" for place in range(len(said))), np.array(offsets, np.int64),
+        tuple(f"u{i:04d}" for i in range(len(said))), np.array(offsets, np.int64),
         np.array(number, np.int32), start, start + 1, vocabulary, chance, chance**0.8,
     )  # fmt: skip
 
@@ -97,8 +97,8 @@ def _plain_rover(heard: Heard, said: Sequence[Sequence[str]], subsets: Sequence[
     for subset in subsets:
         total = 0
         for u, words in enumerate(said):
-            found = align(words, plain_rover([heard[k][u] for k in subset], VOTING.alpha, VOTING.nothing))
-            total += found.substitutions + found.deletions + found.insertions
+            aligned = align(words, plain_rover([heard[k][u] for k in subset], VOTING.alpha, VOTING.nothing))
+            total += aligned.substitutions + aligned.deletions + aligned.insertions
         totals.append(total)
     return totals
 
@@ -118,8 +118,8 @@ def run() -> None:
     (heard, said), errors = _texts(together), together.errors.tolist()
 
     def choice(some: Sequence[tuple[int, ...]]) -> list[int]:
-        found: list[int] = errors_of(choose(mean_confidence(together), some), together.errors).sum(axis=1).tolist()
-        return found
+        errors: list[int] = errors_of(choose(mean_confidence(together), some), together.errors).sum(axis=1).tolist()
+        return errors
 
     voted = rover_errors(together, few, VOTING).sum(axis=1).tolist()
     if choice(few) != _plain_choice(heard, errors, few) or voted != _plain_rover(heard, said, few):

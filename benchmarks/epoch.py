@@ -26,20 +26,20 @@ def replicate(data: Dataset, utterances: int) -> Dataset:
     """The same utterances over and over, until there are so many."""
     rounds, rest = divmod(utterances, len(data))
     arrays = {}
-    for each in fields(Dataset):
-        array = getattr(data, each.name)
+    for column in fields(Dataset):
+        array = getattr(data, column.name)
         if array is None:  # there are no teachers
             continue
-        if each.name.endswith("offsets"):
+        if column.name.endswith("offsets"):
             sizes = np.diff(array)
-            arrays[each.name] = np.concatenate(
+            arrays[column.name] = np.concatenate(
                 [[0], np.cumsum(np.concatenate([np.tile(sizes, rounds), sizes[:rest]]))]
             )
-        elif each.name == "speaker":
-            arrays[each.name] = np.concatenate([array] * rounds + [array[:rest]])
+        elif column.name == "speaker":
+            arrays[column.name] = np.concatenate([array] * rounds + [array[:rest]])
         else:
-            offsets = data.node_offsets if each.name.startswith("level") else data.arc_offsets
-            arrays[each.name] = np.concatenate([array] * rounds + [array[: offsets[rest]]])
+            offsets = data.node_offsets if column.name.startswith("level") else data.arc_offsets
+            arrays[column.name] = np.concatenate([array] * rounds + [array[: offsets[rest]]])
     return Dataset(**arrays)
 
 

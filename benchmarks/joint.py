@@ -47,10 +47,10 @@ def _systems() -> JointHypotheses:
     said = [[f"w{word}" for word in random.integers(500, size=WORDS)] for _ in range(UTTERANCES)]
     made = []
     for number in range(RECOGNIZERS):
-        each = _recognizer(said, 0.05 * (number + 1), number)
-        assert each.posterior is not None
-        made.append(hypotheses(each, each.posterior, one_best(each), vocabulary))
-    return JointHypotheses.of([replace(each, notes={}) for each in made])
+        networks = _recognizer(said, 0.05 * (number + 1), number)
+        assert networks.posterior is not None
+        made.append(hypotheses(networks, networks.posterior, one_best(networks), vocabulary))
+    return JointHypotheses.of([replace(one, notes={}) for one in made])
 
 
 def _stages(systems: JointHypotheses, model: PotentialModel, subset: tuple[int, ...]) -> list[float]:
@@ -58,10 +58,10 @@ def _stages(systems: JointHypotheses, model: PotentialModel, subset: tuple[int, 
     moments = [time.perf_counter()]
     union = systems.union(subset)
     moments.append(time.perf_counter())
-    found = evidence(union)
+    gathered = evidence(union)
     moments.append(time.perf_counter())
     lattices = union.lattices
-    potential = model.potentials(inputs(union, found), lattices.word == 0, subset)
+    potential = model.potentials(inputs(union, gathered), lattices.word == 0, subset)
     best_words(union, marginals(FlatGraph.of(lattices), potential), THRESHOLD)
     moments.append(time.perf_counter())
     return np.diff(moments).tolist()

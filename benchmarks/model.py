@@ -3,7 +3,7 @@
 Run with `python -m benchmarks.model`. State 128, hidden 32, LSTM, merging by the mean. Networks are made up (200 arcs
 each), and real where the developers' data are. Ours includes everything from networks to logits (features, words,
 batches); the plain loops are given the inputs of their arcs. Seconds are those of the processor, since other work on
-the training_worker slows any of them; each is the best of some rounds, all ways in turn.
+the machine slows any of them; each is the best of some rounds, all ways in turn.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ CPU = torch.device("cpu")
 def made_up() -> Lattices:
     """Networks of 200 arcs."""
     random, tokens = np.random.default_rng(0), Tokens()
-    known = tokens.ids(["<eps>", *synthetic.words(5_000)])
+    ids = tokens.ids(["<eps>", *synthetic.words(5_000)])
     builder = Builder(tokens, Problems(), origin=Origin("made up", "made up"))
     for number in range(UTTERANCES):
         chain = np.arange(NODES - 1)
         source = np.concatenate([chain, random.integers(0, NODES - 1, ARCS - len(chain))])
         step = np.concatenate([chain * 0 + 1, random.integers(1, 5, ARCS - len(chain))])
-        words = np.exp(random.random(ARCS) * np.log(len(known))).astype(int) - 1
+        words = np.exp(random.random(ARCS) * np.log(len(ids))).astype(int) - 1
         made = builder.add(RawLattice(
             utt=f"made-up-{number}", time=np.linspace(0.0, 10.0, NODES), source=source.astype(np.int32),
-            target=np.minimum(source + step, NODES - 1).astype(np.int32), token=known[words], start=0, end=NODES - 1,
+            target=np.minimum(source + step, NODES - 1).astype(np.int32), token=ids[words], start=0, end=NODES - 1,
             place=number, acoustic=random.normal(-1, 1, ARCS).astype(np.float32),
             transition=random.normal(-1, 1, ARCS).astype(np.float32),
         ))  # fmt: skip

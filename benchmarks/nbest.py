@@ -46,8 +46,8 @@ def _hypothesis(choose: random.Random, said: list[str], rank: int) -> dict[str, 
         "eot_logprob": -0.01,
         "token_logprobs": logprobs,
         "words": [
-            {"word": word, "start": 0.4 * place, "end": 0.4 * place + 0.4, "logprob": logprob, "tokens": 1}
-            for place, (word, logprob) in enumerate(zip(said, logprobs, strict=True))
+            {"word": word, "start": 0.4 * i, "end": 0.4 * i + 0.4, "logprob": logprob, "tokens": 1}
+            for i, (word, logprob) in enumerate(zip(said, logprobs, strict=True))
         ],
     }
 

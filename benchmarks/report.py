@@ -38,25 +38,25 @@ def _errors(seed: int) -> SpeakerErrors:
     """Utterances of ten words with an error each, about."""
     wrong = np.random.default_rng(seed).binomial(3, (0.2, 0.07, 0.05), (UTTERANCES, 3))
     counts = np.column_stack([10 - wrong[:, 0] - wrong[:, 1], wrong]).astype(np.int32)
-    found = Alignments(np.zeros(UTTERANCES + 1, np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int32), counts)
-    return SpeakerErrors.of(found, [f"speaker {number % SPEAKERS:04}" for number in range(UTTERANCES)])
+    aligned = Alignments(np.zeros(UTTERANCES + 1, np.int64), np.zeros(0, np.bool_), np.zeros(0, np.int32), counts)
+    return SpeakerErrors.of(aligned, [f"speaker {number % SPEAKERS:04}" for number in range(UTTERANCES)])
 
 
 def evaluation() -> Evaluation:
     """One that is as large as they come."""
     sizes = {"arcs": ARCS, "arcs_paper": ARCS, "one_best": WORDS, "output": WORDS}
     scores = {
-        (population, kind): _scores(size, place)
+        (population, kind): _scores(size, seed)
         for population, size in sizes.items()
-        for place, kind in enumerate(KINDS)
+        for seed, kind in enumerate(KINDS)
     }
     ways = ("one_best", "tuned_one_best", "tuned_mbr", "best_confidence", "oracle")
-    return Evaluation(UTTERANCES, {way: _errors(place) for place, way in enumerate(ways)}, scores)
+    return Evaluation(UTTERANCES, {way: _errors(seed) for seed, way in enumerate(ways)}, scores)
 
 
 def _examples() -> list[ExampleUtterance]:
     others = tuple(Alternative("word", 0.1) for _ in range(5))
-    words = tuple(Word("word", "word", place / 3, place / 3 + 0.3, 0.5, others) for place in range(100))
+    words = tuple(Word("word", "word", i / 3, i / 3 + 0.3, 0.5, others) for i in range(100))
     return [
         ExampleUtterance(
             Transcript(f"utterance {number}", words), ("word",) * 100, (number % 2 == 0,) * 100, tuple(range(100))
@@ -67,12 +67,12 @@ def _examples() -> list[ExampleUtterance]:
 
 def run() -> None:
     """Print seconds and megabytes, without and with the plots as files (the second run finds scores sorted)."""
-    found, examples = evaluation(), _examples()
+    measured, examples = evaluation(), _examples()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
         for figures in (None, Path(folder) / "figures"):
             begin, worked = time.perf_counter(), time.process_time()
-            write_report(path, found, title="A large report", examples=examples, figures=figures)
+            write_report(path, measured, title="A large report", examples=examples, figures=figures)
             taken, worked = time.perf_counter() - begin, time.process_time() - worked
             with_figures = "" if figures is None else f", with {len(list(figures.iterdir()))} files of plots"
             print(

@@ -29,10 +29,10 @@ MINUTES = 10
 
 def reading() -> Path:
     """A real recording that comes with Moonshine's weights."""
-    found = find_spec("moonshine_voice")
-    assert found is not None
-    assert found.submodule_search_locations
-    return Path(found.submodule_search_locations[0]) / "assets" / "two_cities.wav"
+    spec = find_spec("moonshine_voice")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0]) / "assets" / "two_cities.wav"
 
 
 def ten_minutes(folder: Path) -> Path:
@@ -61,7 +61,7 @@ def ours(path: Path, folder: Path) -> tuple[float, int]:
 def search_alone(path: Path) -> float:
     """Processor seconds of the beam search over the same segments."""
     recognizer = loader("moonshine")()
-    pieces = [each.samples for each in segments(AudioFile.open(path).blocks())]
+    pieces = [segment.samples for segment in segments(AudioFile.open(path).blocks())]
     started = time.process_time()
     for samples in pieces:
         recognizer.recognize(samples)

@@ -10,22 +10,22 @@ from .markdown import table
 _SHOWN = ("EER %", "NCE", "ECE")
 
 
-def markdown(found: Mapping[str, Any]) -> str:
+def markdown(results: Mapping[str, Any]) -> str:
     """All tables, with what they show."""
-    parts = [f"Words of the 1-best, calibrated confidences, split `{found['split']}`."]
-    parts += [_accents(name, rows) for name, rows in found["accents"].items()]
-    parts.append(_strangers(found["strangers"]))
-    if "outside" in found:
-        parts.append(_outside(found["outside"]))
-    parts.append(_repairs(found["repairs"]))
+    parts = [f"Words of the 1-best, calibrated confidences, split `{results['split']}`."]
+    parts += [_accents(name, rows) for name, rows in results["accents"].items()]
+    parts.append(_strangers(results["strangers"]))
+    if "outside" in results:
+        parts.append(_outside(results["outside"]))
+    parts.append(_repairs(results["repairs"]))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _metrics(found: Mapping[str, Any]) -> list[str]:
-    eer, nce, ece = (found.get(name) for name in ("eer", "nce", "ece"))
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    eer, nce, ece = (row.get(name) for name in ("eer", "nce", "ece"))
     return [
         "-" if eer is None else f"{100 * eer:.1f}",
-        *("-" if each is None else f"{each:.3f}" for each in (nce, ece)),
+        *("-" if value is None else f"{value:.3f}" for value in (nce, ece)),
     ]
 
 
@@ -62,32 +62,34 @@ def _strangers(rows: Sequence[Mapping[str, Any]]) -> str:
     return "### A model trained for another recognizer\n\n" + table(head, cells)
 
 
-def _outside(found: Mapping[str, Any]) -> str:
+def _outside(results: Mapping[str, Any]) -> str:
     head = ("words", "score", "right %", "mean %", "0.9 or more, %", "of these right %", *_SHOWN)
-    rows = [("in its domain", "calibrated", found["inside"])]
-    rows += [("outside", kind.replace("_", " "), each) for kind, each in found["outside"].items()]
+    rows = [("in its domain", "calibrated", results["inside"])]
+    rows += [("outside", kind.replace("_", " "), row) for kind, row in results["outside"].items()]
     cells = [
         [where, kind, *(_percent(row.get(name)) for name in ("right", "mean", "sure", "sure_right")), *_metrics(row)]
         for where, kind, row in rows
     ]
-    return f"### Outside its domain: {found['model']} on {found['recognizer']}\n\n" + table(head, cells)
+    return f"### Outside its domain: {results['model']} on {results['recognizer']}\n\n" + table(head, cells)
 
 
 def _repairs(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
-    sizes = sorted({int(size) for row in rows for each in row["calibrators"].values() for size in each})
+    sizes = sorted({int(size) for row in rows for by_size in row["calibrators"].values() for size in by_size})
     titles = ["calibration as it was" if size == 0 else f"{size:,} utterances" for size in sizes]
     cells = []
     for row in rows:
-        for name, each in row["calibrators"].items():
-            cells.append([row["case"], name, *(_cell(each.get(str(size))) for size in sizes)])
+        for name, by_size in row["calibrators"].items():
+            cells.append([row["case"], name, *(_cell(by_size.get(str(size))) for size in sizes)])
     head = ("case", "calibrator", *titles)
     note = "NCE and ECE, mean and standard deviation over draws of speakers."
     return f"### Calibrated on utterances of one's own\n\n{note}\n\n" + table(head, cells)
 
 
-def _cell(found: Mapping[str, Sequence[float]] | None) -> str:
-    if not found:
+def _cell(measures: Mapping[str, Sequence[float]] | None) -> str:
+    if not measures:
         return "-"
-    return ", ".join(f"{found[name][0]:.3f} ± {found[name][1]:.3f}" for name in ("nce", "ece") if name in found)
+    return ", ".join(
+        f"{measures[name][0]:.3f} ± {measures[name][1]:.3f}" for name in ("nce", "ece") if name in measures
+    )

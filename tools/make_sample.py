@@ -57,7 +57,7 @@ class Utterance:
 
 def utterances() -> list[Utterance]:
     """Every sentence of a split by every voice of it."""
-    return [each for split in SENTENCES for each in _split(split)]
+    return [utterance for split in SENTENCES for utterance in _split(split)]
 
 
 def _split(split: str) -> Iterable[Utterance]:
@@ -70,7 +70,7 @@ def _split(split: str) -> Iterable[Utterance]:
     }
     for (voice, number), speech in spoken.items():
         utt = f"{voice}-{number:02d}"
-        others = [each for (who, what), each in spoken.items() if who != voice and what != number]
+        others = [speech for (who, what), speech in spoken.items() if who != voice and what != number]
         place = place_of(utt)
         pcm = np.rint(mixed(utt, speech, place, others) * SCALE).astype("<i2")
         samples = (pcm / SCALE).astype(np.float32)  # as a 16-bit file gives them
@@ -82,24 +82,24 @@ def recognise(spec: str, said: Sequence[Utterance], out: Path, jobs: int) -> Non
     with RecognizerPool(spec, jobs=jobs) as pool:
         identity = pool.identity
         lines: dict[str, list[str]] = {split: [] for split in SPLITS.get(identity.name, tuple(SENTENCES))}
-        wanted = [each for each in said if each.split in lines]
-        for each, answer in pool.map(wanted, lambda one: RecognitionRequest(one.samples)):
+        wanted = [utterance for utterance in said if utterance.split in lines]
+        for utterance, answer in pool.map(wanted, lambda one: RecognitionRequest(one.samples)):
             if answer.error is not None:
                 raise answer.error
-            lines[each.split].append(named(answer.line, each.utt, identity))
+            lines[utterance.split].append(named(answer.line, utterance.utt, identity))
     folder = out / identity.name
     folder.mkdir(parents=True, exist_ok=True)
-    for split, found in lines.items():
-        (folder / f"{split}.jsonl.gz").write_bytes(gzip.compress("".join(found).encode(), 9, mtime=0))
+    for split, records in lines.items():
+        (folder / f"{split}.jsonl.gz").write_bytes(gzip.compress("".join(records).encode(), 9, mtime=0))
     about = identity.to_dict() | {"speech": "synthetic"}
     (folder / "recognizer.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
 def named(line: str, utt: str, identity: RecognizerIdentity) -> str:
     """What was heard, with the name of its utterance."""
-    found = to_lattice(line, utt, identity)
-    if found.origin.format != "nbest":
-        return jsonl.lattice_line(found[0])
+    lattices = to_lattice(line, utt, identity)
+    if lattices.origin.format != "nbest":
+        return jsonl.lattice_line(lattices[0])
     record = {"utt": utt, **json.loads(line)}
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
 
@@ -107,13 +107,13 @@ def named(line: str, utt: str, identity: RecognizerIdentity) -> str:
 def write_speech(said: Sequence[Utterance], out: Path, wavs: Path | None) -> None:
     """The references, the audio of a few utterances, and that of all where wanted."""
     header = "utt\tsplit\tspeaker\tduration\tplace\ttext\n"
-    (out / "refs.tsv").write_text(header + "".join(each.row for each in said), "utf-8")
+    (out / "refs.tsv").write_text(header + "".join(utterance.row for utterance in said), "utf-8")
     (out / "audio").mkdir(exist_ok=True)
-    for each in said:
-        if each.utt in HEARD:
-            soundfile.write(out / "audio" / f"{each.utt}.flac", each.samples, RATE, subtype="PCM_16")
+    for utterance in said:
+        if utterance.utt in HEARD:
+            soundfile.write(out / "audio" / f"{utterance.utt}.flac", utterance.samples, RATE, subtype="PCM_16")
         if wavs is not None:
-            soundfile.write(wavs / f"{each.utt}.wav", each.samples, RATE, subtype="PCM_16")
+            soundfile.write(wavs / f"{utterance.utt}.wav", utterance.samples, RATE, subtype="PCM_16")
 
 
 def main() -> None:
@@ -131,7 +131,7 @@ def main() -> None:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
     write_speech(said, given.out, given.wavs)
-    specs = [each for each in given.recognizers.split(",") if each]
+    specs = [spec for spec in given.recognizers.split(",") if spec]
     specs += [f"whisper={given.whisper}"] if given.whisper else []
     for spec in specs:
         recognise(spec, said, given.out, given.jobs)

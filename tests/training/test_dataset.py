@@ -27,8 +27,8 @@ def pack(tmp_path: Path) -> Path:
 def test_a_pack_comes_back_as_it_was(pack: Path) -> None:
     data, again = training_data(utterances=5), read_pack(pack)
     for one, other in ((data.train, again.train), (data.dev, again.dev)):
-        for each in fields(Dataset):
-            values, kept = getattr(one, each.name), getattr(other, each.name)
+        for column in fields(Dataset):
+            values, kept = getattr(one, column.name), getattr(other, column.name)
             assert (values is None) == (kept is None)
             if values is not None:
                 np.testing.assert_array_equal(values, kept)
@@ -64,9 +64,9 @@ def test_a_pack_of_unknown_columns_is_told(pack: Path, columns: Any) -> None:
         read_pack(pack)
 
 
-def changed(name: str, place: int, value: Any) -> dict[str, Any]:
+def changed(name: str, index: int, value: Any) -> dict[str, Any]:
     array = getattr(random_dataset(3)[0], name).copy()
-    array[place] = value
+    array[index] = value
     return {name: array}
 
 

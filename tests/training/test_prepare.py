@@ -60,12 +60,12 @@ def made(networks: Lattices, dev: Lattices | None = None, **options: Any) -> Tra
 
 def labels_by_arc(networks: Lattices, data: Dataset) -> dict[tuple[str, str, float], int]:
     """By utterance, word and start."""
-    found, place = {}, 0
+    labels, arc = {}, 0
     for lattice in networks:
         for word, source in zip(lattice.words, lattice.source.tolist(), strict=True):
-            found[lattice.utt, word, round(float(lattice.time[source]), 2)] = int(data.label[place])
-            place += 1
-    return found
+            labels[lattice.utt, word, round(float(lattice.time[source]), 2)] = int(data.label[arc])
+            arc += 1
+    return labels
 
 
 ORACLE = {
@@ -92,8 +92,8 @@ def test_labels_by_each_rule(built: str, asked: str, expected: dict[tuple[str, s
 
 def test_silence_is_right_where_the_path_with_the_fewest_errors_has_it() -> None:
     networks = corpus()
-    found = labels_by_arc(networks, made(networks, silence_loss=True).train)
-    assert found == ORACLE | {
+    labels = labels_by_arc(networks, made(networks, silence_loss=True).train)
+    assert labels == ORACLE | {
         ("one", "", 1.0): 0, ("one", "", 1.5): 0, ("two", "", 0.0): 1, ("two", "", 1.0): 0
     }  # fmt: skip
 

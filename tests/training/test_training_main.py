@@ -45,51 +45,51 @@ class Process:
 
 
 def started(monkeypatch: pytest.MonkeyPatch, *codes: int) -> Started:
-    found = Started(list(codes))
-    monkeypatch.setattr(subprocess, "Popen", found)
+    processes = Started(list(codes))
+    monkeypatch.setattr(subprocess, "Popen", processes)
     monkeypatch.setattr("time.sleep", lambda _: None)
-    return found
+    return processes
 
 
 def test_every_file_with_every_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = started(monkeypatch, 0, 0, 0, 0)
+    processes = started(monkeypatch, 0, 0, 0, 0)
     options = "--seeds 0,7 --side-by-side=3 --epochs 2 --out models --no-skip --seed 5".split()
     assert main(["./a.pack", "more//b.pack", "--rate", "0.1", *options]) == 0
-    assert found.most == 3
+    assert processes.most == 3
     begin = [sys.executable, "-m", "wordtrust.training"]
     rest = ["--rate", "0.1", "--epochs", "2", "--no-skip"]
     jobs = [("a.pack", "a-0", "0"), ("a.pack", "a-7", "7"), ("more/b.pack", "b-0", "0"), ("more/b.pack", "b-7", "7")]
-    assert found.commands == [
+    assert processes.commands == [
         [*begin, str(Path(pack)), "--out", str(Path("models") / name), "--seed", seed, *rest]
         for pack, name, seed in jobs
     ]
 
 
 def test_models_of_one_seed_are_named_by_their_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = started(monkeypatch, 0, 0)
+    processes = started(monkeypatch, 0, 0)
     assert main(["a.pack", "b.pack", "--out", "models", "--seed", "3"]) == 0
-    assert [command[4:8] for command in found.commands] == [
+    assert [command[4:8] for command in processes.commands] == [
         ["--out", str(Path("models") / name), "--seed", "3"] for name in ("a", "b")
     ]
-    assert found.most == 1
+    assert processes.most == 1
 
 
 @pytest.mark.parametrize("codes", [(1, 0, 0), (0, 0, -9), (0, -11, 0), (2, 1, -9)])
 def test_one_that_fails_or_is_killed_makes_all_fail(monkeypatch: pytest.MonkeyPatch, codes: tuple[int, ...]) -> None:
-    found = started(monkeypatch, *codes)
+    processes = started(monkeypatch, *codes)
     assert main(["a.pack", "b.pack", "c.pack", "--out", "models", "--side-by-side", "2"]) == 1
-    assert len(found.commands) == 3  # the others are trained all the same
+    assert len(processes.commands) == 3  # the others are trained all the same
 
 
 def test_what_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    found = started(monkeypatch)
+    processes = started(monkeypatch)
     assert main(["a.pack", "--seeds", "0,one", "--out", "m"]) == 1
     assert "seeds are whole numbers joined by commas, not '0,one'" in capsys.readouterr().err
     assert main(["a.pack", "other/a.pack", "--out", "m"]) == 1
     assert "two packed files have the same name" in capsys.readouterr().err
     assert main(["a.pack", "b.pack", "--out", "m", "--side-by-side", "0"]) == 1
     assert "--side-by-side" in capsys.readouterr().err
-    assert not found.commands
+    assert not processes.commands
 
 
 def test_a_model_is_only_replaced_when_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,7 @@ class Fitting:
             self.maker.pack(name, vectors, networks[name])
         if only_packs:
             return False
-        made = [path for each in files.values() for path in each]
+        made = [path for paths in files.values() for path in paths]
         self.steps.run("training", key_of(sorted(keys.items())), made, self._train_all)
         return True
 

@@ -80,7 +80,7 @@ def train_paper(
     sizes: Mapping[str, Sequence[int]] = SIZES,
     device: str = "auto",
     threads: int | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train what is not there yet: the size with the best dev EER, and models of that size without each fold."""
     from ..training.dataset import read_pack
@@ -91,7 +91,7 @@ def train_paper(
     def progress_of(folder: Path) -> Progress:
         def on_epoch(record: EpochRecord) -> None:
             trial = ", ".join(f"{size} {value}" for size, value in record.trial.items())
-            tell(f"the paper's {folder.name} {trial}: epoch {record.epoch}, loss {record.loss:.4f}")
+            notify(f"the paper's {folder.name} {trial}: epoch {record.epoch}, loss {record.loss:.4f}")
 
         return Progress(on_epoch)
 

@@ -42,17 +42,19 @@ class PaperMaker:
         """Training data, models of all folds, and final models; `networks` are keys by recognizer."""
         self._folder.mkdir(parents=True, exist_ok=True)
         packs = {name: self._folder / f"{name}.pack" for name in networks}
-        keys = {name: key_of(PAPER, each, None if vectors is None else file_key([vectors]))
-                for name, each in networks.items()}  # fmt: skip
-        files = {name: [each / MODEL_JSON for each in model_folders(name, self._folder)] for name in networks}
-        known = [self.steps.adopt(f"{name}: the paper's training", key_of(keys[name], self.training), files[name])
-                 for name in networks]  # fmt: skip
-        if not all(known):
+        keys = {name: key_of(PAPER, networks_key, None if vectors is None else file_key([vectors]))
+                for name, networks_key in networks.items()}  # fmt: skip
+        files = {name: [folder / MODEL_JSON for folder in model_folders(name, self._folder)] for name in networks}
+        are_trained = [
+            self.steps.adopt(f"{name}: the paper's training", key_of(keys[name], self.training), files[name])
+            for name in networks
+        ]
+        if not all(are_trained):
             for name, pack in packs.items():
                 train, dev = (partial(stream, str(self.out.store(name, split))) for split in (TRAIN, DEV))
                 work = partial(paper_pack, train, dev, pack, vectors=vectors)
                 self.steps.run(f"{name}: the paper's training data", keys[name], [pack], work)
-            made = [path for each in files.values() for path in each]
+            made = [path for paths in files.values() for path in paths]
             self.out.require_torch()
             self.steps.run("the paper's training", key_of(sorted(keys.items()), self.training), made,
                            partial(self._train, packs))  # fmt: skip
@@ -67,7 +69,7 @@ class PaperMaker:
             sizes = sizes if chosen.state == TrainOptions().state else {"state": (chosen.state,)}
         train_paper(
             packs, self._folder, options=options, sizes=sizes, device=self.device, threads=self.threads,
-            tell=self.steps.notify,
+            notify=self.steps.notify,
         )  # fmt: skip
 
     def _finish(self, name: str, key: str, files: list[Path]) -> None:
