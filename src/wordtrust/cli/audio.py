@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 recognizer_option = click.option(
     "--recognizer", "recognizer", default="auto", show_default=True, metavar="NAME[=MODEL][,...]",
-    help="Who recognises (`wordtrust recognizers`); with commas several, put together. auto: the best there is.",
+    help="The recognizer (see `wordtrust recognizers`); several, with commas, are combined. auto: the best one.",
 )  # fmt: skip
 jobs_option = click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Recognizers at work side by side [a core each, if it pays].",
+    help="Recognizers that work in parallel [one per core, if it pays].",
 )
 
 
@@ -44,15 +44,15 @@ def recognizers(*, as_json: bool) -> None:
 @resumable
 @click.argument("audio", nargs=-1, required=True, metavar="AUDIO...")
 @recognizer_option
-@click.option("--model", help="Who judges the words: a model folder or a shipped model [the one for the recognizer].")
+@click.option("--model", help="The confidence model: a folder or a shipped model [the one for the recognizer].")
 @click.option("--out", multiple=True, metavar="FILE",
               help=".json, .jsonl, .ctm, .srt, .vtt, .html, .parquet; {name} in it stands for the recording's name. "
                    "May be given several times.")  # fmt: skip
 @click.option(
-    "--channels", default="mix", show_default=True, help="mix, each (one transcript a channel), or a number."
+    "--channels", default="mix", show_default=True, help="mix, each (one transcript per channel), or a number."
 )
 @click.option(
-    "--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="Other words, for each."
+    "--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="Alternatives for each word."
 )
 @jobs_option
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every segment instead of words.")
@@ -69,10 +69,10 @@ def transcribe(
     as_json: bool,
     skip_bad: bool,
 ) -> None:
-    """Turn AUDIO into words that say how far they can be trusted.
+    """Transcribe AUDIO into words with confidences.
 
-    Words under 0.9 stand in brackets, those under 0.5 with a question mark in front; below are words that may have
-    been said instead. With --out, an interrupted transcription goes on where it was when it is started again.
+    Words below 0.9 are in brackets, those below 0.5 have a question mark in front; alternatives are listed
+    underneath. With --out, an interrupted transcription resumes where it was when it is started again.
 
     \b
     Examples: wordtrust transcribe talk.wav
@@ -138,7 +138,7 @@ def _show(
 @resumable
 @click.argument("manifest")
 @click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL]",
-              help="Who recognises (`wordtrust recognizers`). auto: the best there is.")  # fmt: skip
+              help="The recognizer (see `wordtrust recognizers`). auto: the best installed.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The store to write.")
 @click.option("--audio", type=click.Path(path_type=Path), help="Folder of the audio [that of the manifest].")
 @click.option("--by-split", is_flag=True, help="Write a folder with a store for each split, as `study` reads it.")
@@ -150,8 +150,8 @@ def recognize(
     """Recognise the utterances of MANIFEST into a store of lattices, on all cores.
 
     MANIFEST is a table with the column `audio` (and utt, start, end, channel, split), JSON lines, a wav.scp, a table
-    of references whose utterances are called like audio files, or a folder of audio files. Interrupted or killed, it
-    goes on where it was when it is started again.
+    of references whose utterances are named like audio files, or a folder of audio files. An interrupted or killed
+    run resumes where it was when it is started again.
 
     \b
     Examples: wordtrust recognize clips/ --recognizer moonshine --out clips.store
