@@ -32,7 +32,7 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     assert references is not None
     if not out.resolve().parent.is_dir():
         raise OptionError(f"{out}: there is no folder {out.resolve().parent}")
-    tuned = choose(list(inputs.batches("reading", references)), references, tell=_tell)
+    tuned = choose(list(inputs.batches("reading", references)), references, notify=_tell)
     tuned.save(out)
     if as_json:
         click.echo(out.read_text("utf-8"), nl=False)

@@ -177,12 +177,12 @@ def _count(
     order = sorted(range(len(subsets)), key=lambda row: tuple(subsets[row]))
     members, sizes, shared = _rows([tuple(subsets[row]) for row in order])
     by = np.array([VOTES[one.by] for one in settings], np.int32)
-    numbers = np.array([(one.alpha, one.nothing) for one in settings], np.float64)
+    parameters = np.array([(one.alpha, one.nothing) for one in settings], np.float64)
     most = int((tried[:, 1] - tried[:, 0]).max(initial=0))
     errors = np.zeros((most, len(order), int(column.max(initial=0)) + 1), np.int32)
     too_long = count_errors(
         words.word, words.confidence, words.offsets, outputs.spoken, outputs.spoken_offsets, outputs.unknown,
-        members, sizes, shared, np.ascontiguousarray(tried[order]), by, numbers, column, errors,
+        members, sizes, shared, np.ascontiguousarray(tried[order]), by, parameters, column, errors,
     )  # fmt: skip
     _check_aligned(outputs, too_long)
     return errors[:, np.argsort(order)]

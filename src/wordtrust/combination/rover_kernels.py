@@ -1,8 +1,8 @@
 """The loops of ROVER: aligning outputs into a word transition network, voting, counting errors.
 
-A network is a row of slots; slot s holds, for each of its recognizers, the place of its word among all words, or
-`NOTHING`. Words are aligned in the given order, so the network of some recognizers is that of all but the last of
-them with one output more: subsets that begin alike share it.
+A network is a row of slots; slot s holds, for each of its systems, the index of its word among all words, or
+`NOTHING`. Outputs are aligned in the given order, so the network of some systems is that of all but the last of them
+with one output more: subsets that begin alike share it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..base.jit import compiled, inner
 from ..lattices.lattice import Ints, Offsets
 from ..lattices.weights import Reals
 
-Slots = NDArray[np.int32]  # [slots, recognizers] places of words
+Slots = NDArray[np.int32]  # [slots, systems] indices of words
 Steps = NDArray[np.uint8]
 
 NOTHING = -1
@@ -28,18 +28,18 @@ TIE = 1e-9  # scores closer than this are equal
 
 
 @inner
-def _distinct(slot: Ints, members: int, word: Ints, found: Ints) -> tuple[int, bool]:
-    """The different words of a slot: how many, and whether one of its recognizers says nothing there."""
+def _distinct(slot: Ints, members: int, word: Ints, distinct: Ints) -> tuple[int, bool]:
+    """The distinct words of a slot: how many, and whether one of its systems has no word there."""
     count, empty = 0, False
     for member in range(members):
         if slot[member] == NOTHING:
             empty = True
             continue
-        number, known = word[slot[member]], False
+        own, is_listed = word[slot[member]], False
         for other in range(count):
-            known = known or found[other] == number
-        if not known:
-            found[count] = number
+            is_listed = is_listed or distinct[other] == own
+        if not is_listed:
+            distinct[count] = own
             count += 1
     return count, empty
 
@@ -48,12 +48,12 @@ def _distinct(slot: Ints, members: int, word: Ints, found: Ints) -> tuple[int, b
 def _align(slots: Slots, size: int, members: int, word: Ints, first: int, last: int, steps: Steps) -> None:
     """Fill in how each (slot, word of the next output) is best reached: ties go to beside, then new, then skip."""
     words = last - first
-    cost, found = np.empty(words + 1, np.int64), np.empty(max(1, members), np.int32)
+    cost, distinct = np.empty(words + 1, np.int64), np.empty(max(1, members), np.int32)
     for j in range(words + 1):
         cost[j] = GAP * j
         steps[j] = NEW
     for s in range(size):
-        count, empty = _distinct(slots[s], members, word, found)
+        count, empty = _distinct(slots[s], members, word, distinct)
         skip, row = EMPTY_GAP if empty else GAP, (s + 1) * (words + 1)
         diagonal = cost[0]
         cost[0] += skip
@@ -61,7 +61,7 @@ def _align(slots: Slots, size: int, members: int, word: Ints, first: int, last: 
         for j in range(1, words + 1):
             beside = diagonal + (BESIDE_NOTHING if empty else WRONG)
             for other in range(count):
-                if found[other] == word[first + j - 1]:
+                if distinct[other] == word[first + j - 1]:
                     beside = diagonal
             above, new = cost[j] + skip, cost[j - 1] + GAP
             diagonal = cost[j]
@@ -75,59 +75,59 @@ def _align(slots: Slots, size: int, members: int, word: Ints, first: int, last: 
 
 @inner
 def extend(slots: Slots, size: int, members: int, word: Ints, first: int, last: int, steps: Steps, out: Slots) -> int:
-    """Write the network of `members` recognizers with the words first to last of one more to `out`; its size."""
+    """Write the network of `members` systems with the words first to last of one more to `out`; return its size."""
     _align(slots, size, members, word, first, last, steps)
     s, j, total = size, last - first, 0
     while s > 0 or j > 0:  # how many slots there will be, to write them from the end
         step = steps[s * (last - first + 1) + j]
         s, j, total = s - (step != NEW), j - (step != SKIP), total + 1
-    s, j, place = size, last - first, total
-    while place > 0:
+    s, j, slot = size, last - first, total
+    while slot > 0:
         step = steps[s * (last - first + 1) + j]
-        place -= 1
+        slot -= 1
         for member in range(members):
-            out[place, member] = slots[s - 1, member] if step != NEW else NOTHING
-        out[place, members] = first + j - 1 if step != SKIP else NOTHING
+            out[slot, member] = slots[s - 1, member] if step != NEW else NOTHING
+        out[slot, members] = first + j - 1 if step != SKIP else NOTHING
         s, j = s - (step != NEW), j - (step != SKIP)
     return total
 
 
 @inner
-def _weigh(slots: Slots, size: int, members: int, word: Ints, confidence: Reals, place: Ints, weight: Reals) -> int:
-    """List what is said in all slots, first recognizers first; how many candidates there are.
+def _weigh(slots: Slots, size: int, members: int, word: Ints, confidence: Reals, choice: Ints, weight: Reals) -> int:
+    """List the candidates of all slots, those of the first systems first; return how many there are.
 
-    `place` is that of a candidate's first word, or `NOTHING`, and the number of its slot; the columns of `weight` are
-    its votes, and the sum and the largest of its confidences.
+    `choice` has, for each candidate, the index of its first word, or `NOTHING`, and its slot;
+    the columns of `weight` are its votes, and the sum and the largest of its confidences.
     """
     count, begin = 0, 0
     for s in range(size):
         begin = count
         for member in range(members):
             own = slots[s, member]
-            number = word[own] if own != NOTHING else NOTHING
+            own_word = word[own] if own != NOTHING else NOTHING
             one = begin
-            while one < count and number != (word[place[one, 0]] if place[one, 0] != NOTHING else NOTHING):
+            while one < count and own_word != (word[choice[one, 0]] if choice[one, 0] != NOTHING else NOTHING):
                 one += 1
             if one == count:
-                place[one, 0], place[one, 1] = own, s
+                choice[one, 0], choice[one, 1] = own, s
                 weight[one, 0], weight[one, 1], weight[one, 2] = 0.0, 0.0, 0.0
                 count += 1
-            sure = confidence[own] if own != NOTHING else 0.0
+            value = confidence[own] if own != NOTHING else 0.0
             weight[one, 0] += 1.0
-            weight[one, 1] += sure
-            weight[one, 2] = max(weight[one, 2], sure)
+            weight[one, 1] += value
+            weight[one, 2] = max(weight[one, 2], value)
     return count
 
 
 @inner
 def _vote(
-    place: Ints, weight: Reals, count: int, members: int, by: int, alpha: float, nothing: float, winners: Ints
+    choice: Ints, weight: Reals, count: int, members: int, by: int, alpha: float, nothing: float, winners: Ints
 ) -> int:
-    """Write the candidates that win their slots to `winners`, but those that say nothing; how many there are."""
+    """Write the candidates that win their slots to `winners`, except empty ones; return how many there are."""
     length, winner, best = 0, 0, -1.0
     for one in range(count + 1):
-        if one == count or (one > 0 and place[one, 1] != place[one - 1, 1]):  # the slot before it is decided
-            if count > 0 and place[winner, 0] != NOTHING:
+        if one == count or (one > 0 and choice[one, 1] != choice[one - 1, 1]):  # the slot before it is decided
+            if count > 0 and choice[winner, 0] != NOTHING:
                 winners[length] = winner
                 length += 1
             best = -1.0
@@ -135,23 +135,23 @@ def _vote(
             break
         score = weight[one, 0] / members
         if by != FREQUENCY:
-            sure = weight[one, 1] / weight[one, 0] if by == AVERAGE else weight[one, 2]
-            score = alpha * score + (1.0 - alpha) * (sure if place[one, 0] != NOTHING else nothing)
-        if score > best + TIE:  # a tie stays with the earlier recognizer
+            value = weight[one, 1] / weight[one, 0] if by == AVERAGE else weight[one, 2]
+            score = alpha * score + (1.0 - alpha) * (value if choice[one, 0] != NOTHING else nothing)
+        if score > best + TIE:  # a tie stays with the earlier system
             winner, best = one, score
     return length
 
 
 @inner
-def _errors(said: Ints, first: int, last: int, heard: Ints, size: int, unknown: int, cost: Ints) -> int:
-    """Fewest substitutions, deletions and insertions between what was said and what was heard."""
+def _errors(spoken: Ints, first: int, last: int, hypothesis: Ints, size: int, unknown: int, cost: Ints) -> int:
+    """Fewest substitutions, deletions and insertions between reference and hypothesis."""
     for j in range(size + 1):
         cost[j] = j
     for i in range(first, last):
         diagonal = cost[0]
         cost[0] += 1
         for j in range(1, size + 1):
-            same = said[i] == heard[j - 1] and said[i] != unknown
+            same = spoken[i] == hypothesis[j - 1] and spoken[i] != unknown
             best = min(diagonal if same else diagonal + 1, min(cost[j], cost[j - 1]) + 1)
             diagonal = cost[j]
             cost[j] = best
@@ -170,24 +170,25 @@ def _sizes(offsets: Offsets, u: int) -> tuple[int, int]:
 
 @compiled
 def count_errors(
-    word: Ints, confidence: Reals, offsets: Offsets, said: Ints, said_offsets: Offsets, unknown: int,
-    members: Ints, sizes: Ints, shared: Ints, tried: Ints, by: Ints, numbers: Reals, column: Ints, errors: Ints,
+    word: Ints, confidence: Reals, offsets: Offsets, spoken: Ints, spoken_offsets: Offsets, unknown: int,
+    members: Ints, sizes: Ints, shared: Ints, tried: Ints, by: Ints, parameters: Reals, column: Ints, errors: Ints,
 ) -> int:  # fmt: skip
     """Add the errors of each setting, subset and utterance to errors[setting, subset, column of the utterance].
 
     The settings of a subset are those from the first to before the second number of its row of `tried`; the first is
-    counted in errors[0]. `numbers` are the alpha and the nothing of each setting.
+    counted in errors[0]. `parameters` are the alpha and the nothing of each setting.
 
     Subsets are rows of `members`, sorted so that those that begin alike follow each other: each has its first
-    `shared` members from the one before. Gives an utterance that is too long to align, or -1.
+    `shared` members from the one before. Returns an utterance that is too long to align, or -1.
     """
     systems, steps = len(offsets), np.empty(1, np.uint8)
     size = np.zeros(systems + 1, np.int64)
-    for u in range(len(said_offsets) - 1):
+    for u in range(len(spoken_offsets) - 1):
         longest, total = _sizes(offsets, u)
         slots = np.empty((systems + 1, total, systems), np.int32)
-        place, weight = np.empty((total * systems, 2), np.int32), np.empty((total * systems, 3))
-        winners, heard, cost = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total + 1, np.int32)
+        choice, weight = np.empty((total * systems, 2), np.int32), np.empty((total * systems, 3))
+        winners, hypothesis = np.empty(total, np.int32), np.empty(total, np.int32)
+        cost = np.empty(total + 1, np.int32)
         for subset in range(len(members)):
             for depth in range(shared[subset], sizes[subset]):
                 k, cells = members[subset, depth], (size[depth] + 1) * (longest + 1)
@@ -199,19 +200,20 @@ def count_errors(
                     slots[depth], size[depth], depth, word, offsets[k, u], offsets[k, u + 1], steps, slots[depth + 1]
                 )
             depth = sizes[subset]
-            count = _weigh(slots[depth], size[depth], depth, word, confidence, place, weight)
-            before, wrong = -1, 0  # settings that hear the same words make the same errors
+            count = _weigh(slots[depth], size[depth], depth, word, confidence, choice, weight)
+            before, wrong = -1, 0  # settings that choose the same words make the same errors
             for setting in range(tried[subset, 0], tried[subset, 1]):
-                length = _vote(
-                    place, weight, count, depth, by[setting], numbers[setting, 0], numbers[setting, 1], winners
-                )
+                alpha, nothing = parameters[setting, 0], parameters[setting, 1]
+                length = _vote(choice, weight, count, depth, by[setting], alpha, nothing, winners)
                 same = length == before
                 for j in range(length):
-                    number = word[place[winners[j], 0]]
-                    same = same and heard[j] == number
-                    heard[j] = number
+                    winner = word[choice[winners[j], 0]]
+                    same = same and hypothesis[j] == winner
+                    hypothesis[j] = winner
                 if not same:
-                    wrong = _errors(said, said_offsets[u], said_offsets[u + 1], heard, length, unknown, cost)
+                    wrong = _errors(
+                        spoken, spoken_offsets[u], spoken_offsets[u + 1], hypothesis, length, unknown, cost
+                    )
                 before = length
                 errors[setting - tried[subset, 0], subset, column[u]] += wrong
     return -1
@@ -222,9 +224,9 @@ def write_winners(
     word: Ints, confidence: Reals, start: Reals, end: Reals, offsets: Offsets, by: int, alpha: float, nothing: float,
     out_offsets: Offsets, out_word: Ints, out: Reals,
 ) -> int:  # fmt: skip
-    """The winning words of all recognizers together; `out` has their mean confidence, start and end in its rows.
+    """The winning words of all systems; `out` has their mean confidence, start and end in its rows.
 
-    Gives an utterance that is too long to align, or -1.
+    Returns an utterance that is too long to align, or -1.
     """
     systems, written = len(offsets), 0
     for u in range(len(out_offsets) - 1):
@@ -235,17 +237,17 @@ def write_winners(
                 return u
             steps = np.empty((size + 1) * (longest + 1), np.uint8)
             size = extend(slots[k % 2], size, k, word, offsets[k, u], offsets[k, u + 1], steps, slots[(k + 1) % 2])
-        place, weight = np.empty((size * systems, 2), np.int32), np.empty((size * systems, 3))
+        choice, weight = np.empty((size * systems, 2), np.int32), np.empty((size * systems, 3))
         winners, whole = np.empty(size, np.int32), slots[systems % 2]
-        count = _weigh(whole, size, systems, word, confidence, place, weight)
-        for j in range(_vote(place, weight, count, systems, by, alpha, nothing, winners)):
+        count = _weigh(whole, size, systems, word, confidence, choice, weight)
+        for j in range(_vote(choice, weight, count, systems, by, alpha, nothing, winners)):
             winner = winners[j]
-            number = word[place[winner, 0]]
-            out_word[written] = number
+            chosen = word[choice[winner, 0]]
+            out_word[written] = chosen
             out[0, written], out[1, written], out[2, written] = weight[winner, 1] / weight[winner, 0], 0.0, 0.0
             for member in range(systems):
-                own = whole[place[winner, 1], member]
-                if own != NOTHING and word[own] == number:
+                own = whole[choice[winner, 1], member]
+                if own != NOTHING and word[own] == chosen:
                     out[1, written] += start[own] / weight[winner, 0]
                     out[2, written] += end[own] / weight[winner, 0]
             written += 1

@@ -1,4 +1,4 @@
-"""What there is in lattices: counts that add up over batches, files and recognizers."""
+"""Counts of what is in lattices, which add up over batches, files and recognizers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CorpusCounts:
 
     def __add__(self, other: CorpusCounts) -> CorpusCounts:
         joined: dict[str, Any] = {
-            each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)
+            field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)
         }
         return CorpusCounts(**joined | {"largest": max(self.largest, other.largest)})
 
@@ -53,7 +53,7 @@ class CorpusCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        named: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        named: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         rates = {"one_best_wer": named.pop("one_best").wer, "oracle_wer": named.pop("oracle").wer}
         return (
             {name: rate for name, rate in rates.items() if rate is not None}
@@ -72,11 +72,11 @@ def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | Non
     """The counts of one batch; with references, its errors too."""
     if not len(lattices):
         return CorpusCounts()
-    path, number = one_best(lattices), len(lattices)
+    path, utterances = one_best(lattices), len(lattices)
     errors = _errors(lattices, references) if references is not None else {}
     starts, ends = lattices.time[lattices.node_offsets[:-1]], lattices.time[lattices.node_offsets[1:] - 1]
     return CorpusCounts(
-        utterances=number,
+        utterances=utterances,
         nodes=len(lattices.time),
         arcs=len(lattices.source),
         words=int(np.count_nonzero(lattices.word[path.arcs_in(lattices)])),
@@ -86,9 +86,9 @@ def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | Non
         trimmed_arcs=int(lattices.facts.trimmed_arcs.sum()),
         spread_words=int(lattices.facts.spread_words.sum()),
         largest=int(np.diff(lattices.arc_offsets).max()),
-        aligned=number if lattices.origin.times == "aligned" else 0,
-        formats=Counter({lattices.origin.format: number}),
-        scores=Counter({name: number for name in ARC_SCORES if getattr(lattices, name) is not None}),
+        aligned=utterances if lattices.origin.times == "aligned" else 0,
+        formats=Counter({lattices.origin.format: utterances}),
+        scores=Counter({name: utterances for name in ARC_SCORES if getattr(lattices, name) is not None}),
         **errors,
     )
 
@@ -104,11 +104,11 @@ def _errors(lattices: Lattices, references: Mapping[str, Reference]) -> dict[str
 def count_by_file(
     batches: Iterable[Lattices], references: Mapping[str, Reference] | None = None
 ) -> dict[str, CorpusCounts]:
-    """The counts of each file, in the order in which they come."""
-    found: dict[str, CorpusCounts] = {}
+    """The counts of each file, in the order of reading."""
+    counts: dict[str, CorpusCounts] = {}
     for batch in batches:
-        found[batch.origin.file] = found.get(batch.origin.file, CorpusCounts()) + count_lattices(batch, references)
-    return found
+        counts[batch.origin.file] = counts.get(batch.origin.file, CorpusCounts()) + count_lattices(batch, references)
+    return counts
 
 
 def total(parts: Iterable[CorpusCounts]) -> CorpusCounts:

@@ -1,6 +1,6 @@
-"""Scales that serve best on a development set: the job of `wordtrust tune`.
+"""Choose scales on a development set: `wordtrust tune`.
 
-Untuned lattices make every later comparison meaningless. Three things are chosen, each for its own purpose:
+Comparisons on untuned lattices are meaningless. Three settings are chosen, each for its own purpose:
 
 - `one_best`, for the best path: the ratio of acoustic to transition score and the word penalty (N-best lists: length
   exponent and word bonus) with the fewest word errors. The overall scale does not matter to it.
@@ -38,8 +38,8 @@ MEAN_LENGTH = 10  # scores divided by length ** exponent are tried times this **
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A batch with what was said in it."""
+class _Batch:
+    """Lattices with their references."""
 
     lattices: Lattices
     spoken: ReferenceWords
@@ -50,11 +50,11 @@ def tune(
     references: Mapping[str, Reference],
     *,
     tolerance: float = TOLERANCE,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> TunedScales:
-    """Choose scales on lattices with references; `tell` hears about the progress."""
+    """Choose scales on lattices with references; `notify` is called with the stages."""
     parts = [
-        _Part(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch)) for batch in batches
+        _Batch(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch)) for batch in batches
     ]
     words = sum(len(part.spoken.words) for part in parts)
     if not words:
@@ -63,14 +63,14 @@ def tune(
     given = parts[0].lattices.scales
     if any(part.lattices.scales != given for part in parts):
         raise OptionError("these lattices come with different scales; tune those of one recognizer at a time")
-    tell("1-best: ratio and word penalty")
+    notify("1-best: ratio and word penalty")
     best, best_errors = _fewest_errors(parts, given, list(_grid(parts, given)))
-    tell("posteriors: overall scale")
+    notify("posteriors: overall scale")
     labels = [label_arcs(build(part.lattices, tolerance=tolerance).lattices, part.spoken) for part in parts]
     tried = list(dict.fromkeys(_overall(_shapes(parts, given, best))))
     quality = {scales: _nce(parts, labels, scales, tolerance) for scales in tried}
     posterior = max(quality, key=lambda scales: quality[scales])
-    tell("minimum Bayes risk: overall scale")
+    notify("minimum Bayes risk: overall scale")
     mbr_errors = {scales: _mbr_errors(parts, scales) for scales in tried}
     mbr = min(mbr_errors, key=lambda scales: mbr_errors[scales])
     own = sum(score_paths(p.lattices, one_best(p.lattices), p.spoken).errors for p in parts)
@@ -85,7 +85,7 @@ def tune(
     return TunedScales(best, posterior, mbr, dev)
 
 
-def _require_scores(parts: Sequence[_Part]) -> None:
+def _require_scores(parts: Sequence[_Batch]) -> None:
     for part in parts:
         if only_posteriors(part.lattices) or (part.lattices.acoustic is None and part.lattices.transition is None):
             raise OptionError(
@@ -94,7 +94,7 @@ def _require_scores(parts: Sequence[_Part]) -> None:
             )
 
 
-def _grid(parts: Sequence[_Part], given: Scales) -> Iterator[Scales]:
+def _grid(parts: Sequence[_Batch], given: Scales) -> Iterator[Scales]:
     """The settings to try: lattices by ratio and penalty, N-best lists by length exponent and word bonus."""
     both = all(p.lattices.acoustic is not None and p.lattices.transition is not None for p in parts)
     lengths = all(LENGTH in part.lattices.extra for part in parts)
@@ -115,7 +115,7 @@ def _bonuses() -> Iterator[float]:
         yield from {size, -size}
 
 
-def _fewest_errors(parts: Sequence[_Part], given: Scales, grid: Sequence[Scales]) -> tuple[Scales, int]:
+def _fewest_errors(parts: Sequence[_Batch], given: Scales, grid: Sequence[Scales]) -> tuple[Scales, int]:
     errors = {scales: _path_errors(parts, scales) for scales in grid}
     return min(errors.items(), key=lambda item: (item[1], _distance(item[0], given)))
 
@@ -129,12 +129,12 @@ def _distance(scales: Scales, given: Scales) -> float:
     )
 
 
-def _path_errors(parts: Sequence[_Part], scales: Scales) -> int:
+def _path_errors(parts: Sequence[_Batch], scales: Scales) -> int:
     chosen = ((part, best_paths(part.lattices, log_scores(part.lattices, scales))) for part in parts)
     return sum(score_paths(part.lattices, paths, part.spoken).errors for part, paths in chosen)
 
 
-def _shapes(parts: Sequence[_Part], given: Scales, best: Scales) -> Iterator[Scales]:
+def _shapes(parts: Sequence[_Batch], given: Scales, best: Scales) -> Iterator[Scales]:
     """Ratios, penalties and exponents to try with every overall scale."""
     yield from (best, given)
     if all(LENGTH in part.lattices.extra for part in parts):
@@ -149,27 +149,27 @@ def _overall(shapes: Iterable[Scales]) -> Iterator[Scales]:
         yield Scales(acoustic, transition, penalty, shape.length_exponent)
 
 
-def _nce(parts: Sequence[_Part], labels: Sequence[Labels], scales: Scales, tolerance: float) -> float:
+def _nce(parts: Sequence[_Batch], labels: Sequence[Labels], scales: Scales, tolerance: float) -> float:
     total = Scores()
     for part, right in zip(parts, labels, strict=True):
         networks = build(part.lattices, tolerance=tolerance, scales=scales).lattices
         words = networks.word > 0
         assert networks.posterior is not None
         total = total + Scores.of(np.minimum(networks.posterior[words], 1), right[words] > 0)
-    found = total.metrics().nce
-    return -np.inf if found is None else found
+    nce = total.metrics().nce
+    return -np.inf if nce is None else nce
 
 
-def _mbr_errors(parts: Sequence[_Part], scales: Scales) -> int:
+def _mbr_errors(parts: Sequence[_Batch], scales: Scales) -> int:
     from ..lattices.text import UNKNOWN
     from ..networks.align import align_ids
 
     errors = 0
     for part in parts:
-        found = consensus(part.lattices, scales)
-        unknown = found.vocabulary.find(UNKNOWN)
+        decoded = consensus(part.lattices, scales)
+        unknown = decoded.vocabulary.find(UNKNOWN)
         aligned = align_ids(
-            part.spoken.words, part.spoken.offsets, found.word[found.best], found.best_offsets, unknown=unknown
+            part.spoken.words, part.spoken.offsets, decoded.word[decoded.best], decoded.best_offsets, unknown=unknown
         )
         errors += int(aligned.counts[:, 1:].sum())
     return errors

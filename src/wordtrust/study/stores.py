@@ -41,7 +41,7 @@ class StoreBuilder:
             def notify(stage: str) -> None:
                 self.steps.notify(f"{name}: tuning {stage}")
 
-            tune(list(self._batches(name, DEV, references)), references, tell=notify).save(path)
+            tune(list(self._batches(name, DEV, references)), references, notify=notify).save(path)
 
         self.steps.run(f"{name}: scales", key, [path], work)
         return key
