@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from wordtrust.cli import cli
 from wordtrust.cli import walkthrough as demo
 
 
@@ -56,7 +57,7 @@ def test_demo_without_audio(
         return None if name in ("soundfile", "moonshine_voice", "jinja2") else find_spec(name)
 
     monkeypatch.setattr(demo, "find_spec", find)
-    demo.run(tmp_path)
+    demo.run(tmp_path, cli)
     shown = capsys.readouterr().out
     assert "needs moonshine_voice, soundfile" in shown
     assert 'pip install "wordtrust[audio]"' in shown

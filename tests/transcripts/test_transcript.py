@@ -32,7 +32,7 @@ EXAMPLE = Transcript("u1", (Word("I'll", "i'll", 0, 0.3, 0.95), SIT, Word("there
 
 
 def simmer() -> Lattice:
-    """The example of DESIGN, section 4, in seconds; `sit` and `seat` once more with another end."""
+    """`I'll sit there` beside `simmer`, in seconds; `sit` and `seat` come twice, with different ends."""
     return assembled(
         "simmer",
         time=[0, 0.3, 0.6, 0.68, 0.94],

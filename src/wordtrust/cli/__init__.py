@@ -71,7 +71,7 @@ def demo(out: Path) -> None:
     from .walkthrough import run
 
     announce_compilation()
-    run(out)
+    run(out, cli)
 
 
 for _verb in (

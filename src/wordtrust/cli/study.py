@@ -86,18 +86,18 @@ def study(
         device=device, threads=threads, **more,
     )  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
-    found = run_study(data, out, options, recognizers=names, notify=_notify)
-    if found is None:
+    results = run_study(data, out, options, recognizers=names, notify=_notify)
+    if results is None:
         click.echo(f"{out}: done as far as {until}", err=True)
         return
-    found = write_results(out, found, data=data, test=test, command=_command())
+    record = write_results(out, results, data=data, test=test, command=_command())
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(record))
     else:
         from ..study.results import print_study
         from .tables import console
 
-        print_study(found, console(_WIDTH))
+        print_study(record, console(_WIDTH))
         click.echo(f"{out}: results.md, report.html and study.json; models are in {models or out / 'models'}")
 
 

@@ -17,7 +17,6 @@ import click
 
 from ..base.table import Table
 from ..formats.references import read_references
-from . import cli
 from .tables import console
 
 REAL = "two_cities.wav"  # a recording inside the wheel of Moonshine
@@ -57,11 +56,11 @@ Most of this was SYNTHETIC speech. Results on real speech (249 speakers, nine re
 yours: {command} transcribe FILE"""
 
 
-def run(out: Path) -> None:
+def run(out: Path, cli: click.Group) -> None:
     """Transcribe, score, evaluate and combine; leaves pages to look at in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     with as_file(files("wordtrust") / "sample") as sample:
-        demo = Demo(_short(sample), out)
+        demo = Demo(_short(sample), out, cli)
         missing = [name for name in _AUDIO if not find_spec(name)]
         if missing:
             _heading(f"1. Left out: turning audio into words needs {', '.join(missing)}: {_INSTALL}")
@@ -80,11 +79,29 @@ class Demo:
 
     sample: Path
     out: Path
+    cli: click.Group
 
     @property
     def corpus(self) -> Path:
         """What recognizers heard in synthetic speech, laid out as for `wordtrust study`."""
         return self.sample / "corpus"
+
+    def _command(self, *words: str | Path) -> None:
+        _show(*words)
+        self._run(*words)
+
+    def _run(self, *words: str | Path) -> None:
+        self.cli.main(
+            [str(word) for word in words], standalone_mode=False, parent=click.get_current_context(silent=True)
+        )
+
+    def _json_of(self, *words: str | Path) -> dict[str, Any]:
+        """What a command prints as JSON: people get a part of it as a table."""
+        _show(*words)
+        with redirect_stdout(io.StringIO()) as printed:
+            self._run(*words, "--json")
+        record: dict[str, Any] = json.loads(printed.getvalue())
+        return record
 
     def transcribe(self) -> None:
         """Real speech, then a clip of the corpus, both from sound to words."""
@@ -93,16 +110,18 @@ class Demo:
         assert spec.origin is not None
         real = _short(Path(spec.origin).parent / "assets" / REAL)
         _heading(_TRANSCRIBE)
-        _command("transcribe", real, "--out", self.out / "transcript.html")
+        self._command("transcribe", real, "--out", self.out / "transcript.html")
         reference = read_references(self.corpus / "refs.tsv")[CLIP].text
         click.echo()
         _paragraph(f"SYNTHETIC speech with noise, from the bundled corpus. It should be: {reference}\n")
-        _command("transcribe", self.corpus / "audio" / f"{CLIP}.flac")
+        self._command("transcribe", self.corpus / "audio" / f"{CLIP}.flac")
 
     def score(self) -> None:
         """What a recognizer wrote elsewhere gets confidences, without any audio."""
         _heading(_SCORE)
-        _command("score", "moonshine-tiny", self._hypotheses("moonshine-tiny"), "--out", self.out / "words.jsonl")
+        self._command(
+            "score", "moonshine-tiny", self._hypotheses("moonshine-tiny"), "--out", self.out / "words.jsonl"
+        )
         _show_some(self.out / "words.jsonl")
 
     def _hypotheses(self, recognizer: str) -> Path:
@@ -118,8 +137,8 @@ class Demo:
         for name, model in RECOGNIZERS.items():
             scales = [] if model == "generic" else ["--scales", model]
             ref, networks = self.corpus / "refs.tsv", self._networks(name)
-            _command("build", self._hypotheses(name), "--ref", ref, *scales, "--out", networks)
-            results[name] = _json_of("evaluate", model, networks, *self._report(name))
+            self._command("build", self._hypotheses(name), "--ref", ref, *scales, "--out", networks)
+            results[name] = self._json_of("evaluate", model, networks, *self._report(name))
         console().print(Table("", _COLUMNS, tuple(_row(*item) for item in results.items())).to_rich())
         _paragraph(_NCE)
 
@@ -131,7 +150,7 @@ class Demo:
         """Two recognizers by the shipped joint network."""
         _heading(_COMBINE)
         both = [f"{name}={name},{self._networks(name)}" for name in list(RECOGNIZERS)[:2]]
-        results = _json_of("combine", *both, "--joint", "joint", "--transcripts", self.out / "both.ctm")
+        results = self._json_of("combine", *both, "--joint", "joint", "--transcripts", self.out / "both.ctm")
         combined = results["subsets"][0]
         rows = [(f"{name} alone", _percent(rate)) for name, rate in results["systems"].items()]
         rows += [("ROVER, by votes and confidence", _percent(combined["rover"])),
@@ -145,7 +164,7 @@ class Demo:
         """A lattice as a picture."""
         _heading(_DRAW)
         lattice = self.sample / "lattices" / f"{PICTURE}.slf.gz"
-        _command("convert", lattice, self.out / "lattice.svg")
+        self._command("convert", lattice, self.out / "lattice.svg")
 
     def list_files(self) -> None:
         """Name the files to look at."""
@@ -211,21 +230,3 @@ def _paragraph(text: str) -> None:
 
 def _show(*words: str | Path) -> None:
     click.secho("$ wordtrust " + " ".join(map(str, words)), bold=True)
-
-
-def _command(*words: str | Path) -> None:
-    _show(*words)
-    _run(*words)
-
-
-def _run(*words: str | Path) -> None:
-    cli.main([str(word) for word in words], standalone_mode=False, parent=click.get_current_context(silent=True))
-
-
-def _json_of(*words: str | Path) -> dict[str, Any]:
-    """What a command prints as JSON: people get a part of it as a table."""
-    _show(*words)
-    with redirect_stdout(io.StringIO()) as printed:
-        _run(*words, "--json")
-    record: dict[str, Any] = json.loads(printed.getvalue())
-    return record
