@@ -121,10 +121,13 @@ def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:
         (["--together", "--seeds", "1,2"], "--seeds does not go"),
         (["--study", "1", "--search"], "--search does not go"),
         (["--study", "-1"], "not -1"),
+        (["--cell", "gru"], "gru was dropped"),
+        (["--merge", "max"], "max was dropped"),
+        (["--merge", "median"], "mean, posterior, not 'median'"),
         (["--study", "1", "--side-by-side", "0"], "not 0"),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(
+def test_options_that_cannot_be_used_are_refused(
     tmp_path: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_pack(tmp_path / "a.pack", training_data())

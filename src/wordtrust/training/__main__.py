@@ -68,7 +68,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(given: argparse.Namespace) -> None:
-    """Refuse options that would be of no effect."""
+    """Refuse values that cannot be used and options that would be of no effect, before anything is read."""
+    _options(given)
     several = given.together or given.study is not None
     for name, value, fits in (
         ("--teachers", given.teachers, given.together),
