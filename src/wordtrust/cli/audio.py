@@ -30,7 +30,11 @@ jobs_option = click.option(
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def recognizers(*, as_json: bool) -> None:
-    """List the recognizers: which are ready, and how to get the others."""
+    """List the recognizers: which are ready, and how to get the others.
+
+    \b
+    Example: wordtrust recognizers
+    """
     from ..recognizers import entries
     from .tables import print_recognizers
 

@@ -16,7 +16,7 @@ from .inputs import Inputs, lattice_inputs
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def models(name: str | None, *, as_json: bool) -> None:
-    """The models that come with wordtrust; with a NAME, its card: data, licence, measures, limits.
+    """List the models that come with wordtrust; with a NAME, show its card: data, licence, measures, limits.
 
     \b
     Examples: wordtrust models
