@@ -163,14 +163,15 @@ class SlfLattices:
         self, raw: RawLattices, posterior: Floats | None, has_posterior: Flags
     ) -> Iterator[RawLattices | InputError]:
         """The good lattices in runs with the same scores, between them what is wrong with the others."""
-        good = np.array([row not in self.errors for row in range(len(self._utts))])
-        kind = np.where(good, 1 + has_posterior, 0)
-        cuts = np.flatnonzero((np.diff(kind) != 0) | ~good[1:]) + 1
-        for first, last in pairwise([0, *cuts.tolist(), len(kind)]):
-            if not good[first]:
+        count, cuts = len(self._utts), list[int]()
+        if self.errors or has_posterior.any() != has_posterior.all():
+            bad = np.isin(np.arange(count), list(self.errors))
+            cuts = (np.flatnonzero(np.diff(has_posterior) | bad[1:] | bad[:-1]) + 1).tolist()
+        for first, last in pairwise([0, *cuts, count]):
+            if first in self.errors:
                 yield self.errors[first].at(utt=self._utts[first])
                 continue
-            part = raw if last - first == len(kind) else raw.select(range(first, last))
+            part = raw if last - first == count else raw.select(range(first, last))
             if posterior is not None and has_posterior[first]:
                 arcs = slice(raw.arc_offsets[first], raw.arc_offsets[last])
                 part = replace(part, scores={**part.scores, "posterior": posterior[arcs]})

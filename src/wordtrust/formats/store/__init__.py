@@ -1,4 +1,9 @@
-"""The store: a folder of parquet files and a store.json, for corpora. `store_layout` describes what is in them."""
+"""The store: a folder of parquet files and a store.json, for corpora.
+
+layout          the columns of the files, and store.json
+write           lattices to row groups and shards, resumable
+read, decode    row groups back to lattices, checked
+"""
 
 from __future__ import annotations
 
