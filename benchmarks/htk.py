@@ -16,11 +16,11 @@ from pathlib import Path
 from benchmarks import synthetic
 from benchmarks.plain import htk as plain
 from benchmarks.timing import SHARED, best
+from wordtrust.base.problems import Problems
 from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions, WriteOptions
 from wordtrust.formats.htk.write import write
 from wordtrust.formats.inputs import Stream
-from wordtrust.lattices.assemble import Problems
 
 REAL = SHARED / "formats" / "pocketsphinx.slf.tar"
 MADE_UP = 3_000  # lattices

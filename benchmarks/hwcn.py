@@ -15,8 +15,9 @@ from tests.helpers import reference_hwcn as reference
 
 from benchmarks import synthetic
 from benchmarks.timing import SHARED, best
+from wordtrust.base.problems import Problems
 from wordtrust.formats import stream
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, concatenate
 from wordtrust.lattices.paths import Paths, best_paths
 from wordtrust.lattices.posterior import posteriors

@@ -11,11 +11,12 @@ from itertools import combinations
 
 import numpy as np
 
+from wordtrust.base.problems import Problems
 from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, hypotheses
 from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.model import THRESHOLD, best_words
 from wordtrust.combination.joint.weights import PotentialModel, inputs, marginals
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, concatenate
 from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.posterior import FlatGraph

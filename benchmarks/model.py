@@ -21,10 +21,11 @@ from benchmarks import synthetic
 from benchmarks.plain.lattice_rnn import PublishedLatticeRNN, TunedLatticeRNN
 from benchmarks.timing import SHARED, best
 from wordtrust import build, read
+from wordtrust.base.problems import Problems
 from wordtrust.confidence.config import Config
 from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
 from wordtrust.confidence.model_card import ModelCard
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Floats, Lattices, Origin, concatenate
 from wordtrust.networks.build_store import LABEL, REFERENCE
 from wordtrust.training.batches import WordInputs, make_batch

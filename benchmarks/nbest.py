@@ -13,10 +13,10 @@ from pathlib import Path
 
 from benchmarks.synthetic import words
 from benchmarks.timing import SHARED, best
+from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream
 from wordtrust.formats.nbest import records as nbest
-from wordtrust.lattices.assemble import Problems
 
 REAL = SHARED / "whisper-base" / "train.jsonl.gz"
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.base.problems import Problems
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Floats, Ints, Lattices, Origin
 
 FRAME = 0.03

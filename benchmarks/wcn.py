@@ -13,7 +13,8 @@ from tests.helpers import reference_consensus
 
 from benchmarks import synthetic
 from benchmarks.timing import best_cpu
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.base.problems import Problems
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, concatenate
 from wordtrust.lattices.weights import Scales
 from wordtrust.networks.consensus import consensus

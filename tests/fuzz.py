@@ -32,10 +32,10 @@ from typing import Any
 from tests.helpers.mutate import mutated
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats import read_stream
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE, unpacked
-from wordtrust.lattices.assemble import Problems
 
 SECONDS = 10  # a case that takes longer has hung
 BLOCK = 10_000  # cases between two savings of the state

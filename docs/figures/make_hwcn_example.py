@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from wordtrust.base.problems import Problems
 from wordtrust.lattices import draw
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Origin, drawing_of
 from wordtrust.lattices.posterior import posteriors
 from wordtrust.networks.consensus import consensus

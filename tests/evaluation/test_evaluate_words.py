@@ -12,9 +12,9 @@ import pytest
 import wordtrust as wt
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.evaluation.evaluate import evaluate_words
 from wordtrust.formats.references import References, read_references
-from wordtrust.lattices.assemble import Problems
 
 CTM = """\
 call A 0.0 0.4 the 0.98

@@ -15,9 +15,9 @@ from tests.helpers.reading import all_paths, posteriors, read_bytes, stream_of, 
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from tests.helpers.strategies import assembled, batch_of
 from wordtrust.base.errors import InputError, OptionError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.ctm import FORMAT, sniff
 from wordtrust.formats.format import ReadOptions, WriteOptions
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import Normalizer
 

@@ -11,10 +11,10 @@ import pytest
 from tests.fuzz import Sample, samples
 from tests.helpers.strategies import assembled
 from wordtrust.base.errors import InputError, OptionError, UnknownFormat
-from wordtrust.formats import formats, read, recognise, stream, writable, write
+from wordtrust.base.problems import Problems
+from wordtrust.formats import detect_format, formats, read, stream, writable, write
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream, unpacked
-from wordtrust.lattices.assemble import Problems
 
 every_sample = pytest.mark.parametrize("sample", samples(), ids=lambda sample: f"{sample.format}/{sample.path.name}")
 
@@ -29,13 +29,13 @@ def test_every_readable_format_has_a_sample() -> None:
 
 @every_sample
 def test_content_alone_tells_the_format(sample: Sample) -> None:
-    assert recognise(opened(sample, "no-ending")).name == sample.format
+    assert detect_format(opened(sample, "no-ending")).name == sample.format
 
 
 @every_sample
 def test_a_misleading_name_does_not_matter(sample: Sample) -> None:
     for suffix in (".slf", ".ctm", ".json", ".ark", ".txt"):
-        assert recognise(opened(sample, f"x{suffix}")).name == sample.format
+        assert detect_format(opened(sample, f"x{suffix}")).name == sample.format
 
 
 @every_sample
@@ -49,7 +49,7 @@ def test_every_sample_reads(sample: Sample) -> None:
 @pytest.mark.parametrize("data", [b"hello world, this is prose.\n", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"{}"])
 def test_an_unknown_file_lists_the_known_formats(data: bytes) -> None:
     with pytest.raises(UnknownFormat, match="Known formats: store, kaldi-text") as caught:
-        recognise(unpacked(io.BytesIO(data), "x.bin", Path("x.bin")))
+        detect_format(unpacked(io.BytesIO(data), "x.bin", Path("x.bin")))
     assert "x.bin: no known format: it begins with" in str(caught.value)
 
 

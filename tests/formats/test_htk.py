@@ -11,11 +11,11 @@ import pytest
 
 import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
+from wordtrust.base.problems import Problems
 from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.htk.header import utterance_name
 from wordtrust.formats.inputs import Stream
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices, concatenate
 from wordtrust.lattices.weights import Scales
 

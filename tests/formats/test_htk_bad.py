@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattices
 
 NODES = "I=0 t=0\nI=1 t=0.5\nI=2 t=1\n"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.htk.scan import LatticeText, ScannedText, Scanner
 from wordtrust.formats.inputs import Stream, streams
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice
 
 Seen = tuple[list[Lattice], list[str]]

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.inputs import Stream, streams, unpacked
-from wordtrust.lattices.assemble import Problems
 
 DATA = b"one\ntwo\r\nthree"
 

@@ -18,10 +18,10 @@ from tests.helpers.reading import read_bytes
 from tests.helpers.shared import SAMPLES
 from tests.helpers.strategies import assembled, lattices
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats import read, stream, write
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.jsonl import FORMAT, sniff
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Origin
 from wordtrust.lattices.weights import Scales
 

@@ -29,8 +29,8 @@ from tests.helpers.kaldi_files import (
 from tests.helpers.reading import stream_of
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.kaldi import binary as kaldi_binary
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice
 
 REAL_WORDS = SHARED / "kaldi-small-2020" / "words.txt.gz"

@@ -23,8 +23,8 @@ from tests.helpers.kaldi_files import (
 )
 from tests.helpers.reading import read_bytes, stream_of
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.kaldi import scp as kaldi_scp
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattices
 
 OTHER = Compact("utt-2", 2, ((0, 1, 3, 1.0, 2.0, 4),), ((1, 0.5, 0.0, 0),))

@@ -132,7 +132,8 @@ def test_words_that_one_token_stands_for(tmp_path: Path) -> None:
     """Spelled-out digits have no surface of their own beyond the first: the word itself is written."""
     pieces = Normalizer(digits=True).pieces("21")
     assert [word for word, _ in pieces] == ["twenty", "one"]
-    from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+    from wordtrust.base.problems import Problems
+    from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 
     builder = Builder(Tokens(Normalizer(digits=True)), Problems(), origin=Origin())
     lattice = RawLattice(utt="u", time=[0, 1], source=[0], target=[1], token=["21"], start=0, end=1, acoustic=[1.0])

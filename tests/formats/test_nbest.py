@@ -16,9 +16,9 @@ from tests.helpers.nbest_records import Record, as_lines, hypothesis, read, reco
 from tests.helpers.reading import all_paths, path_scores, paths_by_text, stream_of
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.nbest.records import FORMAT, sniff
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import DEFAULT, Normalizer
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.helpers.nbest_records import Record, as_lines, hypothesis, read
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
-from wordtrust.lattices.assemble import Problems
 
 
 def bad(**changes: Any) -> Record:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.helpers.reading import path_scores, read_bytes
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.nbest.plain import FORMAT, sniff
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.text import DEFAULT
 

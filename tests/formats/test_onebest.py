@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from tests.helpers.reading import posteriors, read_bytes, stream_of, timed_words
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats import formats
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.json_documents import iterate_documents
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices
 
 NAMES = ("amazon", "assemblyai", "azure", "ctm", "deepgram", "google", "vosk", "whisper")

@@ -16,10 +16,10 @@ from tests.helpers.reading import all_paths, read_bytes
 from tests.helpers.shared import SAMPLES
 from tests.helpers.strategies import lattices
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats import read, stream
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.openfst import FORMAT, sniff
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices
 
 SAMPLE = SAMPLES / "openfst"

@@ -13,10 +13,10 @@ import pytest
 import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats import sphinx
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, concatenate
 
 TOMATO = (SAMPLES / "sphinx" / "tomato.lat").read_text()

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from tests.helpers.stores import everything, four_shards, simple, tables, write_store
 from tests.helpers.strategies import assembled
 from wordtrust.base.errors import InputError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store.read import _all_finite, _check_order
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Origin
 
 

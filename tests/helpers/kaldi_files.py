@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.helpers.reading import read_bytes
 from tests.helpers.strategies import assembled
+from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.kaldi import binary as kaldi_binary
 from wordtrust.formats.kaldi import text as kaldi_text
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices
 
 WORDS = ("<eps>", "I", "will", "sit", "there", "naïve", "I'll", "<sil>")

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.helpers.reading import read_bytes
+from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.nbest.records import FORMAT
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattices
 
 Record = dict[str, Any]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wordtrust.base.problems import Problems
 from wordtrust.formats.format import Format, ReadOptions
 from wordtrust.formats.inputs import Stream
-from wordtrust.lattices.assemble import Problems
 from wordtrust.lattices.lattice import Lattice, Lattices, concatenate
 
 

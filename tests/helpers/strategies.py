@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.base.problems import Problems
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Lattices, Origin, concatenate
 
 WORDS = (

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.strategies import all_paths, assembled, batch_of, graph_paths, lattices, rivals
 from wordtrust.base.errors import InputError
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.base.problems import Problems
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Lattices, Origin, concatenate
 from wordtrust.lattices.weights import Scales
 

@@ -17,7 +17,8 @@ import pytest
 from tests.helpers.speech import recording
 from wordtrust.audio import RATE, Samples
 from wordtrust.base.errors import InputError
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.base.problems import Problems
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Origin
 from wordtrust.recognizers.pocketsphinx.expansion import DecoderWeights, WordGraph, expand
 

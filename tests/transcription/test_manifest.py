@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wordtrust.base.errors import InputError
-from wordtrust.lattices.assemble import Problems
+from wordtrust.base.problems import Problems
 from wordtrust.transcription.manifest import ManifestEntry, read_manifest
 
 

@@ -18,8 +18,9 @@ from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.strategies import assembled, batch_of, lattices
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
+from wordtrust.base.problems import Problems
 from wordtrust.formats.ctm import FORMAT as CTM
-from wordtrust.lattices.assemble import Builder, Problems, RawLattice, Tokens
+from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Origin, concatenate
 from wordtrust.lattices.paths import Paths, best_confidence, one_best
 from wordtrust.lattices.text import JOINER, Normalizer, join_surfaces

@@ -84,8 +84,8 @@ def transcribe(
               wordtrust transcribe calls/*.wav --channels each --out "words/{name}.json"
               wordtrust transcribe talk.wav --recognizer moonshine,whisper=base.en
     """
+    from ..base.problems import Problems
     from ..base.progress import AudioProgress
-    from ..lattices.assemble import Problems
     from ..lattices.text import visible
     from ..transcription.transcriber import Transcriber
     from ..transcription.transcription_job import TranscriptionJob, default_jobs, open_recordings, plan_outputs
@@ -161,8 +161,8 @@ def recognize(
     Examples: wordtrust recognize clips/ --recognizer moonshine --out clips.store
               wordtrust recognize corpus/refs.tsv --audio clips --by-split --out corpus/moonshine
     """
+    from ..base.problems import Problems
     from ..base.progress import AudioProgress
-    from ..lattices.assemble import Problems
     from ..transcription.corpus_job import check_output, recognize_corpus
     from ..transcription.manifest import read_manifest
     from ..transcription.transcription_job import cores

@@ -150,11 +150,11 @@ def evaluate_scores(
     scores: tuple[str, ...], ref: Path | None, skip_bad: bool, inspect: Inspect | None = None
 ) -> Evaluation:
     """The words of files with confidences, against references."""
+    from ..base.problems import Problems
     from ..base.progress import byte_progress
     from ..confidence.evaluate_model import evaluate as evaluate_model
     from ..formats import stream
     from ..formats.references import read_references
-    from ..lattices.assemble import Problems
 
     if ref is None:
         raise OptionError("--scores needs the references: --ref REF.tsv")

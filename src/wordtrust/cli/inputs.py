@@ -32,10 +32,10 @@ class Inputs:
 
         With references, an utterance that has none counts as bad.
         """
+        from ..base.problems import Problems
         from ..base.progress import byte_progress
         from ..formats import stream
         from ..formats.references import with_references
-        from ..lattices.assemble import Problems
 
         problems = Problems(skip=self.skip_bad, notify=tell_skipped)
         with byte_progress(task, self.paths) as watch:

@@ -14,10 +14,10 @@ from pathlib import Path
 from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
+from ..base.problems import Problems
 from ..evaluation.evaluate import CONFIDENCE, ONE_BEST, BatchSource, with_confidences
 from ..evaluation.metrics import Scores
 from ..formats.references import Reference
-from ..lattices.assemble import Problems
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from ..transcripts.transcript import Transcript, transcripts

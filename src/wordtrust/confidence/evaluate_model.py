@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from ..base.errors import OptionError
+from ..base.problems import Problems
 from ..evaluation.evaluate import (
     ArcConfidence,
     BatchSource,
@@ -24,7 +25,6 @@ from ..evaluation.evaluate import (
     read_batches,
 )
 from ..formats.references import Reference, read_references
-from ..lattices.assemble import Problems
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from .choice import Choice

@@ -122,7 +122,8 @@ def _spoken() -> ReferenceWords:
 
 
 def _graph() -> None:
-    from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
+    from ..base.problems import Problems
+    from ..lattices.assemble import Builder, RawLattice, Tokens
     from ..lattices.lattice import Origin
 
     tokens, one = Tokens(), np.array([0], np.int32)

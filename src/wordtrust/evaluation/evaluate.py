@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from ..base.arrays import Reals, csr_offsets
 from ..base.errors import InputError, OptionError
+from ..base.problems import Problems
 from ..formats import stream
 from ..formats.references import Reference, with_references
-from ..lattices.assemble import Problems
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
 from ..networks.align import align_all

@@ -31,7 +31,8 @@ from importlib import import_module
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError, UnknownFormat
-from ..lattices.assemble import Problems, Tokens
+from ..base.problems import Problems
+from ..lattices.assemble import Tokens
 from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
@@ -137,12 +138,12 @@ def writable(path: Path, name: str | None = None) -> Format:
 
 def read_stream(source: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """The batches of one open input, its format recognised."""
-    reader = recognise(source, options.format).read
+    reader = detect_format(source, options.format).read
     assert reader is not None
     yield from reader(source, options, problems)
 
 
-def recognise(source: Stream, family: str | None = None) -> Format:
+def detect_format(source: Stream, family: str | None = None) -> Format:
     """The format of a stream, by its first bytes; its name only breaks ties.
 
     `family` narrows the choice: a format's name, or what comes before the hyphen ("kaldi" for "kaldi-text").

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from ..base.arrays import row_offsets
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
-from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
+from ..base.problems import Problems
+from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.graph import LATEST
 from ..lattices.lattice import Ints, Lattice, Lattices, Origin, Times
 from ..lattices.paths import one_best

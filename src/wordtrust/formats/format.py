@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import InputError, OptionError
-from ..lattices.assemble import Problems, Tokens
+from ..base.problems import Problems
+from ..lattices.assemble import Tokens
 from ..lattices.lattice import Lattices
 from ..lattices.text import DEFAULT, Normalizer
 from .inputs import Stream

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 from isal.isal_zlib import IsalError
 
 from ..base.errors import InputError
-from ..lattices.assemble import Problems
+from ..base.problems import Problems
 
 HEAD = 1 << 16
 CHUNK = 1 << 22

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from ..base import json_checks as check
 from ..base.errors import InputError
 from ..base.files import atomic_text
-from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
+from ..base.problems import Problems
+from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.lattice import ARC_SCORES, Floats, Ints, Lattice, Lattices, Origin
 from ..lattices.weights import LARGEST_SCALE, Scales
 from .format import Format, ReadOptions, WriteOptions

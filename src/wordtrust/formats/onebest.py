@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import InputError
-from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
+from ..base.problems import Problems
+from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.graph import LATEST
 from ..lattices.lattice import Lattices, Origin, Times
 from .chains import END, START, chain

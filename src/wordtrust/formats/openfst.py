@@ -27,7 +27,8 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.jit import compiled
-from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
+from ..base.problems import Problems
+from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
 from .format import Format, ReadOptions
 from .frames import contract

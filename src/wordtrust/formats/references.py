@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError
-from ..lattices.assemble import Problems
+from ..base.problems import Problems
 from ..lattices.graph import LATEST
 from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, UNKNOWN_MARKS, Normalizer, is_mark

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..base.errors import InputError
-from ..lattices.assemble import Builder, Problems, RawLattice
+from ..base.problems import Problems
+from ..lattices.assemble import Builder, RawLattice
 from ..lattices.lattice import Lattices, Origin
 from ..lattices.text import is_mark
 from .format import Format, ReadOptions

@@ -20,7 +20,8 @@ import numpy as np
 from ..base.arrays import row_offsets
 from ..base.errors import InputError
 from ..base.json_checks import record
-from ..lattices.assemble import Builder, Problems, RawLattice, Tokens
+from ..base.problems import Problems
+from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.lattice import Lattices, Origin
 from ..lattices.text import Normalizer
 from .chains import SegmentWords, aligned_times, segment_chains

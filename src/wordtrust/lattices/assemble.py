@@ -7,7 +7,7 @@ into normalised words, checks and orders the graphs in one kernel call, and repo
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..base.arrays import csr_items, csr_offsets, csr_rows, row_offsets
 from ..base.errors import InputError
+from ..base.problems import Problems
 from . import graph
 from .lattice import ARC_SCORES, Flags, Floats, Ints, Lattices, Offsets, Origin, ReadingFacts, Times
 from .text import DEFAULT, Normalizer
@@ -142,23 +143,6 @@ class RawLattices:
     def numbers(self) -> dict[str, Floats]:
         """All numbers that arcs carry, by name."""
         return {**self.scores, **self.extra}
-
-
-@dataclass(slots=True)
-class Problems:
-    """What to do with bad input: raise the first (the default), or keep them all and go on."""
-
-    skip: bool = False
-    errors: list[InputError] = field(default_factory=list)
-    notify: Callable[[InputError], None] | None = None
-
-    def report(self, error: InputError) -> None:
-        """Raise `error`, or note it when bad input is to be skipped."""
-        if not self.skip:
-            raise error
-        self.errors.append(error)
-        if self.notify:
-            self.notify(error)
 
 
 def assemble(

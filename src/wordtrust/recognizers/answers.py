@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InputError
+from ..base.problems import Problems
 from ..formats import jsonl
 from ..formats.format import Reader, ReadOptions
 from ..formats.inputs import Stream
 from ..formats.nbest import records as nbest
-from ..lattices.assemble import Problems
 from ..lattices.lattice import Lattice, Lattices, concatenate
 from .base import NBestRecord, RecognizerIdentity
 

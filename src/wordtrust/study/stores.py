@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base.errors import OptionError
+from ..base.problems import Problems
 from ..base.progress import byte_progress
 from ..confidence.shipped import MODEL, folder_of
 from ..evaluation.tune import tune
 from ..formats import stream
 from ..formats.inputs import side_files
 from ..formats.references import References, with_references
-from ..lattices.assemble import Problems
 from ..lattices.lattice import Lattices
 from ..networks.build_store import BuildOptions, build_store
 from ..networks.tuned_scales import TunedScales

@@ -17,9 +17,9 @@ from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 from ..base.journal import Journal
+from ..base.problems import Problems
 from ..base.version import __version__
 from ..formats.store.write import StoreWriter
-from ..lattices.assemble import Problems
 from ..lattices.lattice import Lattices
 from ..recognizers import RecognizerIdentity
 from ..recognizers.answers import to_lattice, to_lattices

@@ -20,8 +20,8 @@ from typing import Any
 
 from ..base import json_checks as check
 from ..base.errors import InputError, OptionError
+from ..base.problems import Problems
 from ..formats.inputs import Stream, streams
-from ..lattices.assemble import Problems
 
 AUDIO_COLUMNS = ("audio", "audio_filepath", "path", "file", "wav")  # names of the column with the path
 AUDIO_SUFFIXES = (

@@ -15,7 +15,7 @@ from typing import Self
 from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
 from ..base.journal import Journal
-from ..lattices.assemble import Problems
+from ..base.problems import Problems
 from ..transcripts.transcript import Transcript
 from ..transcripts.writer import TranscriptWriter
 from .transcriber import AudioRecording, RecognizedSegment, Transcriber, recordings

@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from ...base.errors import InputError
-from ...lattices.assemble import Problems, assemble
+from ...base.problems import Problems
+from ...lattices.assemble import assemble
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import CHUNK, Stream

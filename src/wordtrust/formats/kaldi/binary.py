@@ -14,8 +14,8 @@ import numpy as np
 
 from ...base.arrays import csr_offsets
 from ...base.errors import InputError
+from ...base.problems import Problems
 from ...base.threads import ahead
-from ...lattices.assemble import Problems
 from ...lattices.lattice import Floats, Ints, Lattices, Offsets
 from ..digits import Bytes
 from ..format import Format, ReadOptions

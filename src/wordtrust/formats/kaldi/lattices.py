@@ -13,7 +13,8 @@ import numpy as np
 
 from ...base.arrays import concatenate_offsets, csr_items, csr_offsets
 from ...base.errors import InputError
-from ...lattices.assemble import Problems, RawLattices, Tokens, assemble
+from ...base.problems import Problems
+from ...lattices.assemble import RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
 from ..format import ReadOptions
 from ..frames import contract

@@ -15,7 +15,8 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from ...base.errors import InputError
-from ...lattices.assemble import BATCH_ARCS, Problems
+from ...base.problems import Problems
+from ...lattices.assemble import BATCH_ARCS
 from ...lattices.lattice import Lattices
 from ..format import Format, ReadOptions
 from ..inputs import MAX_DOCUMENT, Stream, unpacked

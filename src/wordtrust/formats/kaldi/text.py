@@ -14,8 +14,9 @@ from itertools import chain, takewhile
 import numpy as np
 
 from ...base.errors import InputError
+from ...base.problems import Problems
 from ...base.threads import ahead
-from ...lattices.assemble import Problems, Tokens
+from ...lattices.assemble import Tokens
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets
 from ..digits import Bytes, single
 from ..format import Format, ReadOptions

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ...base.arrays import csr_offsets, csr_rows
 from ...base.errors import InputError
-from ...lattices.assemble import Problems, RawLattices, Tokens, assemble
+from ...base.problems import Problems
+from ...lattices.assemble import RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin, Times
 from ...lattices.text import Normalizer, is_mark, join_surfaces
 from ..chains import END, START, Chains, SpreadWords, aligned_times, link_words, spread_words

@@ -18,7 +18,7 @@ from itertools import chain, islice
 
 from ...base.errors import InputError
 from ...base.json_checks import number_in
-from ...lattices.assemble import Problems
+from ...base.problems import Problems
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream

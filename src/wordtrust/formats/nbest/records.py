@@ -18,7 +18,7 @@ from typing import Any
 
 from ...base import json_checks as check
 from ...base.errors import InputError
-from ...lattices.assemble import Problems
+from ...base.problems import Problems
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...base.errors import InputError
-from ...lattices.assemble import Problems
+from ...base.problems import Problems
 from ...lattices.lattice import Lattices
 from ..format import Format, ReadOptions, WriteOptions
 from ..inputs import Stream

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ...base.errors import InputError
 from ...base.jit import compiled, inner
+from ...base.problems import Problems
 from ...base.threads import ahead
-from ...lattices.assemble import BATCH_ARCS, Problems
+from ...lattices.assemble import BATCH_ARCS
 from ...lattices.lattice import Flags, Ints, Lattices, Offsets, Times
 from ..format import ReadOptions
 from . import layout

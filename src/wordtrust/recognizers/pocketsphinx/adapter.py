@@ -28,10 +28,11 @@ import pocketsphinx
 
 from ...audio import RATE, Samples
 from ...base.errors import InputError
+from ...base.problems import Problems
 from ...formats.format import ReadOptions
 from ...formats.inputs import Stream
 from ...formats.sphinx import SphinxLattice, parse
-from ...lattices.assemble import Builder, Problems, RawLattice, Tokens
+from ...lattices.assemble import Builder, RawLattice, Tokens
 from ...lattices.lattice import Lattice, Origin
 from ...lattices.posterior import prune
 from ...lattices.weights import Scales
