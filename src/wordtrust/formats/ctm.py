@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..base.arrays import row_offsets
 from ..base.errors import InputError, OptionError
@@ -44,50 +44,9 @@ from .inputs import Stream
 from .onebest import checked_confidence
 
 ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
-_MARKS = frozenset(mark.decode() for mark in ALTERNATION)
 _NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a"}
 _NO_WORD_TYPES = {b"noise", b"non-lex", b"misc"}
 _NUMBER = re.compile(rb"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
-
-
-class CtmLine(NamedTuple):
-    """One word of a CTM file."""
-
-    file: str
-    channel: str
-    start: float  # seconds
-    end: float  # the file has the duration
-    word: str
-    confidence: float | None = None
-
-    @classmethod
-    def parse(cls, fields: Sequence[bytes], in_alternation: bool = False) -> CtmLine:
-        """The line with these fields. The marks of alternations have no times, and neither has `@` in them."""
-        if not 5 <= len(fields) <= 8:
-            raise _wrong_field_count(fields)
-        file, channel, word = _decoded(fields[0]), _decoded(fields[1]), fields[4]
-        if word[:1] in b"<@" and (word.upper() in ALTERNATION or (word == b"@" and in_alternation)):
-            return cls(file, channel, 0.0, 0.0, word.upper().decode())
-        try:
-            start, duration = float(fields[2]), float(fields[3])
-        except ValueError:
-            _refuse_times(fields)
-        if not (0 <= start <= LATEST and 0 <= duration <= LATEST):
-            _refuse_times(fields)
-        if len(fields) > 6 and fields[6].lower() in _NO_WORD_TYPES:
-            word = b"[%s]" % word
-        confidence = _parse_confidence(fields[5]) if len(fields) > 5 else None
-        return cls(file, channel, start, start + duration, _parse_word(word), confidence)
-
-    def serialize(self) -> str:
-        """The line as it is written, with its line end.
-
-        Start and end are rounded to milliseconds, so that words that follow each other still do when read again.
-        """
-        file, channel, start, end, word, confidence = self
-        first, last = max(0, round(start * 1000)), max(0, round(end * 1000))
-        line = f"{file} {channel} {first / 1000:.3f} {(last - first) / 1000:.3f} {word}"
-        return f"{line}\n" if confidence is None else f"{line} {confidence:.6f}\n"
 
 
 def name_field(utt: str) -> str:
@@ -110,53 +69,33 @@ def word_field(surface: str, word: str) -> str:
     return UNKNOWN
 
 
-def comment_without_words(name: str) -> str:
-    """The line for an utterance in which nothing was said."""
-    return f";; {name} has no words\n"
+def ctm_text(
+    name: str,
+    channel: str,
+    words: Sequence[str],
+    start: ArrayLike,
+    end: ArrayLike,
+    confidences: Iterable[float | None],
+) -> str:
+    """The lines of an utterance; a comment where nothing was said.
+
+    Starts and ends are rounded to milliseconds, so that words that follow each other still do when read again.
+    """
+    if not words:
+        return f";; {name} has no words\n"
+    first, last = (np.rint(np.asarray(times) * 1000).astype(np.int64).clip(0) for times in (start, end))
+    times = zip((first / 1000).tolist(), ((last - first) / 1000).tolist(), strict=True)
+    return "".join(
+        f"{name} {channel} {begin:.3f} {duration:.3f} {word}\n"
+        if confidence is None
+        else f"{name} {channel} {begin:.3f} {duration:.3f} {word} {confidence:.6f}\n"
+        for word, (begin, duration), confidence in zip(words, times, confidences, strict=True)
+    )
 
 
 def _one_field(text: str) -> str:
     """The text without white space, and with nothing in it that acts on a terminal."""
     return visible("_".join(text.split()))
-
-
-def _wrong_field_count(fields: Sequence[bytes]) -> InputError:
-    return InputError(
-        f"{len(fields)} fields: {b' '.join(fields).decode('utf-8', 'replace')[:60]!r}",
-        remedy="A line of CTM is: file channel start duration word [confidence [type [speaker]]]",
-    )
-
-
-def _refuse_times(fields: Sequence[bytes]) -> NoReturn:
-    start, duration = (time.decode("utf-8", "replace")[:20] for time in fields[2:4])
-    raise InputError(
-        f"start and duration are {start!r} and {duration!r}",
-        remedy="Both are seconds, not negative; `*` is for alternations only",
-    )
-
-
-def _parse_confidence(text: bytes) -> float | None:
-    try:
-        confidence = float(text)
-        return confidence if 0 <= confidence <= 1 else checked_confidence(confidence, "the confidence")
-    except ValueError:
-        if text in _NO_CONFIDENCE:
-            return None
-        found = f"the confidence is {text.decode('utf-8', 'replace')[:20]!r}"
-        raise InputError(found, remedy="It is a number from 0 to 1, or NA") from None
-
-
-@lru_cache(maxsize=1 << 16)
-def _parse_word(word: bytes) -> str:
-    try:
-        return word.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"the word {word[:20]!r} is not UTF-8", remedy="Save the file as UTF-8") from None
-
-
-@lru_cache(maxsize=1 << 12)
-def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", "replace")
 
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
@@ -199,28 +138,42 @@ class _Recording:
     in_alternation: bool = False
     is_bad: bool = False  # and was reported
 
-    def add(self, line: CtmLine, tokens: Tokens) -> None:
-        """Add a word, or what a mark says about alternations."""
-        _, _, start, end, word, confidence = line
-        if word in _MARKS:
-            self._mark(word)
-        elif not (word == "@" and self.in_alternation):
-            if self.in_alternation:
-                self.alternations[-1][-1].append(len(self.start))
-            self.start.append(start)
-            self.end.append(end)
-            self.token.append(tokens.id(word))
-            self.confidence.append(np.nan if confidence is None else confidence)
+    def add(self, fields: Sequence[bytes], token_ids: _TokenIds) -> None:
+        """Add the word of a line, or what a mark says about alternations; marks have no times, nor has `@` there."""
+        if not 5 <= len(fields) <= 8:
+            raise _wrong_field_count(fields)
+        word = fields[4]
+        if word[:1] in b"<@":
+            if word.upper() in ALTERNATION:
+                self._mark(word.upper())
+                return
+            if word == b"@" and self.in_alternation:
+                return
+        try:
+            start, duration = float(fields[2]), float(fields[3])
+        except ValueError:
+            _refuse_times(fields)
+        if not (0 <= start <= LATEST and 0 <= duration <= LATEST):
+            _refuse_times(fields)
+        if len(fields) > 6 and fields[6].lower() in _NO_WORD_TYPES:
+            word = b"[%s]" % word
+        token, confidence = token_ids[word], _parse_confidence(fields[5]) if len(fields) > 5 else np.nan
+        if self.in_alternation:
+            self.alternations[-1][-1].append(len(self.start))
+        self.start.append(start)
+        self.end.append(start + duration)
+        self.token.append(token)
+        self.confidence.append(confidence)
 
-    def _mark(self, mark: str) -> None:
+    def _mark(self, mark: bytes) -> None:
         """Begin an alternation, or a branch of it, or end it."""
-        if self.in_alternation == (mark == "<ALT_BEGIN>"):
+        if self.in_alternation == (mark == b"<ALT_BEGIN>"):
             where = "within another one" if self.in_alternation else "without <ALT_BEGIN>"
-            raise InputError(f"{mark} stands {where}", remedy="Alternations do not nest")
-        if mark == "<ALT_END>":
+            raise InputError(f"{mark.decode()} stands {where}", remedy="Alternations do not nest")
+        if mark == b"<ALT_END>":
             self.in_alternation = False
             return
-        if mark == "<ALT_BEGIN>":
+        if mark == b"<ALT_BEGIN>":
             self.in_alternation = True
             self.alternations.append([])
         self.alternations[-1].append([])
@@ -252,9 +205,50 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     yield from builder.flush()
 
 
+class _TokenIds(dict[bytes, int]):
+    """Ids of tokens by the bytes of the file."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    def __missing__(self, word: bytes) -> int:
+        try:
+            token_id = self[word] = self._tokens.id(word.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise InputError(f"the word {word[:20]!r} is not UTF-8", remedy="Save the file as UTF-8") from None
+        return token_id
+
+
+def _wrong_field_count(fields: Sequence[bytes]) -> InputError:
+    return InputError(
+        f"{len(fields)} fields: {b' '.join(fields).decode('utf-8', 'replace')[:60]!r}",
+        remedy="A line of CTM is: file channel start duration word [confidence [type [speaker]]]",
+    )
+
+
+def _refuse_times(fields: Sequence[bytes]) -> NoReturn:
+    start, duration = (time.decode("utf-8", "replace")[:20] for time in fields[2:4])
+    raise InputError(
+        f"start and duration are {start!r} and {duration!r}",
+        remedy="Both are seconds, not negative; `*` is for alternations only",
+    )
+
+
+def _parse_confidence(text: bytes) -> float:
+    """A confidence; NaN for one that is not known."""
+    try:
+        return checked_confidence(float(text), "the confidence")
+    except ValueError:
+        if text in _NO_CONFIDENCE:
+            return np.nan
+        found = f"the confidence is {text.decode('utf-8', 'replace')[:20]!r}"
+        raise InputError(found, remedy="It is a number from 0 to 1, or NA") from None
+
+
 def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict[tuple[bytes, bytes], _Recording]:
     """All words by file and channel. A recording with a bad line is reported once, and marked."""
     recordings: dict[tuple[bytes, bytes], _Recording] = {}
+    token_ids = _TokenIds(tokens)
     for line_number, raw in stream.lines():
         fields = (raw.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else raw).split()
         if not fields or fields[0].startswith(b";;"):
@@ -268,7 +262,7 @@ def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict
         if recording.is_bad:
             continue
         try:
-            recording.add(CtmLine.parse(fields, recording.in_alternation), tokens)
+            recording.add(fields, token_ids)
         except InputError as error:
             recording.is_bad, recording.in_alternation = True, False
             utt = fields[0].decode("utf-8", "replace")
@@ -369,16 +363,13 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
                     )
                 names.add(name)
                 arcs = paths.arcs[paths.offsets[index] : paths.offsets[index + 1]]
-                lines = [line.serialize() for line in _lattice_lines(name, lattice, arcs[lattice.word[arcs] > 0])]
-                file.writelines(lines or [comment_without_words(name)])
+                file.write(_lattice_text(name, lattice, arcs[lattice.word[arcs] > 0]))
 
 
-def _lattice_lines(name: str, lattice: Lattice, arcs: NDArray[np.int32]) -> Iterator[CtmLine]:
-    starts, ends = lattice.time[lattice.source[arcs]].tolist(), lattice.time[lattice.target[arcs]].tolist()
+def _lattice_text(name: str, lattice: Lattice, arcs: NDArray[np.int32]) -> str:
+    start, end = lattice.time[lattice.source[arcs]], lattice.time[lattice.target[arcs]]
     confidences = [None] * len(arcs) if lattice.posterior is None else lattice.posterior[arcs].tolist()
-    words = _written_words(lattice, arcs.tolist())
-    for start, end, word, confidence in zip(starts, ends, words, confidences, strict=True):
-        yield CtmLine(name, "1", start, end, word, confidence)
+    return ctm_text(name, "1", _written_words(lattice, arcs.tolist()), start, end, confidences)
 
 
 def _written_words(lattice: Lattice, arcs: Sequence[int]) -> list[str]:

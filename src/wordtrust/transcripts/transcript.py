@@ -72,11 +72,12 @@ class Transcript:
         if channel.split() != [channel]:
             raise OptionError(f"the channel is {channel!r}, not one word like 1 or A")
         name = ctm.name_field(self.utt)
-        lines = [
-            ctm.CtmLine(name, channel, word.start, word.end, ctm.word_field(written, word.norm), word.confidence)
+        words = [
+            ctm.word_field(written, word.norm)
             for word, (written, _) in zip(self.words, spelled(self.words), strict=True)
         ]
-        return "".join(line.serialize() for line in lines) or ctm.comment_without_words(name)
+        start, end = [word.start for word in self.words], [word.end for word in self.words]
+        return ctm.ctm_text(name, channel, words, start, end, (word.confidence for word in self.words))
 
     def to_rich(self) -> Text:
         """For the terminal: words under 0.9 in brackets, those under 0.5 with a question mark in front."""
