@@ -25,14 +25,18 @@ if TYPE_CHECKING:
     from .confidence.word_scorer import WordScorer, load
     from .evaluation import metrics
     from .evaluation.threshold import threshold
+    from .evaluation.tune import tune
     from .formats import read, stream, write
+    from .formats.references import read_references
     from .lattices.lattice import Lattice, Lattices
     from .lattices.text import Normalizer
+    from .networks.build_store import BuildOptions, build_networks
     from .networks.hwcn import Network, Networks, build
     from .transcription.transcriber import transcribe
     from .transcripts.transcript import Transcript
 
 _HOMES = {
+    "BuildOptions": "networks.build_store",
     "InputError": "base.errors",
     "Lattice": "lattices.lattice",
     "Lattices": "lattices.lattice",
@@ -45,6 +49,7 @@ _HOMES = {
     "WordScorer": "confidence.word_scorer",
     "WordtrustError": "base.errors",
     "build": "networks.hwcn",
+    "build_networks": "networks.build_store",
     "calibrate": "confidence.calibration",
     "calibrate_model": "confidence.calibrate_model",
     "calibrate_scores": "confidence.calibrate_scores",
@@ -55,18 +60,20 @@ _HOMES = {
     "metrics": "evaluation.metrics",
     "models": "confidence.shipped",
     "read": "formats",
+    "read_references": "formats.references",
     "stream": "formats",
     "threshold": "evaluation.threshold",
     "transcribe": "transcription.transcriber",
+    "tune": "evaluation.tune",
     "write": "formats",
 }
 _MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a function
 
 __all__ = [
-    "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError", "Transcript",
-    "UnknownFormat", "WordScorer", "WordtrustError", "build", "calibrate", "calibrate_model", "calibrate_scores",
-    "combine", "evaluate", "fit_combination", "load", "metrics", "models", "read", "stream", "threshold",
-    "transcribe", "write",
+    "BuildOptions", "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError",
+    "Transcript", "UnknownFormat", "WordScorer", "WordtrustError", "build", "build_networks", "calibrate",
+    "calibrate_model", "calibrate_scores", "combine", "evaluate", "fit_combination", "load", "metrics", "models",
+    "read", "read_references", "stream", "threshold", "transcribe", "tune", "write",
 ]  # fmt: skip
 
 

@@ -55,6 +55,7 @@ def model(tmp_path: Path) -> Path:
 def test_a_lattice_is_scored_as_its_network(model: Path) -> None:
     scorer = wt.load(model)
     networks = build(lattices(), tolerance=0.05, scales=SCALES)
+    assert scorer(networks) == scorer(lattices())
     for lattice, network in zip(lattices(), networks, strict=True):
         found = scorer(lattice)
         assert found == scorer(network.lattice) == scorer(network)

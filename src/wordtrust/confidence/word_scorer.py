@@ -17,7 +17,7 @@ from ..base.errors import InputError
 from ..base.folds import speaker_id
 from ..lattices.lattice import Floats, Lattice, Lattices
 from ..lattices.weights import Scales
-from ..networks.hwcn import Network
+from ..networks.hwcn import Network, Networks
 from ..transcripts.transcript import Transcript, transcripts
 from .adapt import adapt, networks_for, tolerance_of
 from .calibration.model_calibration import ModelCalibration
@@ -87,12 +87,14 @@ class WordScorer:
     @overload
     def __call__(self, lattice: Lattice | Network, *, alternatives: int = ...) -> Transcript: ...
     @overload
-    def __call__(self, lattice: Lattices, *, alternatives: int = ...) -> list[Transcript]: ...
+    def __call__(self, lattice: Lattices | Networks, *, alternatives: int = ...) -> list[Transcript]: ...
 
     def __call__(
-        self, lattice: Lattice | Network | Lattices, *, alternatives: int = ALTERNATIVES
+        self, lattice: Lattice | Network | Lattices | Networks, *, alternatives: int = ALTERNATIVES
     ) -> Transcript | list[Transcript]:
         """The transcript of a lattice, or the transcripts of a batch."""
+        if isinstance(lattice, Networks):
+            lattice = lattice.lattices
         if isinstance(lattice, Lattices):
             networks = self.networks(lattice)
             if self.wants_adapting and len(networks):
@@ -103,9 +105,7 @@ class WordScorer:
             show = (lambda scores: factor * curve.of("words", scores)) if curve else None
             return transcripts(networks, confidence, paths, alternatives=alternatives, show=show)
         if not isinstance(lattice, (Lattice, Network)):
-            raise TypeError(
-                f"a scorer takes a Lattice, a Network or Lattices (wt.read), not {type(lattice).__name__}"
-            )
+            raise TypeError(f"a scorer takes lattices (wt.read) or networks (wt.build), not {type(lattice).__name__}")
         single = lattice.lattice if isinstance(lattice, Network) else lattice
         return self(single.batch(), alternatives=alternatives)[0]
 

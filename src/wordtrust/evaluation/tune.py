@@ -28,6 +28,7 @@ from ..networks.consensus import consensus
 from ..networks.hwcn import TOLERANCE, build
 from ..networks.labels import Labels, ReferenceWords, label_arcs, score_paths
 from ..networks.tuned_scales import TunedScales
+from .evaluate import BatchSource, read_batches
 from .metrics import Scores
 
 RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0)  # times the given ratio
@@ -46,15 +47,19 @@ class _Batch:
 
 
 def tune(
-    batches: Iterable[Lattices],
+    lattices: BatchSource,
     references: Mapping[str, Reference],
     *,
     tolerance: float = TOLERANCE,
     notify: Callable[[str], None] = lambda _: None,
 ) -> TunedScales:
-    """Choose scales on lattices with references; `notify` is called with the stages."""
+    """Choose scales on the lattices of a development set, read or to be read from files.
+
+    `notify` is called at the beginning of each stage.
+    """
     parts = [
-        _Batch(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch)) for batch in batches
+        _Batch(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch))
+        for batch in read_batches(lattices)
     ]
     words = sum(len(part.spoken.words) for part in parts)
     if not words:

@@ -62,8 +62,8 @@ class BuiltStore:
     arcs: int
 
 
-def build_networks(lattices: Lattices, options: BuildOptions) -> Lattices:
-    """The networks of a batch, labelled where references are given."""
+def build_networks(lattices: Lattices, options: BuildOptions = BuildOptions()) -> Lattices:
+    """The networks of a batch with posteriors; with labels and references where these are given."""
     if lattices.origin.tolerance is not None:
         raise InputError(
             "these are networks already", file=lattices.origin.file, remedy="Build from the lattices they came from"
