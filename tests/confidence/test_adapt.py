@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import numpy as np
 import pytest
 
 import wordtrust as wt
+from tests.helpers.command_line import run
 from tests.helpers.made_models import COLUMNS, made_model, sample_networks, write_model, write_networks
 from wordtrust.base.errors import InputError
-from wordtrust.cli import main
 from wordtrust.confidence import word_scorer
 from wordtrust.confidence.adapt import ENOUGH_UTTERANCES, Moments, adapt, on_another_scale
 from wordtrust.confidence.features import Arcs, Statistics, matrix
@@ -157,17 +156,11 @@ def test_nothing_and_other_networks_are_refused(networks: Lattices) -> None:
         adapt(made_model(networks, tolerance=0.2), [networks])
 
 
-def test_the_command(
-    networks: Lattices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(networks: Lattices, tmp_path: Path) -> None:
     model = write_model(tmp_path / "model", sample_networks("theirs"), generic=True)
-    store = write_networks(tmp_path / "store", networks)
-    out = tmp_path / "mine"
-    monkeypatch.setattr(sys, "argv", ["wordtrust", "adapt", str(model), str(store), "--out", str(out)])
-    main()
-    told = capsys.readouterr()
-    assert "adapted to 36 utterances of mine" in told.out
-    assert "with 100 utterances or more" in told.err
-    found = load_model(out)
-    assert found.recognizer == "mine"
-    assert found.card.to_json()["adapted"]["from"] == "theirs"
+    store, out = write_networks(tmp_path / "store", networks), tmp_path / "mine"
+    done = run("adapt", model, store, "--out", out)
+    assert "adapted to 36 utterances of mine" in done.stdout
+    assert "with 100 utterances or more" in done.stderr
+    adapted = load_model(out)
+    assert (adapted.recognizer, adapted.card.to_json()["adapted"]["from"]) == ("mine", "theirs")

@@ -9,17 +9,17 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import wordtrust as wt
+from tests.helpers.command_line import refused, run
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_model, write_networks
-from wordtrust.base.errors import InputError, OptionError, WordtrustError
-from wordtrust.cli import cli
+from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence.calibrate_model import OutOfFoldScorer, fit_calibration, held_out_scores
 from wordtrust.confidence.calibrate_scores import load_calibrator
 from wordtrust.confidence.calibration.model_calibration import PARTS, ModelCalibration
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.word_scorer import WordScorer
+from wordtrust.evaluation.evaluate import Evaluation
 from wordtrust.lattices.lattice import Lattices
 
 
@@ -36,38 +36,28 @@ def folder(tmp_path: Path, networks: Lattices) -> Path:
     return tmp_path
 
 
-def run(*words: object) -> Result:
-    done = CliRunner().invoke(cli, [str(word) for word in words])
-    if done.exception and not isinstance(done.exception, (SystemExit, WordtrustError)):
-        raise done.exception
-    return done
+@pytest.fixture(scope="module")
+def evaluation(networks: Lattices) -> Evaluation:
+    return held_out_scores(WordScorer(made_model(networks)), networks, keep_choice=True).evaluation
 
 
-def refused(*words: object) -> str:
-    done = run(*words)
-    assert done.exception is not None
-    return str(done.exception)
-
-
-def test_every_part_is_fitted_on_its_own_scores(networks: Lattices) -> None:
-    found = held_out_scores(WordScorer(made_model(networks)), networks, keep_choice=True).evaluation
-    curve = fit_calibration(found, "platt")
-    for part, (population, kind) in {
-        "arcs": ("arcs", "confidence"),
-        "words": ("output", "confidence"),
-        "posterior_arcs": ("arcs", "posterior"),
-        "posterior_words": ("one_best", "posterior"),
-    }.items():
-        scores = found.scores[population, kind]
+def test_every_part_is_fitted_on_its_own_scores(evaluation: Evaluation) -> None:
+    curve = fit_calibration(evaluation, "platt")
+    for part, population, kind in (
+        ("arcs", "arcs", "confidence"),
+        ("words", "output", "confidence"),
+        ("posterior_arcs", "arcs", "posterior"),
+        ("posterior_words", "one_best", "posterior"),
+    ):
+        scores = evaluation.scores[population, kind]
         alone = wt.calibrate.Platt().fit(np.clip(scores.score, 0, 1), scores.correct)
         np.testing.assert_allclose(curve.of(part, scores.score), alone.predict(np.clip(scores.score, 0, 1)))
         # A logistic fit with an intercept has the right mean, up to Platt's smoothed targets.
         assert curve.of(part, scores.score).mean() == pytest.approx(scores.correct.mean(), abs=0.01)
 
 
-def test_calibration_survives_json(networks: Lattices) -> None:
-    found = held_out_scores(WordScorer(made_model(networks)), networks, keep_choice=True).evaluation
-    curve = fit_calibration(found)
+def test_calibration_survives_json(evaluation: Evaluation) -> None:
+    curve = fit_calibration(evaluation)
     again = ModelCalibration.from_dict(json.loads(json.dumps(curve.to_dict())))
     scores = np.linspace(0, 1, 50)
     for part in PARTS:
@@ -83,11 +73,11 @@ def test_what_is_no_calibration_is_refused(bad: object) -> None:
 def test_everybody_is_scored_by_a_model_that_never_saw_them(networks: Lattices) -> None:
     main = WordScorer(made_model(networks))
     folds = [WordScorer(made_model(networks, seed=k + 1, training={"folds": 3, "fold": k})) for k in range(3)]
-    found = OutOfFoldScorer(main, folds).confidence(networks)
-    for number, speaker in enumerate(networks.notes["speaker"]):
-        expected = folds[crc32(speaker.encode()) % 3].confidence(networks[number : number + 1])
-        rows = slice(networks.arc_offsets[number], networks.arc_offsets[number + 1])
-        np.testing.assert_allclose(found[rows], expected, atol=1e-6)
+    confidence = OutOfFoldScorer(main, folds).confidence(networks)
+    for index, speaker in enumerate(networks.notes["speaker"]):
+        expected = folds[crc32(speaker.encode()) % 3].confidence(networks[index : index + 1])
+        arcs = slice(networks.arc_offsets[index], networks.arc_offsets[index + 1])
+        np.testing.assert_allclose(confidence[arcs], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("there", [[0], [0, 1], [0, 0, 1], [0, 1, 2, 2]])
@@ -111,47 +101,33 @@ def test_a_model_trained_on_everybody_is_no_fold(networks: Lattices) -> None:
 
 
 def test_calibrate_keeps_curve_and_choice_in_the_model(folder: Path, networks: Lattices) -> None:
+    """And `evaluate` then tells all four scores, and that it knows the speakers."""
     before = wt.load(folder / "model")(networks)
-    done = run("calibrate", folder / "model", folder / "store")
-    assert "calibrated on 36 utterances" in done.output
-    about = json.loads((folder / "model" / "model.json").read_text("utf-8"))
-    assert set(about["calibration"]) == set(PARTS)
-    errors = about["choice_errors"]
-    name = about["choice"]["criterion"]
-    chosen = f"gain {about['choice']['threshold']:g}" if name == "gain" else name
-    assert errors[chosen] == min(errors.values())
-    scorer = wt.load(folder / "model")
-    assert scorer.calibration is not None
-    after = scorer(networks)
-    assert [t.utt for t in before] == [t.utt for t in after]
-    raw = {word.confidence for t in before for word in t.words}
-    shown = {word.confidence for t in after for word in t.words}
-    assert raw != shown
-
-
-def test_evaluate_tells_all_four_scores_of_a_calibrated_model(folder: Path) -> None:
-    run("calibrate", folder / "model", folder / "store")
-    found = json.loads(run("evaluate", folder / "model", folder / "store", "--json").stdout)
-    for population in ("arcs", "arcs_paper", "one_best", "output"):
-        assert set(found[population]) == {"posterior", "calibrated_posterior", "confidence", "calibrated"}
-    assert found["arcs"]["calibrated"]["nce"] > found["arcs"]["confidence"]["nce"]
-
-
-def test_measuring_on_speakers_that_were_calibrated_on_is_told(folder: Path, networks: Lattices) -> None:
     assert "calibrated on" not in run("evaluate", folder / "model", folder / "store").stderr
-    run("calibrate", folder / "model", folder / "store")
-    for verb in ("evaluate", "threshold"):
-        assert "calibrated on 18 of these speakers" in run(verb, folder / "model", folder / "store").stderr
+    assert "calibrated on 36 utterances" in run("calibrate", folder / "model", folder / "store").output
+    scorer = wt.load(folder / "model")
+    errors = scorer.model.card.choice_errors
+    assert errors[str(scorer.choice)] == min(errors.values())
+    assert scorer.calibration is not None
+    assert set(scorer.calibration.parts) == set(PARTS)
+    raw, shown = ({word.confidence for t in made for word in t.words} for made in (before, scorer(networks)))
+    assert raw != shown
+    assert "calibrated on 18 of these speakers" in run("threshold", folder / "model", folder / "store").stderr
+    done = run("evaluate", folder / "model", folder / "store", "--json")
+    assert "calibrated on 18 of these speakers" in done.stderr
+    measured = json.loads(done.stdout)
+    for population in ("arcs", "arcs_paper", "one_best", "output"):
+        assert set(measured[population]) == {"posterior", "calibrated_posterior", "confidence", "calibrated"}
+    assert measured["arcs"]["calibrated"]["nce"] > measured["arcs"]["confidence"]["nce"]
     others = replace(networks, notes={**networks.notes, "speaker": tuple(networks.utts)})
     write_networks(folder / "others", others)
     assert "calibrated on" not in run("evaluate", folder / "model", folder / "others").stderr
 
 
 def test_compare_prints_every_calibrator(folder: Path) -> None:
-    found = json.loads(run("calibrate", folder / "model", folder / "store", "--compare", "--json").stdout)
-    assert set(wt.calibrate.names()) <= set(found["calibrators"])
-    about = json.loads((folder / "model" / "model.json").read_text("utf-8"))
-    assert "calibration" not in about  # comparing changes nothing
+    compared = json.loads(run("calibrate", folder / "model", folder / "store", "--compare", "--json").stdout)
+    assert set(wt.calibrate.names()) <= set(compared["calibrators"])
+    assert wt.load(folder / "model").calibration is None  # comparing changes nothing
 
 
 def ctm(path: Path) -> Path:
@@ -210,27 +186,15 @@ def test_what_is_missing_is_told(folder: Path, words: list[str], told: str) -> N
     assert told in refused(*(word.format(**places) for word in words))
 
 
-def test_a_report_is_written(folder: Path) -> None:
+def test_reports_of_models_and_of_words_with_confidences(folder: Path) -> None:
     pytest.importorskip("jinja2", reason="needs the extra `report`")
     run("calibrate", folder / "model", folder / "store")
-    run("evaluate", folder / "model", folder / "store", "--report", folder / "r.html")
-    page = (folder / "r.html").read_text("utf-8")
-    assert page.startswith("<!doctype html>")
-    assert "calibrated" in page
-
-
-def test_words_with_confidences_get_a_report_with_utterances(tmp_path: Path) -> None:
-    pytest.importorskip("jinja2", reason="needs the extra `report`")
-    words = ctm(tmp_path / "w.ctm")
-    run("evaluate", "--scores", words, "--ref", SAMPLE / "ref.tsv", "--report", tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text("utf-8")
-    assert "flite-" in page  # utterances by name
-    assert "Utterances" in page
-
-
-def test_a_choice_out_of_range_is_refused() -> None:
-    with pytest.raises(OptionError, match="threshold"):
-        Choice("gain", 2.0)
+    run("evaluate", folder / "model", folder / "store", "--report", folder / "model.html")
+    run("evaluate", "--scores", ctm(folder / "w.ctm"), "--ref", SAMPLE / "ref.tsv", "--report", folder / "words.html")
+    for name, parts in (("model", ["calibrated"]), ("words", ["flite-", "Utterances"])):  # utterances by name
+        page = (folder / f"{name}.html").read_text("utf-8")
+        assert page.startswith("<!doctype html>")
+        assert all(part in page for part in parts)
 
 
 def test_a_notebook_calibrates_like_the_command_line(folder: Path, networks: Lattices) -> None:

@@ -220,30 +220,13 @@ class Tabular:
         return super().predict(np.asarray(X)[:, 0])  # type: ignore[misc]
 
 
-class TabularKernel(Tabular, KernelCalibrator, BaseEstimator):  # type: ignore[misc]
-    pass
-
-
-class TabularPlatt(Tabular, Platt, BaseEstimator):  # type: ignore[misc]
-    pass
-
-
-class TabularTemperature(Tabular, Temperature, BaseEstimator):  # type: ignore[misc]
-    pass
-
-
-class TabularIsotonic(Tabular, Isotonic, BaseEstimator):  # type: ignore[misc]
-    pass
-
-
-class TabularHistogram(Tabular, Histogram, BaseEstimator):  # type: ignore[misc]
-    pass
-
-
-class TabularBeta(Tabular, Beta, BaseEstimator):  # type: ignore[misc]
-    pass
-
-
+TABULAR = {
+    f"Tabular{kind.__name__}": type(
+        f"Tabular{kind.__name__}", (Tabular, kind, BaseEstimator), {"__module__": __name__}
+    )
+    for kind in (KernelCalibrator, Platt, Temperature, Isotonic, Histogram, Beta)
+}
+globals().update(TABULAR)  # where pickle, which is among the checks, looks for them
 ONE_COLUMN = "scores are one column: there are no features to count, and a flat list is what is wanted"
 OWN_ERRORS = "our own errors say what is wrong: the package does not import scikit-learn for its types and texts"
 DO_NOT_APPLY = {
@@ -263,9 +246,7 @@ DO_NOT_APPLY = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "kind", [TabularKernel, TabularPlatt, TabularTemperature, TabularIsotonic, TabularHistogram, TabularBeta]
-)
+@pytest.mark.parametrize("kind", TABULAR.values())
 def test_checks_of_sklearn(kind: Callable[..., BaseEstimator]) -> None:
     results = check_estimator(kind(domain="logit"), expected_failed_checks=DO_NOT_APPLY, on_skip=None, on_fail=None)
     failed = {each["check_name"]: each["exception"] for each in results if each["status"] == "failed"}

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.helpers.model_data import made_network, random_graph
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence import features
 from wordtrust.confidence.features import (
@@ -22,12 +23,9 @@ from wordtrust.confidence.features import (
     columns_of,
     matrix,
 )
-from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, concatenate
-from wordtrust.lattices.vocabulary import Vocabulary
+from wordtrust.lattices.lattice import Floats, Lattices, concatenate
 
-COMPUTED = (
-    "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate"
-)  # fmt: skip
+COMPUTED = ("posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate")
 PHONES = {"": 0.0, "a": 1.0, "see": 2.0, "seat": 3.0}
 MASS = {"": 99.0, "a": 0.0, "see": 6.5, "seat": 2.0}
 
@@ -37,28 +35,20 @@ def network(
 ) -> Lattices:
     """A network with every score and evidence there is."""
     rng = np.random.default_rng(seed)
-    vocabulary = Vocabulary()
-    numbers = np.array([vocabulary.id(word) for word in words], np.int32)
 
     def some(low: float, high: float) -> Floats:
         return rng.uniform(low, high, len(arcs)).astype(np.float32)
 
-    return Lattices(
-        utts=(utt,),
-        node_offsets=np.array([0, len(time)]),
-        arc_offsets=np.array([0, len(arcs)]),
+    return made_network(
+        arcs,
+        words,
+        utt,
         time=np.array(time),
-        source=np.array([source for source, _ in arcs], np.int32),
-        target=np.array([target for _, target in arcs], np.int32),
-        word=numbers,
-        surface=numbers,
-        vocabulary=vocabulary,
         acoustic=some(-90, -1),
         transition=some(-9, 0),
         posterior=some(0, 1),
         picked=rng.random(len(arcs)) < 0.5,
         extra={name: some(-3, 5) for name in EVIDENCE},
-        facts=ReadingFacts.none(1),
     )
 
 
@@ -72,14 +62,12 @@ def small() -> Lattices:
 def random_batch(seed: int) -> Lattices:
     rng = np.random.default_rng(seed)
     parts = []
-    for number in range(6):
+    for index in range(6):
         nodes = int(rng.integers(2, 7))
-        chain = [(node, node + 1) for node in range(nodes - 1)]
-        more = [(int(s), int(rng.integers(s + 1, nodes))) for s in rng.integers(0, nodes - 1, 9)]
-        arcs = sorted(chain + more)
+        arcs = random_graph(rng, nodes, 9)
         frames = np.cumsum([0, *rng.integers(0, 30, nodes - 1)])
         words = rng.choice(list(PHONES), len(arcs)).tolist()
-        parts.append(network((frames / 100).tolist(), arcs, words, f"u{number}", seed + number))
+        parts.append(network((frames / 100).tolist(), arcs, words, f"u{index}", seed + index))
     return concatenate(parts)
 
 
@@ -89,7 +77,8 @@ def arcs_of(networks: Lattices) -> Arcs:
 
 
 def column(networks: Lattices, name: str) -> list[float]:
-    return [float(value) for value in matrix(arcs_of(networks), (name,))[:, 0]]
+    values: list[float] = matrix(arcs_of(networks), (name,))[:, 0].tolist()
+    return values
 
 
 def test_the_columns_of_a_small_network_by_hand() -> None:
@@ -196,16 +185,11 @@ def test_what_a_recognizer_does_not_give_is_absent() -> None:
     assert available(replace(bare, posterior=None), ("posterior",)) == ("posterior",)  # every network has one
 
 
-@pytest.mark.parametrize("name", ["transition", "acoustic", "one_best", *EVIDENCE])
+@pytest.mark.parametrize("name", ["transition", "acoustic", "acoustic_rate", "one_best", *EVIDENCE])
 def test_a_missing_column_is_an_error_never_a_zero(name: str) -> None:
     bare = replace(small(), transition=None, acoustic=None, picked=None, extra={})
     with pytest.raises(InputError, match=f"no '{name}' on the arcs.*trained with it"):
         matrix(arcs_of(bare), (name,))
-
-
-def test_the_acoustic_rate_needs_an_acoustic_score() -> None:
-    with pytest.raises(InputError, match="acoustic"):
-        matrix(arcs_of(replace(small(), acoustic=None)), ("acoustic_rate",))
 
 
 def test_lattices_without_posteriors_are_told() -> None:
@@ -221,15 +205,19 @@ def test_sets_and_columns_by_name() -> None:
     assert set(FULL) >= OF_WORDS
 
 
-@pytest.mark.parametrize("name", ["", "papers", "posterior,", "posterior,word", "utts"])
-def test_an_unknown_column_is_told_with_those_there_are(name: str) -> None:
-    with pytest.raises(OptionError, match=r"no feature set or column.*paper, full.*posterior_logit"):
+UNKNOWN = r"no feature set or column.*paper, full.*posterior_logit"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        *((name, UNKNOWN) for name in ("", "papers", "posterior,", "posterior,word", "utts")),
+        ("posterior,rank,posterior", "twice"),
+    ],
+)
+def test_unknown_and_repeated_columns_are_told(name: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         columns_of(name)
-
-
-def test_a_column_named_twice_is_told() -> None:
-    with pytest.raises(OptionError, match="twice"):
-        columns_of("posterior,rank,posterior")
 
 
 def test_the_version_is_that_of_the_columns() -> None:
@@ -242,13 +230,12 @@ def test_statistics_of_words_are_over_words() -> None:
     columns = ("silence", "phones", "posterior")
     raw = np.array([[0, 2, 0.1], [0, 4, 0.5], [1, 0, 0.9], [1, 0, 0.5]], np.float32)
     silence = np.array([False, False, True, True])
-    found = Statistics.of(raw, columns, silence)
-    assert found.mean == pytest.approx([0, 3, 0.5])
-    assert found.std == pytest.approx([1, 1, math.sqrt(0.08)])
-    made = found.normalise(raw, silence)
-    assert made[:, 0].tolist() == [0, 0, 1, 1]
-    assert made[:, 1].tolist() == [-1, 1, 0, 0]
-    assert made[:, 2] == pytest.approx([-math.sqrt(2), 0, math.sqrt(2), 0], abs=1e-6)
+    statistics = Statistics.of(raw, columns, silence)
+    assert statistics.mean == pytest.approx([0, 3, 0.5])
+    assert statistics.std == pytest.approx([1, 1, math.sqrt(0.08)])
+    root = math.sqrt(2)
+    expected = np.array([[0, -1, -root], [0, 1, 0], [1, 0, root], [1, 0, 0]])
+    np.testing.assert_allclose(statistics.normalise(raw, silence), expected, atol=1e-6)
 
 
 def test_normalised_columns_have_mean_0_and_spread_1() -> None:
@@ -274,13 +261,9 @@ def test_nothing_lies_beyond_the_limit() -> None:
     assert made[:, 0] == pytest.approx([LIMIT, -LIMIT, 2])
 
 
-def test_a_column_that_never_changes_is_not_blown_up() -> None:
-    raw = np.full((5, 1), 0.3, np.float32)
-    found = Statistics.of(raw, ("posterior",), np.zeros(5, bool))
-    assert found.std.tolist() == [1.0]
-    assert np.abs(found.normalise(raw, np.zeros(5, bool))).max() < 1e-6
-
-
-def test_statistics_without_a_word_are_neutral() -> None:
-    found = Statistics.of(np.zeros((3, 1), np.float32), ("phones",), np.ones(3, bool))
-    assert (found.mean.tolist(), found.std.tolist()) == ([0.0], [1.0])
+@pytest.mark.parametrize(("column", "silent"), [("posterior", False), ("phones", True)])
+def test_a_column_that_never_changes_or_has_no_word_is_not_blown_up(column: str, silent: bool) -> None:
+    raw, silence = np.full((5, 1), 0.3, np.float32), np.full(5, silent)
+    statistics = Statistics.of(raw, (column,), silence)
+    assert (statistics.mean.tolist(), statistics.std.tolist()) == ([pytest.approx(0 if silent else 0.3)], [1.0])
+    assert np.abs(statistics.normalise(raw, silence)).max() < 1e-6

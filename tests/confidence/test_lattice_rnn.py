@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.helpers.model_data import WORDS, Graph, made_network, random_graph
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust import build, read
 from wordtrust.base import blas
@@ -23,11 +24,10 @@ from wordtrust.confidence.features import Arcs, Statistics
 from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
 from wordtrust.confidence.lattice_rnn_kernels import node_levels, tanh
 from wordtrust.confidence.word_table import BatchWords, WordTable
-from wordtrust.lattices.lattice import Floats, Lattices, ReadingFacts, concatenate
+from wordtrust.lattices.lattice import Floats, Lattices, concatenate
 from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.training.dataset import Dataset
 
-WORDS = tuple("ab abc abcd b bcd d".split())
 UNSEEN = ("dcba", "bb")
 COLUMNS = ("silence", "phones", "posterior", "frames", "posterior_logit", "frequency", "depth")
 DIMENSION = 3
@@ -67,38 +67,22 @@ def make_scorer(config: Config, seed: int = 0, threads: int | None = None) -> La
     return LatticeRNNScorer(config, make_weights(config, seed), table(), statistics(config.columns), threads=threads)
 
 
-def network(arcs: list[tuple[int, int]], words: list[str], rng: np.random.Generator, utt: str = "u") -> Lattices:
-    """One network; arcs sorted by source."""
-    nodes = 1 + max(target for _, target in arcs)
-    vocabulary = Vocabulary()
-    numbers = np.array([vocabulary.id(word) for word in words], np.int32)
-    return Lattices(
-        utts=(utt,),
-        node_offsets=np.array([0, nodes]),
-        arc_offsets=np.array([0, len(arcs)]),
-        time=np.cumsum(rng.uniform(0.1, 0.5, nodes)),
-        source=np.array([source for source, _ in arcs], np.int32),
-        target=np.array([target for _, target in arcs], np.int32),
-        word=numbers,
-        surface=numbers,
-        vocabulary=vocabulary,
-        posterior=rng.choice(np.linspace(0.0, 1.0, 9), len(arcs)).astype(np.float32),  # some of them equal
-        facts=ReadingFacts.none(1),
-    )
+def network(arcs: Graph, words: list[str], rng: np.random.Generator, utt: str = "u") -> Lattices:
+    """One network, some of whose posteriors are equal."""
+    posterior = rng.choice(np.linspace(0.0, 1.0, 9), len(arcs)).astype(np.float32)
+    time = np.cumsum(rng.uniform(0.1, 0.5, 1 + max(target for _, target in arcs)))
+    return made_network(arcs, words, utt, time=time, posterior=posterior)
 
 
-def random_network(rng: np.random.Generator, number: int = 0) -> Lattices:
-    """A chain with shortcuts and parallel arcs, silence and words that the table does not have."""
-    nodes = int(rng.integers(2, 9))
-    arcs = [(node, node + 1) for node in range(nodes - 1)]
-    arcs += [(int(s), int(rng.integers(s + 1, nodes))) for s in rng.integers(0, nodes - 1, int(rng.integers(0, 12)))]
-    arcs.sort(key=lambda arc: arc[0])
-    return network(arcs, rng.choice(["", *WORDS, *UNSEEN], len(arcs)).tolist(), rng, f"u{number}")
+def random_network(rng: np.random.Generator, index: int = 0) -> Lattices:
+    """With silence and words that the table does not have."""
+    arcs = random_graph(rng, int(rng.integers(2, 9)), int(rng.integers(0, 12)))
+    return network(arcs, rng.choice(["", *WORDS, *UNSEEN], len(arcs)).tolist(), rng, f"u{index}")
 
 
 def random_networks(seed: int, count: int) -> Lattices:
     rng = np.random.default_rng(seed)
-    return concatenate(random_network(rng, number) for number in range(count))
+    return concatenate(random_network(rng, index) for index in range(count))
 
 
 def torch_outputs(
@@ -153,8 +137,12 @@ def _forward_order(data: Dataset) -> NDArray[np.int64]:
     return plan_levels(data.source + first, data.target + first, data.level.astype(np.int64)).arc
 
 
-def assert_like_torch(config: Config, nets: Lattices, seed: int = 0, spread: float = 0.5) -> Floats:
-    weights, known, stats = make_weights(config, seed, spread), table(), statistics(config.columns)
+def assert_like_torch(
+    config: Config, nets: Lattices, seed: int = 0, spread: float = 0.5, input_scale: int = 1
+) -> Floats:
+    known, stats = table(), statistics(config.columns)
+    weights = make_weights(config, seed, spread)
+    weights = {name: weight * (input_scale if ".input." in name else 1) for name, weight in weights.items()}
     scorer = LatticeRNNScorer(config, weights, known, stats)
     found, (outputs, confidence) = scorer.outputs(nets), torch_outputs(config, weights, known, stats, nets)
     assert found.dtype == np.float32
@@ -180,10 +168,7 @@ def test_equals_torch_at_the_size_of_real_models(merge: str) -> None:
 
 
 def test_equals_torch_where_gates_are_saturated() -> None:
-    config, nets = make_config(), random_networks(4, 20)
-    weights = {name: weight * (8 if ".input." in name else 1) for name, weight in make_weights(config).items()}
-    found = LatticeRNNScorer(config, weights, table(), statistics()).outputs(nets)[:, 0]
-    np.testing.assert_allclose(found, torch_outputs(config, weights, table(), statistics(), nets)[0][:, 0], atol=1e-4)
+    assert_like_torch(make_config(), random_networks(4, 20), input_scale=8)
 
 
 @given(seed=st.integers(0, 10_000))
@@ -191,19 +176,14 @@ def test_equals_torch_where_gates_are_saturated() -> None:
 def test_normalised_confidences_sum_to_at_most_one_at_every_instant(seed: int) -> None:
     nets = random_networks(seed, 4)
     found = make_scorer(make_config(head="normalised")).confidence(nets).astype(np.float64)
-    for number in range(len(nets)):
-        rows = slice(nets.arc_offsets[number], nets.arc_offsets[number + 1])
-        source, target, sure = nets.source[rows], nets.target[rows], found[rows]
-        said = nets.word[rows] > 0
+    for index in range(len(nets)):
+        arcs = slice(nets.arc_offsets[index], nets.arc_offsets[index + 1])
+        source, target, sure = nets.source[arcs], nets.target[arcs], found[arcs]
+        said = nets.word[arcs] > 0
         for cut in range(target.max()):  # between one node and the next
             crossing = (source <= cut) & (target > cut)
             assert sure[crossing].sum() <= 1 + 1e-5
             assert crossing[~said].any() or sure[crossing].sum() < 1
-
-
-@pytest.mark.parametrize("merge", MERGES)
-def test_one_arc(merge: str) -> None:
-    assert_like_torch(make_config(merge=merge), network([(0, 1)], ["abc"], np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("merge", MERGES)
@@ -213,16 +193,15 @@ def test_silence_only(merge: str) -> None:
     np.testing.assert_array_equal(make_scorer(make_config(merge=merge)).confidence(nets), nets.posterior)
 
 
-def test_a_chain_of_thousands() -> None:
+@pytest.mark.parametrize("merge", MERGES)
+@pytest.mark.parametrize(
+    "arcs",
+    [[(0, 1)], [(node, node + 1) for node in range(5_000)], [(0, 1)] * 3_000 + [(1, 2)] * 3_000],
+    ids=["one arc", "a chain of thousands", "thousands of parallel arcs"],
+)
+def test_equals_torch_on_unusual_shapes(merge: str, arcs: Graph) -> None:
     rng = np.random.default_rng(0)
-    arcs = [(node, node + 1) for node in range(5_000)]
-    assert_like_torch(make_config(), network(arcs, rng.choice(WORDS, 5_000).tolist(), rng))
-
-
-def test_thousands_of_parallel_arcs() -> None:
-    rng = np.random.default_rng(0)
-    arcs = [(0, 1)] * 3_000 + [(1, 2)] * 3_000
-    assert_like_torch(make_config(merge="posterior"), network(arcs, rng.choice(WORDS, 6_000).tolist(), rng))
+    assert_like_torch(make_config(merge=merge), network(arcs, rng.choice(WORDS, len(arcs)).tolist(), rng))
 
 
 def real_networks(recognizer: str) -> Lattices:
@@ -316,11 +295,6 @@ def test_networks_without_a_score_that_the_model_needs() -> None:
         make_scorer(make_config(columns=("posterior", "logprob"))).outputs(random_networks(0, 1))[:, 0]
 
 
-def damaged(config: Config, **changes: Floats | None) -> dict[str, Floats]:
-    weights: dict[str, Floats | None] = {**make_weights(config), **changes}
-    return {name: weight for name, weight in weights.items() if weight is not None}
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -332,14 +306,15 @@ def damaged(config: Config, **changes: Floats | None) -> dict[str, Floats]:
 )
 def test_weights_that_are_not_those_of_the_model(changes: dict[str, Floats | None], message: str) -> None:
     config = make_config()
+    changed = {**make_weights(config), **changes}
+    weights = {name: weight for name, weight in changed.items() if weight is not None}
     with pytest.raises(InputError, match=message):
-        LatticeRNNScorer(config, damaged(config, **changes), table(), statistics())
+        LatticeRNNScorer(config, weights, table(), statistics())
 
 
 def test_statistics_of_other_features() -> None:
-    config = make_config()
     with pytest.raises(InputError, match="statistics"):
-        LatticeRNNScorer(config, make_weights(config), table(), statistics(COLUMNS[1:]))
+        LatticeRNNScorer(make_config(), make_weights(make_config()), table(), statistics(COLUMNS[1:]))
 
 
 def blas_threads() -> list[int]:

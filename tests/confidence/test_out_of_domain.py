@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ import numpy as np
 import pytest
 
 import wordtrust as wt
+from tests.helpers.command_line import run
 from tests.helpers.made_models import made_model, sample_networks, write_networks
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
-from wordtrust.cli import main
 from wordtrust.confidence import out_of_domain
 from wordtrust.confidence.adapt import Moments, adapt
 from wordtrust.confidence.calibrate_model import calibrate_model
@@ -157,20 +156,14 @@ def test_too_little_to_learn_from(networks: Lattices) -> None:
         UsualFeatures.fit(model, [networks[:1]])
 
 
-def test_the_commands(
-    networks: Lattices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands(networks: Lattices, tmp_path: Path) -> None:
     save_model(calibrated(networks), tmp_path / "model")
-    for name, each in (("known", networks[:36]), ("strange", strange(networks)[:36])):
-        write_networks(tmp_path / name, each)
-        for out in (str(tmp_path / f"{name}.ctm"), "-"):
-            score = ["score", str(tmp_path / "model"), str(tmp_path / name), "--out", out]
-            monkeypatch.setattr(sys, "argv", ["wordtrust", *score])
-            main()
-            assert ("unlike all that the model knows" in capsys.readouterr().err) is (name == "strange")
-    calibrate = ["calibrate", str(tmp_path / "model"), str(tmp_path / "strange"), "--calibrator", "platt"]
-    monkeypatch.setattr(sys, "argv", ["wordtrust", *calibrate])
-    main()
+    for name, batch in (("known", networks[:36]), ("strange", strange(networks)[:36])):
+        write_networks(tmp_path / name, batch)
+        for out in (tmp_path / f"{name}.ctm", "-"):
+            done = run("score", tmp_path / "model", tmp_path / name, "--out", out)
+            assert ("unlike all that the model knows" in done.stderr) is (name == "strange")
+    run("calibrate", tmp_path / "model", tmp_path / "strange", "--calibrator", "platt")
     assert load_model(tmp_path / "model").card.usual_features is None  # 36 utterances are too few to learn from
 
 

@@ -10,10 +10,9 @@ import pytest
 
 from tests.helpers.strategies import assembled, batch_of
 from wordtrust import build
-from wordtrust.base.errors import InputError
 from wordtrust.confidence import word_vectors
 from wordtrust.confidence.phones import estimate_phones
-from wordtrust.confidence.word_table import BatchWords, WordTable, expected_counts, ngram_buckets, own_mass
+from wordtrust.confidence.word_table import BatchWords, WordTable, expected_counts, own_mass
 from wordtrust.confidence.word_vectors import make_table
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.vocabulary import Vocabulary
@@ -144,21 +143,6 @@ def test_a_lexicon_knows_words_from_the_top_of_the_vectors_too(tmp_path: Path) -
     (tmp_path / "lexicon.txt").write_text("the DH AH\n", "utf-8")
     table = make_table({"sea": 1.0}, (), vectors=tmp_path / "vectors.txt", lexicon=tmp_path / "lexicon.txt")
     assert table.phones_of(["the"], table.rows(["the"])).tolist() == [2]
-
-
-@pytest.mark.parametrize("option", ["vectors", "lexicon"])
-def test_a_file_that_is_not_there_is_told(tmp_path: Path, option: str) -> None:
-    with pytest.raises(InputError, match="nowhere"):
-        make_table({"a": 1.0}, (), **{option: tmp_path / "nowhere"})
-
-
-def test_hashed_pieces_are_the_same_for_the_same_word() -> None:
-    offsets, buckets = ngram_buckets(["seat", "see", "seat"], 64)
-    pieces = [buckets[offsets[k] : offsets[k + 1]].tolist() for k in range(3)]
-    assert pieces[0] == pieces[2]
-    assert pieces[0]
-    assert pieces[0] != pieces[1]
-    assert all(0 <= bucket < 64 for bucket in buckets)
 
 
 def test_many_words_take_no_more_than_a_moment(tmp_path: Path) -> None:

@@ -43,24 +43,33 @@ def test_glove(tmp_path: Path) -> None:
     assert vectors.file == str(tmp_path / "vectors.txt")
 
 
-def test_a_word_as_it_is_comes_before_lower_case(tmp_path: Path) -> None:
-    vectors = read(tmp_path, b"US 1 1\nus 2 2\nUs 3 3\n", ["US", "us"])
-    assert as_dict(vectors) == {"US": [1, 1], "us": [2, 2]}
+TOP_ROWS = b", 0 0\nthe 1 1\n</s> 0 0\nOf 2 2\nof 3 3\nwell-known 0 0\n\xff 0 0\nto 4 4\nin 5 5\nzoo 6 6\n"
 
 
-def test_extra_words_come_from_the_top_and_can_occur_in_text(tmp_path: Path) -> None:
-    content = b", 0 0\nthe 1 1\n</s> 0 0\nOf 2 2\nof 3 3\nwell-known 0 0\n\xff 0 0\nto 4 4\nin 5 5\nzoo 6 6\n"
-    assert as_dict(read(tmp_path, content, ["zoo"], extra=3)) == {
-        "the": [1, 1], "of": [2, 2], "to": [4, 4], "zoo": [6, 6],
-    }  # fmt: skip
-    vectors = read(tmp_path, content, ["the", "zoo"], extra=1)
-    assert vectors.words == ("the", "of", "zoo")
-    assert (vectors.asked, vectors.found) == (2, 2)
-
-
-def test_extra_alone_and_nothing_asked(tmp_path: Path) -> None:
-    assert read(tmp_path, ROWS, [], extra=2).words == ("the", "cat")
-    assert read(tmp_path, ROWS, []).values.shape == (0, 3)
+@pytest.mark.parametrize(
+    ("content", "words", "extra", "expected"),
+    [
+        (b"US 1 1\nus 2 2\nUs 3 3\n", ["US", "us"], 0, {"US": [1, 1], "us": [2, 2]}),  # as it is before lower case
+        # Extra words come from the top, and can occur in text.
+        (TOP_ROWS, ["zoo"], 3, {"the": [1, 1], "of": [2, 2], "to": [4, 4], "zoo": [6, 6]}),
+        (TOP_ROWS, ["the", "zoo"], 1, {"the": [1, 1], "of": [2, 2], "zoo": [6, 6]}),
+        (ROWS, [], 2, {"the": [0.5, -1, float(np.float32(0.2))], "cat": [1, 2, 3]}),
+        (ROWS, [], 0, {}),
+        (b"a 1 2\nb x nan\n", ["a"], 0, {"a": [1, 2]}),  # numbers that are not used are not looked at
+        (
+            b". . . 1 2\nat name@domain.com 3 4\n5 5 6\nnan 7 8\n",  # words with spaces inside
+            [". . .", "at name@domain.com", "5", "nan"], 0,
+            {". . .": [1, 2], "at name@domain.com": [3, 4], "5": [5, 6], "nan": [7, 8]},
+        ),
+    ],
+)  # fmt: skip
+def test_words_that_are_kept(
+    tmp_path: Path, content: bytes, words: list[str], extra: int, expected: dict[str, list[float]]
+) -> None:
+    vectors = read(tmp_path, content, words, extra)
+    assert as_dict(vectors) == expected
+    assert vectors.words == tuple(expected)
+    assert (vectors.asked, vectors.found) == (len(words), len(words))
 
 
 @pytest.mark.parametrize("end", [b"\n", b" \n", b"\r\n"])
@@ -68,16 +77,6 @@ def test_extra_alone_and_nothing_asked(tmp_path: Path) -> None:
 def test_layouts(tmp_path: Path, header: bytes, end: bytes) -> None:
     content = header + b"a 1 2 3" + end + b"b\t4 5 6" + end + b"\n"
     assert as_dict(read(tmp_path, content, ["a", "b"])) == {"a": [1, 2, 3], "b": [4, 5, 6]}
-
-
-def test_words_with_spaces_inside(tmp_path: Path) -> None:
-    content = b". . . 1 2\nat name@domain.com 3 4\n5 5 6\nnan 7 8\n"
-    words = [". . .", "at name@domain.com", "5", "nan"]
-    assert as_dict(read(tmp_path, content, words)) == dict(zip(words, [[1, 2], [3, 4], [5, 6], [7, 8]], strict=True))
-
-
-def test_numbers_that_are_not_used_are_not_looked_at(tmp_path: Path) -> None:
-    assert read(tmp_path, b"a 1 2\nb x nan\n", ["a"]).words == ("a",)
 
 
 def test_packed(tmp_path: Path) -> None:
@@ -202,41 +201,10 @@ def test_ngrams_never_change() -> None:
     offsets, numbers = ngram_buckets(["a", "the", "größe", "語"], 2**16)
     assert offsets.tolist() == [0, 4, 14, 30, 34]
     assert numbers.tolist() == [
-        21762,
-        42496,
-        44101,
-        48707,
-        3190,
-        13433,
-        18936,
-        27402,
-        28134,
-        33240,
-        41622,
-        48660,
-        57213,
-        63978,
-        2901,
-        4848,
-        12008,
-        16380,
-        18683,
-        21763,
-        23292,
-        24716,
-        37886,
-        43401,
-        43746,
-        48660,
-        50814,
-        64040,
-        64153,
-        64757,
-        20230,
-        45610,
-        49436,
-        59200,
-    ]
+        21762, 42496, 44101, 48707, 3190, 13433, 18936, 27402, 28134, 33240, 41622, 48660, 57213, 63978, 2901, 4848,
+        12008, 16380, 18683, 21763, 23292, 24716, 37886, 43401, 43746, 48660, 50814, 64040, 64153, 64757, 20230,
+        45610, 49436, 59200,
+    ]  # fmt: skip
 
 
 def test_words_that_share_pieces_share_buckets() -> None:
@@ -267,16 +235,16 @@ def test_buckets_are_filled_evenly() -> None:
     assert counts.max() < 2 * counts.mean()
 
 
-@pytest.mark.parametrize("buckets", [0, -1, 2**31])
-def test_bad_numbers_of_buckets(buckets: int) -> None:
-    with pytest.raises(OptionError, match="buckets"):
-        ngram_buckets(["a"], buckets)
-
-
-@pytest.mark.parametrize("lengths", [(), (0, 2)])
-def test_bad_lengths(lengths: tuple[int, ...]) -> None:
-    with pytest.raises(OptionError, match="one character or more"):
-        ngram_buckets(["a"], 10, lengths)
+@pytest.mark.parametrize(
+    ("buckets", "lengths", "message"),
+    [
+        *((buckets, (2, 3, 4), "buckets") for buckets in (0, -1, 2**31)),
+        *((10, lengths, "one character or more") for lengths in ((), (0, 2))),
+    ],
+)
+def test_bad_numbers_of_buckets_and_lengths(buckets: int, lengths: tuple[int, ...], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        ngram_buckets(["a"], buckets, lengths)
 
 
 def test_ngrams_and_estimates_need_no_numba() -> None:

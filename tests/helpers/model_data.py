@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from wordtrust.confidence.features import Statistics
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.word_table import WordTable
+from wordtrust.lattices.lattice import Lattices, ReadingFacts
+from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.training.dataset import Dataset, TrainingData
 
 WORDS = tuple("ab abc abcd b bcd d".split())
@@ -21,6 +25,18 @@ def random_graph(rng: np.random.Generator, nodes: int, more: int) -> Graph:
     sources = rng.integers(0, nodes - 1, more)
     extra = [(int(s), int(rng.integers(s + 1, nodes))) for s in sources]
     return sorted(chain + extra)
+
+
+def made_network(arcs: Graph, words: list[str], utt: str = "u", **arrays: Any) -> Lattices:
+    """One network; its arcs are sorted by source. `arrays` are its times, its scores and the like."""
+    vocabulary = Vocabulary()
+    word = np.array([vocabulary.id(word) for word in words], np.int32)
+    source, target = map(np.ascontiguousarray, np.array(arcs, np.int32).T)
+    return Lattices(
+        utts=(utt,), node_offsets=np.array([0, target.max() + 1]), arc_offsets=np.array([0, len(arcs)]),
+        source=source, target=target, word=word, surface=word, vocabulary=vocabulary, facts=ReadingFacts.none(1),
+        **arrays,
+    )  # fmt: skip
 
 
 def levels(arcs: Graph, nodes: int) -> list[int]:

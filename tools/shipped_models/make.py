@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def make_shipped(
     With `networks` (a folder with NAME/SPLIT stores) every model is measured as it is shipped, on each of `splits`.
     The models keep so many words, in the order of the file of `vectors`. What was in `out` before goes.
     """
-    study_models = _models(models)
+    study_models = {file.parent.name: load_model(file.parent) for file in sorted(models.glob(f"*/{MODEL}"))}
     combinations = sorted(file.parent for file in models.glob(f"*/{COMBINATION}"))
     if not study_models and not combinations:
         raise InputError("there are no models", file=str(models), remedy="Name the folder `models` of a study")
@@ -75,10 +75,6 @@ def add_shipped(model: Path, out: Path, *, networks: Path | None = None, splits:
     return name
 
 
-def _models(models: Path) -> dict[str, Model]:
-    return {file.parent.name: load_model(file.parent) for file in sorted(models.glob(f"*/{MODEL}"))}
-
-
 def _write_models(models: Mapping[str, Model], out: Path, words: int, vectors: Path | None) -> None:
     """All of them, with the words that they share in one file."""
     if not models:
@@ -102,27 +98,28 @@ def _copy_settings(model: Path, out: Path) -> None:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(_shortened(value), ensure_ascii=False, separators=(",", ":")) + "\n"
+    """JSON with six digits a number, which is more than any of them is worth."""
+    short = _rounded(value, lambda number: float(f"{number:.6g}"))
+    return json.dumps(short, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _shortened(value: Any) -> Any:
-    """Numbers with six digits, which is more than any of them is worth."""
-    if isinstance(value, dict):
-        return {name: _shortened(entry) for name, entry in value.items()}
+def _rounded(value: Any, by: Callable[[float], float]) -> Any:
+    """JSON data with its numbers rounded, however deep they are."""
+    if isinstance(value, Mapping):
+        return {name: _rounded(entry, by) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_shortened(entry) for entry in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+        return [_rounded(entry, by) for entry in value]
+    return by(value) if isinstance(value, float) else value
 
 
 def _refuse_strange(out: Path) -> None:
     """What was shipped before goes, and nothing that is something else."""
-    strange = [path for path in out.glob("*") if path.name != WORDS and not _is_shipped(path)]
+    kinds = (MODEL, COMBINATION)
+    strange = [
+        path for path in out.glob("*") if path.name != WORDS and not any((path / kind).is_file() for kind in kinds)
+    ]
     if strange:
         raise OptionError(f"{strange[0]}: is no model; name a folder for shipped models only")
-
-
-def _is_shipped(folder: Path) -> bool:
-    return (folder / MODEL).is_file() or (folder / COMBINATION).is_file()
 
 
 def _add_card(folder: Path, networks: Path | None, splits: tuple[str, ...]) -> None:
@@ -141,14 +138,8 @@ def measure(folder: Path, store: Path) -> dict[str, Any]:
     """What `wordtrust evaluate` gives for a model on networks, rounded."""
     from wordtrust.confidence.evaluate_model import evaluate
 
-    measured = evaluate(store, folder).to_dict()
-    return {name: _rounded(value) for name, value in measured.items() if name != "arcs_paper"}
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _rounded(entry) for name, entry in value.items()}
-    return round(value, 4) if isinstance(value, float) else value
+    measured = _rounded(evaluate(store, folder).to_dict(), lambda number: round(number, 4))
+    return {name: value for name, value in measured.items() if name != "arcs_paper"}
 
 
 def _ship_combination(folder: Path, out: Path, study: Path) -> None:
@@ -171,13 +162,12 @@ def _ship_combination(folder: Path, out: Path, study: Path) -> None:
 
 
 def _check_sizes(out: Path) -> None:
-    sizes = {folder.name: _bytes(folder) for folder in out.iterdir() if folder.is_dir()}
+    sizes = {
+        folder.name: sum(file.stat().st_size for file in folder.iterdir())
+        for folder in out.iterdir() if folder.is_dir()
+    }  # fmt: skip
     large = [name for name, size in sizes.items() if size > LARGEST]
     total = sum(sizes.values()) + sum(file.stat().st_size for file in out.glob(WORDS))
     if large or total > LARGEST_TOGETHER:
         what = f"{large[0]} has {sizes[large[0]]:,} bytes" if large else f"all together have {total:,} bytes"
         raise OptionError(f"{out}: {what}, which is too much to come with the package; keep fewer words (--words)")
-
-
-def _bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.iterdir())

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .evaluation import evaluate_scores
-from .inputs import announce_compilation
+from .evaluation import ScoreFiles, score_files
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_model import CalibratedModel
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="MODEL STORE...")
-@click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON): no model needed.")
-@click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
-@click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
+@score_files
 @click.option("--out", type=click.Path(path_type=Path),
               help="Where the calibrator goes (JSON), or the calibrated model [into the MODEL].")  # fmt: skip
 @click.option("--fold-model", multiple=True, type=click.Path(path_type=Path), metavar="MODEL",
@@ -33,13 +30,11 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def calibrate(
     paths: tuple[str, ...],
-    scores: tuple[str, ...],
-    ref: Path | None,
+    scores: ScoreFiles | None,
     out: Path | None,
     fold_model: tuple[Path, ...],
     calibrator: str,
     *,
-    skip_bad: bool,
     keep_choice: bool,
     comparing: bool,
     allow_mismatch: bool,
@@ -54,26 +49,17 @@ def calibrate(
     Examples: wordtrust calibrate model dev.networks
               wordtrust calibrate --scores calls.ctm --ref calls.stm --out calls.json
     """
-    announce_compilation()
     if bool(scores) == bool(paths):
         raise OptionError("name a MODEL and a STORE to calibrate it on, or --scores FILE with --ref REF")
     if scores:
-        _calibrate_scores(scores, ref, None if comparing else out, calibrator, skip_bad, comparing, as_json)
+        _calibrate_scores(scores, out, calibrator, comparing, as_json)
         return
     if len(paths) < 2:
         raise OptionError(f"{paths[0]}: name the STORE to calibrate the model on after it")
     _calibrate_model(paths, out, fold_model, calibrator, keep_choice, comparing, allow_mismatch, as_json)
 
 
-def _calibrate_scores(
-    scores: tuple[str, ...],
-    ref: Path | None,
-    out: Path | None,
-    name: str,
-    skip_bad: bool,
-    comparing: bool,
-    as_json: bool,
-) -> None:
+def _calibrate_scores(scores: ScoreFiles, out: Path | None, name: str, comparing: bool, as_json: bool) -> None:
     from ..confidence.calibrate_scores import fit_scores, save_calibrator
     from ..confidence.calibration import make
     from ..evaluation.evaluate import CONFIDENCE, ONE_BEST
@@ -81,8 +67,8 @@ def _calibrate_scores(
     if out is None and not comparing:
         raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")
     unfitted = make(name)
-    words = evaluate_scores(scores, ref, skip_bad).scores[ONE_BEST, CONFIDENCE]
-    if out is None:
+    words = scores.evaluate().scores[ONE_BEST, CONFIDENCE]
+    if out is None or comparing:
         _print_comparison(words, as_json)
         return
     save_calibrator(out, fit_scores(words, unfitted).calibrator)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +23,54 @@ if TYPE_CHECKING:
     from ..report import ExampleKeeper
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreFiles:
+    """Files of words with confidences, and the references that say which of them are right."""
+
+    paths: tuple[str, ...]
+    ref: Path | None
+    skip_bad: bool
+
+    def evaluate(self, inspect: Inspect | None = None) -> Evaluation:
+        """The words against their references."""
+        from ..base.problems import Problems
+        from ..base.progress import byte_progress
+        from ..confidence.evaluate_model import evaluate as evaluate_model
+        from ..formats import stream
+        from ..formats.references import read_references
+
+        if self.ref is None:
+            raise OptionError("--scores needs the references: --ref REF.tsv")
+        references, problems = read_references(self.ref), Problems(skip=self.skip_bad, notify=tell_skipped)
+        with byte_progress("reading", self.paths) as watch:
+            batches = stream(self.paths, problems=problems, watch=watch)
+            evaluation = evaluate_model(batches, references=references, problems=problems, inspect=inspect)
+        warn_of_missing_outputs(len(references) - evaluation.utterances, len(references))
+        return evaluation
+
+
+def score_files(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --scores with --ref and --skip-bad, as one `scores` argument; None without --scores."""
+
+    @click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON), not a STORE.")
+    @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
+    @click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
+    @wraps(command)
+    def wrapped(scores: tuple[str, ...], ref: Path | None, *, skip_bad: bool, **rest: Any) -> None:
+        announce_compilation()
+        command(scores=ScoreFiles(scores, ref, skip_bad) if scores else None, **rest)
+
+    return wrapped
+
+
+def warn_of_missing_outputs(missing: int, references: int) -> None:
+    """A file of words cannot say that nothing was recognized, so what it lacks is not counted as deletions."""
+    if missing > 0:
+        click.echo(
+            f"wordtrust: {missing:,} of {references:,} references have no output here and are not counted", err=True
+        )
+
+
 @click.command()
 @click.argument("store", nargs=-1, metavar="[MODEL] STORE...")
 @click.option(
@@ -27,9 +78,7 @@ if TYPE_CHECKING:
     type=click.Choice(["mean", "mean-silence", "gain"]),
     help="How the best-confidence words are chosen (docs/networks.md) [as the model says, or mean].",
 )
-@click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON), not a STORE.")
-@click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
-@click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
+@score_files
 @click.option("--report", type=click.Path(path_type=Path), help="Also write a report (HTML).")
 @click.option("--figures", type=click.Path(path_type=Path), help="Also write its plots here, as PNG and SVG.")
 @click.option("--allow-mismatch", is_flag=True, help="Also with a model that was not trained for these networks.")
@@ -37,12 +86,10 @@ if TYPE_CHECKING:
 def evaluate(
     store: tuple[str, ...],
     criterion: str | None,
-    scores: tuple[str, ...],
-    ref: Path | None,
+    scores: ScoreFiles | None,
     report: Path | None,
     figures: Path | None,
     *,
-    skip_bad: bool,
     allow_mismatch: bool,
     as_json: bool,
 ) -> None:
@@ -57,7 +104,6 @@ def evaluate(
     """
     from .tables import print_evaluation
 
-    announce_compilation()
     if bool(scores) == bool(store):
         raise OptionError(_NOTHING_NAMED)
     if figures and not report:
@@ -66,16 +112,13 @@ def evaluate(
     scorer = _scorer(model, stores, allow_mismatch)
     keeper = _example_keeper(scorer) if report else None
     inspect = keeper.add if keeper else None
-    if scores:
-        evaluation = evaluate_scores(scores, ref, skip_bad, inspect)
-    else:
-        evaluation = _evaluate_networks(scorer, stores, criterion, inspect)
+    evaluation = scores.evaluate(inspect) if scores else _evaluate_networks(scorer, stores, criterion, inspect)
     if report and keeper:
         from ..confidence.model_file import read_log
         from ..report import write_report
 
         log = read_log(model) if model else []
-        title = ", ".join(scores or store)
+        title = ", ".join(scores.paths if scores else store)
         write_report(report, evaluation, title=title, figures=figures, examples=keeper.examples, log=log)
         click.echo(f"{report}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
     if as_json:
@@ -137,7 +180,7 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
     if not given:
         return None, ()
     if not is_model(given[0]):
-        late = next((each for each in given[1:] if is_model(each)), None)
+        late = next((path for path in given[1:] if is_model(path)), None)
         if late:
             raise OptionError(f"{late} is a model: it comes first, the stores after it")
         return None, given
@@ -146,39 +189,9 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
     return Path(given[0]), given[1:]
 
 
-def evaluate_scores(
-    scores: tuple[str, ...], ref: Path | None, skip_bad: bool, inspect: Inspect | None = None
-) -> Evaluation:
-    """The words of files with confidences, against references."""
-    from ..base.problems import Problems
-    from ..base.progress import byte_progress
-    from ..confidence.evaluate_model import evaluate as evaluate_model
-    from ..formats import stream
-    from ..formats.references import read_references
-
-    if ref is None:
-        raise OptionError("--scores needs the references: --ref REF.tsv")
-    references, problems = read_references(ref), Problems(skip=skip_bad, notify=tell_skipped)
-    with byte_progress("reading", scores) as watch:
-        batches = stream(scores, problems=problems, watch=watch)
-        evaluation = evaluate_model(batches, references=references, problems=problems, inspect=inspect)
-    warn_of_missing_outputs(len(references) - evaluation.utterances, len(references))
-    return evaluation
-
-
-def warn_of_missing_outputs(missing: int, references: int) -> None:
-    """A file of words cannot say that nothing was recognized, so what it lacks is not counted as deletions."""
-    if missing > 0:
-        click.echo(
-            f"wordtrust: {missing:,} of {references:,} references have no output here and are not counted", err=True
-        )
-
-
 @click.command()
 @click.argument("store", nargs=-1, metavar="[MODEL] STORE...")
-@click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON), not a STORE.")
-@click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
-@click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
+@score_files
 @click.option("--precision", type=_SHARE, default=0.98, show_default=True,
               help="Share of the accepted words that has to be right.")  # fmt: skip
 @click.option("--level", type=_SHARE, default=0.95, show_default=True,
@@ -189,13 +202,11 @@ def warn_of_missing_outputs(missing: int, references: int) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def threshold(
     store: tuple[str, ...],
-    scores: tuple[str, ...],
-    ref: Path | None,
+    scores: ScoreFiles | None,
     precision: float,
     level: float,
     method: str,
     *,
-    skip_bad: bool,
     allow_mismatch: bool,
     as_json: bool,
 ) -> None:
@@ -210,14 +221,10 @@ def threshold(
     from ..evaluation.threshold import threshold as find_thresholds
     from .tables import print_threshold
 
-    announce_compilation()
     if bool(scores) == bool(store):
         raise OptionError(_NOTHING_NAMED)
-    if scores:
-        evaluation = evaluate_scores(scores, ref, skip_bad)
-    else:
-        model, stores = _model_and_stores(store)
-        evaluation = _evaluate_networks(_scorer(model, stores, allow_mismatch), stores)
+    model, stores = _model_and_stores(store)
+    evaluation = scores.evaluate() if scores else _evaluate_networks(_scorer(model, stores, allow_mismatch), stores)
     thresholds = find_thresholds(evaluation, precision, level, method=method)
     if as_json:
         click.echo(json.dumps(thresholds.to_dict()))

@@ -22,9 +22,9 @@ def models(name: str | None, *, as_json: bool) -> None:
     Examples: wordtrust models
               wordtrust models whisper-base
     """
-    from ..confidence.shipped import models as shipped
+    from ..confidence.shipped import models as shipped_models
 
-    chosen = shipped()
+    chosen = shipped_models()
     if name is not None:
         names = ", ".join(model.name for model in chosen) or "none"
         chosen = [model for model in chosen if model.name == name]

@@ -12,7 +12,7 @@ says so. Columns about words are 0 for silence, before and after normalisation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ..base.arrays import logit
 from ..base.errors import InputError, OptionError
 from ..lattices.lattice import Flags, Floats, Lattices
+from .levels import local_log_posterior
 
 VERSION = 1  # of the meaning of the columns below; models for another version are refused
 EVIDENCE = ("logprob", "least_token_logprob", "tokens", "rank", "share", "eot_logprob", "empty_logprob", "length")
@@ -75,16 +76,17 @@ class Arcs:
         """How long each arc lasts."""
         return (self._end - self._start) / FRAME
 
+    @property
     def posterior_logit(self) -> Values:
         """The posterior on the real line."""
         return clipped_logit(self.posterior)
 
-    def local_posterior(self) -> Values:
+    @property
+    def local_posterior(self) -> Floats:
         """The log of the share that an arc has of all that leaves its node."""
-        leaving = self.networks.batch_source
-        whole = np.bincount(leaving, self.posterior, len(self.networks.time))[leaving]
-        return np.asarray(np.log(np.clip(self.posterior / np.maximum(whole, 1e-30), SURE, 1.0)))
+        return local_log_posterior(self.networks.batch_source, self.posterior)
 
+    @property
     def depth(self) -> Values:
         """The log of the number of arcs at the middle of each."""
         longest = float(self._end.max(initial=0.0) - self._start.min(initial=0.0)) + 1.0
@@ -93,38 +95,28 @@ class Arcs:
         start, middle, end = (
             np.round(time, 6) + shift for time in (self._start, (self._start + self._end) / 2, self._end)
         )
-        begun = np.searchsorted(
-            start, middle, "right"
-        )  # arcs are in the order of their source, nodes in that of time
+        begun = np.searchsorted(start, middle, "right")  # arcs are sorted by their source, nodes by time
         ended = np.searchsorted(np.sort(end), middle, "right")
         return np.asarray(np.log(np.maximum(begun - ended, 1)))
 
+    @property
     def frequency(self) -> Values:
         """The log of how often a word was heard."""
         return np.log1p(np.maximum(self.mass, 0.0))
 
+    @property
     def acoustic_rate(self) -> Values:
         """Acoustic score per frame."""
         assert self.networks.acoustic is not None
         return self.networks.acoustic / np.maximum(self.frames, 1.0)
 
+    @property
     def phone_rate(self) -> Values:
         """Phones per frame."""
         return self.phones / np.maximum(self.frames, 1.0)
 
 
-_MAKERS: Mapping[str, Callable[[Arcs], NDArray[np.generic]]] = {
-    "silence": lambda arcs: arcs.silence,
-    "phones": lambda arcs: arcs.phones,
-    "posterior": lambda arcs: arcs.posterior,
-    "frames": lambda arcs: arcs.frames,
-    "posterior_logit": Arcs.posterior_logit,
-    "local_posterior": Arcs.local_posterior,
-    "frequency": Arcs.frequency,
-    "depth": Arcs.depth,
-    "acoustic_rate": Arcs.acoustic_rate,
-    "phone_rate": Arcs.phone_rate,
-}
+_COMPUTED = frozenset(FULL) - set(EVIDENCE) - {"transition", "acoustic", "one_best"}  # attributes of `Arcs`
 _ARRAYS = {"transition": "transition", "acoustic": "acoustic", "one_best": "picked"}  # of lattices, as they are
 
 
@@ -161,7 +153,7 @@ def _is_given(networks: Lattices, column: str) -> bool:
         return column in networks.extra
     if column == "acoustic_rate":
         return networks.acoustic is not None
-    return column in _MAKERS or (column in _ARRAYS and getattr(networks, _ARRAYS[column]) is not None)
+    return column in _COMPUTED or (column in _ARRAYS and getattr(networks, _ARRAYS[column]) is not None)
 
 
 def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
@@ -183,10 +175,10 @@ def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
             file=arcs.networks.origin.file,
             remedy="The model was trained with it, on outputs of another kind: use `generic`, or train one",
         )
-    if column in _MAKERS:
-        return _MAKERS[column](arcs)
+    if column in EVIDENCE:
+        return arcs.networks.extra[column]
     values: NDArray[np.generic] = (
-        arcs.networks.extra[column] if column in EVIDENCE else getattr(arcs.networks, _ARRAYS[column])
+        getattr(arcs, column) if column in _COMPUTED else getattr(arcs.networks, _ARRAYS[column])
     )
     return values
 

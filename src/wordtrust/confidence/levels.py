@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import csr_offsets
+from ..base.arrays import csr_offsets, logit
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -77,7 +77,7 @@ def merge_weights(kind: str, entered: Numbers, posterior: Floats) -> Floats:
 def skip_logit(posterior: Floats) -> Floats:
     """The posterior as it goes straight to the output: on the real line, and finite."""
     clipped = np.clip(posterior.astype(np.float64), 1e-7, 1 - 1e-7)
-    return np.asarray(np.log(clipped) - np.log1p(-clipped), np.float32)
+    return logit(clipped).astype(np.float32)
 
 
 def local_log_posterior(left: Numbers, posterior: Floats) -> Floats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -226,11 +226,8 @@ def _read_json(file: Path) -> dict[str, Any]:
     if not isinstance(record, dict) or record.get("kind") != KIND:
         raise InputError(f"does not say that it is a {KIND}", file=str(file), remedy=_DAMAGED)
     if record.get("version") != VERSION:
-        remedy = "Use a newer wordtrust, or train it again"
-        raise InputError(
-            f"the model has version {record.get('version')!r}, this wordtrust reads version {VERSION}",
-            file=str(file), remedy=remedy,
-        )  # fmt: skip
+        found = f"the model has version {record.get('version')!r}, this wordtrust reads version {VERSION}"
+        raise InputError(found, file=str(file), remedy="Use a newer wordtrust, or train it again")
     return record
 
 
@@ -251,7 +248,4 @@ def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...
 def checksum(file: Path) -> str:
     """The SHA-256 of a file."""
     with file.open("rb") as opened:
-        digest = sha256()
-        while block := opened.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return file_digest(opened, "sha256").hexdigest()

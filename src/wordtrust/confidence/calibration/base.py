@@ -21,12 +21,12 @@ from ...lattices.lattice import Flags
 
 Reals = NDArray[np.float64]
 Groups = Sequence[str] | NDArray[Any] | None
+Ranges = Mapping[str, tuple[float, float]]  # by name
 
 FORMAT = 1  # of `to_dict`
 DOMAINS = ("probability", "logit")
 MOST = 1000.0  # no finite logit is larger: e^-745 is the smallest probability there is
 CLIP = 1e-7  # NIST's: the logistic calibrators see no probability nearer to 0 or 1
-STEEPEST = 1e15  # weight of a logit in a logistic fit
 CLIP_LOGIT = float(np.log1p(-CLIP) - np.log(CLIP))
 _PLAIN: tuple[Literal["C"], Literal["W"]] = ("C", "W")  # other kinds of arrays would have kernels compiled for them
 
@@ -43,7 +43,10 @@ class Calibrator(ABC):
     """
 
     name: ClassVar[str]  # in files and on the command line
-    domain: str
+    learnt: ClassVar[Ranges] = {}  # numbers, named without their underscore
+
+    def __init__(self, domain: str = "probability") -> None:
+        self.domain = domain
 
     def fit(self, scores: ArrayLike, correct: ArrayLike, groups: Groups = None) -> Self:
         """Learn from scores and from whether each word is right.
@@ -115,13 +118,14 @@ class Calibrator(ABC):
     def _predict(self, scores: Reals) -> Reals:
         """Probabilities of checked scores."""
 
-    @abstractmethod
     def _to_dict(self) -> dict[str, Any]:
         """What was learnt."""
+        return {name: getattr(self, f"{name}_") for name in self.learnt}
 
-    @abstractmethod
     def _from_dict(self, fitted: Mapping[str, Any]) -> None:
         """Take what was learnt from a dictionary that nobody has checked; raise an `InputError` if it is bad."""
+        for name, (low, high) in self.learnt.items():
+            setattr(self, f"{name}_", number_between(fitted, name, low, high))
 
 
 def _parameters(kind: type[Calibrator]) -> list[str]:

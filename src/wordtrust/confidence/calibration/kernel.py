@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,9 @@ from ...base.errors import InputError, OptionError
 from ...base.jit import compiled
 from ...base.json_checks import list_of
 from ...lattices.lattice import Flags
-from .base import CLIP_LOGIT, MOST, Calibrator, Groups, Reals, number_between
+from .base import CLIP_LOGIT, MOST, Calibrator, Groups, Ranges, Reals, number_between
 from .kernel_choice import LARGEST_L, SMALLEST_L, choose
-from .parametric import fit_platt, slope_and_offset
+from .parametric import WEIGHT, fit_platt
 
 POINTS = 12  # Chebyshev points of a cell, coefficients of a piece
 REACH = 18  # cells to either side in which k is not yet an exponential
@@ -61,18 +61,22 @@ class KernelCalibrator(Calibrator):
     """
 
     name = "kernel"
+    learnt: ClassVar[Ranges] = {
+        "L": (SMALLEST_L, LARGEST_L), "prior": (0, _LARGEST_PRIOR), "slope": WEIGHT, "offset": WEIGHT,
+        "at_zero": (0, 1), "at_one": (0, 1),
+    }  # fmt: skip
 
     def __init__(self, L: float | None = None, prior: float | None = None, domain: str = "probability") -> None:  # noqa: N803
+        super().__init__(domain)
         self.L = L
         self.prior = prior
-        self.domain = domain
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.L is not None and not _within(self.L, SMALLEST_L, LARGEST_L):
-            raise OptionError(f"L is {self.L!r}; it must be a number from {SMALLEST_L} to {LARGEST_L:g}, or None")
-        if self.prior is not None and not _within(self.prior, 0, _LARGEST_PRIOR):
-            raise OptionError(f"prior is {self.prior!r}; it must be a number from 0 to {_LARGEST_PRIOR:g}, or None")
+        for name in ("L", "prior"):
+            value, (low, high) = getattr(self, name), self.learnt[name]
+            if value is not None and not _within(value, low, high):
+                raise OptionError(f"{name} is {value!r}; it must be a number from {low:g} to {high:g}, or None")
 
     def _fit(self, scores: Reals, correct: Flags, groups: Groups) -> None:
         logits = self._logits(scores)
@@ -102,8 +106,7 @@ class KernelCalibrator(Calibrator):
         return probability
 
     def _to_dict(self) -> dict[str, Any]:
-        names = ("L", "prior", "slope", "offset", "at_zero", "at_one")
-        record: dict[str, Any] = {name: getattr(self, f"{name}_") for name in names}
+        record = super()._to_dict()
         if self.sums_ is not None:
             record |= {"first": self.sums_.first, "sizes": self.sums_.sizes.tolist()}
             for name, table in (("right", self.sums_.right), ("wrong", self.sums_.wrong)):
@@ -111,10 +114,7 @@ class KernelCalibrator(Calibrator):
         return record
 
     def _from_dict(self, fitted: Mapping[str, Any]) -> None:
-        self.L_ = number_between(fitted, "L", SMALLEST_L, LARGEST_L)
-        self.prior_ = number_between(fitted, "prior", 0, _LARGEST_PRIOR)
-        self.slope_, self.offset_ = slope_and_offset(fitted)
-        self.at_zero_, self.at_one_ = (number_between(fitted, name, 0, 1) for name in ("at_zero", "at_one"))
+        super()._from_dict(fitted)
         self.sums_ = _read_sums(fitted) if "sizes" in fitted else None
 
 
@@ -124,8 +124,7 @@ def _within(value: object, low: float, high: float) -> bool:
 
 
 def _log_odds(correct: Flags) -> float:
-    right = int(np.count_nonzero(correct))
-    return float(np.log((right + 1) / (len(correct) - right + 1)))
+    return float(np.log((np.count_nonzero(correct) + 1) / (np.count_nonzero(~correct) + 1)))
 
 
 def _share(correct: Flags, otherwise: float) -> float:
@@ -175,11 +174,9 @@ def _read_sums(fitted: Mapping[str, Any]) -> LogSums:
     first = number_between(fitted, "first", -_MOST_CELLS, _MOST_CELLS)
     if sum(sizes) > _MOST_CELLS or first != int(first):
         raise InputError("the pieces of a kernel calibrator lie outside of all scores", remedy=remedy)
-    tables = [_read_table(fitted, name, len(sizes)) for name in ("right", "wrong") if name in fitted]
-    if not tables:
+    right, wrong = (_read_table(fitted, name, len(sizes)) if name in fitted else None for name in ("right", "wrong"))
+    if right is None and wrong is None:
         raise InputError("a kernel calibrator has no table", remedy=remedy)
-    read = iter(tables)
-    right, wrong = (next(read) if name in fitted else None for name in ("right", "wrong"))
     return LogSums(int(first), np.array(sizes, np.int64), right, wrong)
 
 

@@ -7,15 +7,15 @@ can be told apart without error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from ...base.jit import compiled
 from ...lattices.lattice import Flags
-from .base import STEEPEST, Calibrator, Groups, Reals, clipped, number_between, sigmoid
+from .base import Calibrator, Groups, Ranges, Reals, clipped, sigmoid
 
+WEIGHT, RISING = (-1e15, 1e15), (0.0, 1e15)  # the ranges of weights in a logistic fit
 _MOST_STEPS = 100  # of Newton's method
 _MANY = 1_000_000
 _ENOUGH = 1e-12  # gain in nats a word that is worth another step
@@ -25,21 +25,13 @@ class Platt(Calibrator):
     """sigmoid(slope * logit + offset), with Platt's smoothed targets. Logits are clipped to those of 1e-7."""
 
     name = "platt"
-
-    def __init__(self, domain: str = "probability") -> None:
-        self.domain = domain
+    learnt: ClassVar[Ranges] = {"slope": WEIGHT, "offset": WEIGHT}
 
     def _fit(self, scores: Reals, correct: Flags, groups: Groups) -> None:  # noqa: ARG002
         self.slope_, self.offset_ = fit_platt(self._logits(scores), correct)
 
     def _predict(self, scores: Reals) -> Reals:
         return sigmoid(self.slope_ * clipped(self._logits(scores)) + self.offset_)
-
-    def _to_dict(self) -> dict[str, Any]:
-        return {"slope": self.slope_, "offset": self.offset_}
-
-    def _from_dict(self, fitted: Mapping[str, Any]) -> None:
-        self.slope_, self.offset_ = slope_and_offset(fitted)
 
 
 def fit_platt(logits: Reals, correct: Flags) -> tuple[float, float]:
@@ -48,19 +40,11 @@ def fit_platt(logits: Reals, correct: Flags) -> tuple[float, float]:
     return float(slope), float(offset)
 
 
-def slope_and_offset(fitted: Mapping[str, Any]) -> tuple[float, float]:
-    """The two numbers of a Platt fit, from a dictionary that nobody has checked."""
-    slope, offset = (number_between(fitted, name, -STEEPEST, STEEPEST) for name in ("slope", "offset"))
-    return slope, offset
-
-
 class Temperature(Calibrator):
     """sigmoid(logit / temperature): makes confidences softer or bolder. Logits are clipped as for Platt."""
 
     name = "temperature"
-
-    def __init__(self, domain: str = "probability") -> None:
-        self.domain = domain
+    learnt: ClassVar[Ranges] = {"scale": RISING}
 
     def _fit(self, scores: Reals, correct: Flags, groups: Groups) -> None:  # noqa: ARG002
         [scale] = fit_logistic(clipped(self._logits(scores))[:, np.newaxis], correct)
@@ -69,20 +53,12 @@ class Temperature(Calibrator):
     def _predict(self, scores: Reals) -> Reals:
         return sigmoid(self.scale_ * clipped(self._logits(scores)))
 
-    def _to_dict(self) -> dict[str, Any]:
-        return {"scale": self.scale_}
-
-    def _from_dict(self, fitted: Mapping[str, Any]) -> None:
-        self.scale_ = number_between(fitted, "scale", 0, STEEPEST)
-
 
 class Beta(Calibrator):
     """sigmoid(a log p - b log(1 - p) + offset) with a, b of at least 0 (Kull, Silva Filho and Flach, 2017)."""
 
     name = "beta"
-
-    def __init__(self, domain: str = "probability") -> None:
-        self.domain = domain
+    learnt: ClassVar[Ranges] = {"a": RISING, "b": RISING, "offset": WEIGHT}
 
     def _fit(self, scores: Reals, correct: Flags, groups: Groups) -> None:  # noqa: ARG002
         features = self._features(scores)
@@ -103,13 +79,6 @@ class Beta(Calibrator):
 
     def _predict(self, scores: Reals) -> Reals:
         return sigmoid(self._features(scores) @ np.array([self.a_, self.b_, self.offset_]))
-
-    def _to_dict(self) -> dict[str, Any]:
-        return {"a": self.a_, "b": self.b_, "offset": self.offset_}
-
-    def _from_dict(self, fitted: Mapping[str, Any]) -> None:
-        self.a_, self.b_ = (number_between(fitted, name, 0, STEEPEST) for name in ("a", "b"))
-        self.offset_ = number_between(fitted, "offset", -STEEPEST, STEEPEST)
 
 
 def fit_logistic(features: Reals, correct: Flags, penalty: Reals | None = None) -> Reals:

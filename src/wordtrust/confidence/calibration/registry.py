@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...base.errors import InputError, OptionError
@@ -37,7 +36,7 @@ def calibrator_from_dict(value: Any) -> Calibrator:
     if name not in _KINDS or version != FORMAT:
         raise InputError(f"a calibrator {name[:40]!r} of format {version:g} is not known", remedy=remedy)
     try:
-        calibrator = _KINDS[name]().set_params(**_named(object_of(form, "params")))
+        calibrator = _KINDS[name]().set_params(**object_of(form, "params"))
         calibrator._check_params()
     except (OptionError, ValueError) as error:  # Python cannot print the longest of whole numbers
         raise InputError(f"a calibrator's parameters are bad: {error}"[:200], remedy=remedy) from None
@@ -46,7 +45,3 @@ def calibrator_from_dict(value: Any) -> Calibrator:
     except InputError as error:
         raise error.at(place=f"calibrator {name}") from None
     return calibrator
-
-
-def _named(params: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): value for name, value in params.items()}

@@ -29,9 +29,6 @@ class Isotonic(Calibrator):
 
     name = "isotonic"
 
-    def __init__(self, domain: str = "probability") -> None:
-        self.domain = domain
-
     def _fit(self, scores: Reals, correct: Flags, groups: Groups) -> None:  # noqa: ARG002
         value, right, words = _tally(np.clip(scores, -MOST, MOST), correct)
         right[0] += 1
@@ -41,9 +38,7 @@ class Isotonic(Calibrator):
         first = first[: _pool(right, words, first)]
         rate = np.add.reduceat(right, first) / np.add.reduceat(words, first)
         last = np.append(first[1:], len(value)) - 1
-        ends = np.stack(
-            [value[first], value[last]], axis=1
-        ).ravel()  # a step is flat from its first to its last score
+        ends = np.stack([value[first], value[last]], axis=1).ravel()  # a step is flat from first to last score
         is_new = np.append(True, ends[1:] > ends[:-1])
         self.scores_, self.probabilities_ = ends[is_new], np.repeat(np.round(rate, _DECIMALS), 2)[is_new]
 
@@ -69,16 +64,13 @@ class Histogram(Calibrator):
     name = "histogram"
 
     def __init__(self, bins: int = 20, domain: str = "probability") -> None:
+        super().__init__(domain)
         self.bins = bins
-        self.domain = domain
 
     def _check_params(self) -> None:
         super()._check_params()
-        if (
-            isinstance(self.bins, bool)
-            or not isinstance(self.bins, int | np.integer)
-            or not 1 <= self.bins <= _LONGEST
-        ):
+        is_whole = isinstance(self.bins, int | np.integer) and not isinstance(self.bins, bool)
+        if not is_whole or not 1 <= self.bins <= _LONGEST:
             raise OptionError(f"bins is {self.bins!r}; it must be a whole number from 1 to {_LONGEST:,}")
 
     def _fit(self, scores: Reals, correct: Flags, groups: Groups) -> None:  # noqa: ARG002
