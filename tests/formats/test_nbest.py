@@ -236,6 +236,14 @@ def test_an_utterance_without_words_does_not_split_the_batch() -> None:
     assert alone.origin.times == "given"
 
 
+def test_an_utterance_whose_only_words_were_merged_away_has_none() -> None:
+    """The columns of `[noise]`, which says as much as the better empty hypothesis, are not those of other words."""
+    merged = {"nbest": [{"score": -1, "text": "", "words": []}, hypothesis(-9, ("[noise]", 0, 1, -9))]}
+    lattices = read([{"nbest": [{"score": -1, "text": "a"}]}, merged])
+    assert [lattice.text for lattice in lattices] == ["a", ""]
+    assert set(lattices.extra) == {"rank", "share"}
+
+
 def test_what_is_known_may_change_within_a_file() -> None:
     with_times, without = {"nbest": [hypothesis(-1, ("a", 0, 1, -0.1))]}, {"nbest": [{"score": -1, "text": "a"}]}
     stream = stream_of(as_lines([with_times, without, without, with_times]))

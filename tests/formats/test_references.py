@@ -78,8 +78,7 @@ def test_stm_segments_join_in_order(tmp_path: Path) -> None:
 
 def test_stm_channels_and_speakers(tmp_path: Path) -> None:
     references = read(
-        tmp_path,
-        "call A alice 0 1 yes\ncall B bob 0 1 no\ncall B carol 1 2 maybe\nother 1 dan 0 9 [x] so\n",
+        tmp_path, "call A alice 0 1 yes\ncall B bob 0 1 no\ncall B carol 1 2 maybe\nother 1 dan 0 9 [x] so\n"
     )
     assert texts(references) == {"call-A": "yes", "call-B": "no maybe", "other": "[x] so"}
     assert [reference.speaker for reference in references.values()] == ["alice", None, "dan"]

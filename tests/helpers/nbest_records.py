@@ -18,10 +18,7 @@ Record = dict[str, Any]
 
 
 def read(
-    records: Record | list[Record] | bytes,
-    *,
-    problems: Problems | None = None,
-    options: ReadOptions = ReadOptions(),
+    records: Record | list[Record] | bytes, *, problems: Problems | None = None, options: ReadOptions = ReadOptions()
 ) -> Lattices:
     """Records as JSON lines, or bytes as they are."""
     data = records if isinstance(records, bytes) else as_lines(records)

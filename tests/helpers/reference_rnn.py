@@ -28,12 +28,7 @@ def merge(kind: str, states: Tensor, posterior: Tensor) -> Tensor:
 
 
 def direction(
-    prefix: str,
-    x: Tensor,
-    arcs: Sequence[Arc],
-    posterior: Tensor,
-    weights: Mapping[str, Tensor],
-    kind: str,
+    prefix: str, x: Tensor, arcs: Sequence[Arc], posterior: Tensor, weights: Mapping[str, Tensor], kind: str
 ) -> list[Tensor]:
     """The state h of every arc; `arcs` in any order, from smaller to larger nodes."""
     recurrent, bias = weights[prefix + "recurrent.weight"], weights[prefix + "recurrent.bias"]
@@ -56,12 +51,7 @@ def direction(
 
 
 def logits(
-    x: Tensor,
-    arcs: Sequence[Arc],
-    posterior: Tensor,
-    skipped: Tensor,
-    weights: Mapping[str, Tensor],
-    kind: str,
+    x: Tensor, arcs: Sequence[Arc], posterior: Tensor, skipped: Tensor, weights: Mapping[str, Tensor], kind: str
 ) -> Tensor:
     """One logit an arc; `x` are features and embedding side by side, `skipped` the logits of the posteriors."""
     last = max(target for _, target in arcs)

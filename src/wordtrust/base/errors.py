@@ -8,6 +8,8 @@ WordtrustError
 
 from __future__ import annotations
 
+from functools import partial
+
 
 class WordtrustError(Exception):
     """The root of all errors of this package; its text is meant for the user."""
@@ -20,15 +22,7 @@ class OptionError(WordtrustError):
 class InputError(WordtrustError):
     """Bad input: says which file, which utterance, where in it, what was found, and what to do."""
 
-    def __init__(
-        self,
-        found: str,
-        *,
-        file: str = "",
-        utt: str = "",
-        place: str = "",
-        remedy: str = "",
-    ) -> None:
+    def __init__(self, found: str, *, file: str = "", utt: str = "", place: str = "", remedy: str = "") -> None:
         super().__init__(found, file, utt, place, remedy)
         self.found = found
         self.file = file
@@ -38,16 +32,13 @@ class InputError(WordtrustError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Errors travel between processes."""
-        return _rebuilt, (type(self), self.found, self.file, self.utt, self.place, self.remedy)
+        kind = partial(type(self), file=self.file, utt=self.utt, place=self.place, remedy=self.remedy)
+        return kind, (self.found,)
 
     def at(self, *, file: str = "", utt: str = "", place: str = "") -> InputError:
         """The same error, with what it lacked about where it happened."""
         return type(self)(
-            self.found,
-            file=self.file or file,
-            utt=self.utt or utt,
-            place=self.place or place,
-            remedy=self.remedy,
+            self.found, file=self.file or file, utt=self.utt or utt, place=self.place or place, remedy=self.remedy
         )
 
     def __str__(self) -> str:
@@ -58,7 +49,3 @@ class InputError(WordtrustError):
 
 class UnknownFormat(InputError):
     """No format of ours fits this file."""
-
-
-def _rebuilt(kind: type[InputError], found: str, file: str, utt: str, place: str, remedy: str) -> InputError:
-    return kind(found, file=file, utt=utt, place=place, remedy=remedy)

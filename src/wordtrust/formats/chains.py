@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rapidfuzz.distance import Levenshtein
 
 from ..base.errors import InputError
+from ..lattices.assemble import RawLattice
 from ..lattices.lattice import Floats, Ints, Offsets, Times
 from . import chain_kernels as kernels
 
@@ -117,6 +118,26 @@ def chain(start: ArrayLike, end: ArrayLike, *, begin: float = 0.0, finish: float
     return _utterance_chains(np.array([0, len(starts)], np.int64), starts, ends, begin=begin, finish=finish)
 
 
+def linear_lattice(
+    utt: str, token: Ints, start: Times, end: Times, posterior: Times | None, *, finish: float | None = None,
+    **fields: Any,
+) -> RawLattice:  # fmt: skip
+    """The lattice of one hypothesis, whose pauses have the posterior 1; `fields` are others of a `RawLattice`."""
+    line, spread_words = chain(start, end, finish=finish)
+    return RawLattice(
+        utt=utt,
+        time=line.time,
+        source=line.source,
+        target=line.target,
+        token=np.append(token, np.int32(0))[line.word],  # -1, silence, is the last
+        start=START,
+        end=END,
+        spread_words=spread_words,
+        posterior=None if posterior is None else line.on_arcs(posterior, silence=1.0),
+        **fields,
+    )
+
+
 def _utterance_chains(
     offsets: Offsets, start: Times, end: Times, *, begin: float = 0.0, finish: float | None = None
 ) -> tuple[Chains, int]:
@@ -150,6 +171,20 @@ class SegmentChains:
     hypothesis: Ints  # [arcs] likewise; -1 for the pauses between segments
     end: int
     spread_words: int
+
+    def lattice(self, utt: str, token: Ints, **fields: Any) -> RawLattice:
+        """The graph with the token of every word, and other fields of a `RawLattice`."""
+        return RawLattice(
+            utt=utt,
+            time=self.time,
+            source=self.source,
+            target=self.target,
+            token=np.append(token, np.int32(0))[self.word],  # -1, silence, is the last
+            start=START,
+            end=self.end,
+            spread_words=self.spread_words,
+            **fields,
+        )
 
 
 def segment_chains(segments: Sequence[SegmentWords]) -> SegmentChains:

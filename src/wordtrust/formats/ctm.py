@@ -20,7 +20,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -38,7 +38,7 @@ from ..lattices.graph import LATEST
 from ..lattices.lattice import Ints, Lattice, Lattices, Origin, Times
 from ..lattices.paths import one_best
 from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark, visible
-from .chains import END, START, SegmentWords, chain, segment_chains
+from .chains import SegmentWords, linear_lattice, segment_chains
 from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 from .onebest import checked_confidence
@@ -273,21 +273,9 @@ def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict
 def _linear(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     order = np.argsort(start, kind="stable")
-    line, spread_words = chain(start[order], end[order])
-    confidence = confidence[order]
-    return RawLattice(
-        utt=utt,
-        time=line.time,
-        source=line.source,
-        target=line.target,
-        token=np.append(token[order], np.int32(0))[line.word],  # -1, silence, is the last
-        start=START,
-        end=END,
-        place=recording.line,
-        spread_words=spread_words,
-        posterior=None if np.isnan(confidence).any() else line.on_arcs(confidence, silence=1.0),
-        picked=np.ones(len(line.word), bool) if has_picked else None,
-    )
+    posterior = None if np.isnan(confidence).any() else confidence[order]
+    lattice = linear_lattice(utt, token[order], start[order], end[order], posterior, place=recording.line)
+    return replace(lattice, picked=[True] * len(lattice.source)) if has_picked else lattice
 
 
 def _branched(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
@@ -300,19 +288,8 @@ def _branched(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
         silence = np.append(_branch_posteriors(segments, confidence), 1.0)[graph.hypothesis]
         posterior = np.where(graph.word < 0, silence, np.append(confidence[words], 1.0)[graph.word])
     is_first = np.array([index == 0 for branches in segments for index in range(len(branches))] + [True])
-    return RawLattice(
-        utt=utt,
-        time=graph.time,
-        source=graph.source,
-        target=graph.target,
-        token=np.append(token[words], np.int32(0))[graph.word],
-        start=0,
-        end=graph.end,
-        place=recording.line,
-        spread_words=graph.spread_words,
-        posterior=posterior,
-        picked=is_first[graph.hypothesis] if has_picked else None,
-    )
+    picked = is_first[graph.hypothesis] if has_picked else None
+    return graph.lattice(utt, token[words], place=recording.line, posterior=posterior, picked=picked)
 
 
 def _segments(recording: _Recording, start: Times) -> list[Alternation]:

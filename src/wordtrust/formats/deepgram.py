@@ -10,14 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .json_documents import JsonKeys, JsonObject
-from .onebest import (
-    RecognizedPhrase,
-    RecognizedTranscript,
-    RecognizedWord,
-    by_channel,
-    confidence,
-    json_format,
-)
+from .onebest import RecognizedPhrase, RecognizedTranscript, RecognizedWord, by_channel, confidence, json_format
 
 
 def _likelihood(keys: JsonKeys) -> float:

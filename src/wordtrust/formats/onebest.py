@@ -25,7 +25,7 @@ from ..base.problems import Problems
 from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.graph import LATEST
 from ..lattices.lattice import Lattices, Origin, Times
-from .chains import END, START, chain
+from .chains import linear_lattice
 from .format import Format, ReadOptions
 from .inputs import Stream
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
@@ -170,22 +170,12 @@ def lattices(
 def _linear(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOptions) -> RawLattice:
     words = [word for phrase in transcript.phrases for word in phrase.words]
     start, end, aligned = _times(transcript.phrases, words)
-    line, spread_words = chain(start, end, finish=None if aligned else transcript.duration)
-    if len(line.word) > options.max_arcs:
-        raise options.too_many_arcs(len(line.word))
     token, posterior = tokens.ids(word.text.strip() for word in words), _posterior(transcript.phrases)
-    return RawLattice(
-        utt=transcript.utt,
-        time=line.time,
-        source=line.source,
-        target=line.target,
-        token=np.append(token, np.int32(0))[line.word],  # -1, silence, is the last
-        start=START,
-        end=END,
-        spread_words=spread_words,
-        times="aligned" if aligned else "given",
-        posterior=None if posterior is None else line.on_arcs(posterior, silence=1.0),
-    )
+    finish, times = (None, "aligned") if aligned else (transcript.duration, "given")
+    lattice = linear_lattice(transcript.utt, token, start, end, posterior, finish=finish, times=times)
+    if len(lattice.source) > options.max_arcs:
+        raise options.too_many_arcs(len(lattice.source))
+    return lattice
 
 
 def _posterior(phrases: Sequence[RecognizedPhrase]) -> NDArray[np.float64] | None:

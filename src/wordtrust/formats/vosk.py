@@ -172,15 +172,9 @@ def _lattice(
     scores = np.array([alternative.score for alternative in alternatives] + [0.0])
     shares = np.array([alternative.share for alternative in alternatives] + [1.0])
     ranks = np.array([rank for segment in segments for rank in range(len(segment))] + [0])
-    return RawLattice(
-        utt=utt,
-        time=graph.time,
-        source=graph.source,
-        target=graph.target,
-        token=np.append(tokens.ids(word.text for word in words), np.int32(0))[graph.word],
-        start=0,
-        end=graph.end,
-        spread_words=graph.spread_words,
+    return graph.lattice(
+        utt,
+        tokens.ids(word.text for word in words),
         times="aligned" if aligned else "given",
         acoustic=np.where(is_last, scores[graph.hypothesis], 0.0),
         picked=ranks[graph.hypothesis] == 0,

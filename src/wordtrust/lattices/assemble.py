@@ -311,17 +311,8 @@ def _piece_table(
 class Builder:
     """Collects raw lattices one by one and gives them out as checked batches of about `BATCH_ARCS` arcs."""
 
-    def __init__(
-        self,
-        tokens: Tokens,
-        problems: Problems,
-        *,
-        origin: Origin,
-        place_name: str = "line",
-        batch_arcs: int = BATCH_ARCS,
-    ) -> None:
+    def __init__(self, tokens: Tokens, problems: Problems, *, origin: Origin) -> None:
         self._tokens, self._problems, self._origin = tokens, problems, origin
-        self._place_name, self._batch_arcs = place_name, batch_arcs
         self._lattices: list[tuple[RawLattice, dict[str, Any]]] = []  # each with its arrays
         self._key: _BatchKey | None = None
         self._arcs = 0
@@ -336,7 +327,7 @@ class Builder:
         self._key = key
         self._lattices.append((lattice, arrays))
         self._arcs += len(arrays["source"])
-        if self._arcs >= self._batch_arcs:
+        if self._arcs >= BATCH_ARCS:
             yield from self.flush()
 
     def _arrays(self, lattice: RawLattice) -> dict[str, NDArray[np.generic]]:
@@ -385,14 +376,7 @@ class Builder:
             },
             notes={name: [lattice.notes[name] for lattice in lattices] for name in sorted(key.notes)},
         )
-        batch = assemble(
-            raw,
-            self._tokens,
-            origin=key.origin,
-            scales=key.scales,
-            problems=self._problems,
-            place_name=self._place_name,
-        )
+        batch = assemble(raw, self._tokens, origin=key.origin, scales=key.scales, problems=self._problems)
         if len(batch):
             yield batch
 

@@ -67,11 +67,7 @@ def posteriors(lattices: Lattices, scales: Scales | None = None, *, flat: FlatGr
 
 
 def prune(
-    lattices: Lattices,
-    *,
-    beam: float | None = None,
-    posterior: float | None = None,
-    scales: Scales | None = None,
+    lattices: Lattices, *, beam: float | None = None, posterior: float | None = None, scales: Scales | None = None
 ) -> Lattices:
     """Lattices without their least probable arcs.
 

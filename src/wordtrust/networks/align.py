@@ -69,9 +69,7 @@ class Alignments:
         index = range(len(self))[utterance]
         words = slice(self.offsets[index], self.offsets[index + 1])
         return Alignment(
-            tuple(self.correct[words].tolist()),
-            tuple(self.reference[words].tolist()),
-            *self.counts[index].tolist(),
+            tuple(self.correct[words].tolist()), tuple(self.reference[words].tolist()), *self.counts[index].tolist()
         )
 
 

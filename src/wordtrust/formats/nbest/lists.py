@@ -85,23 +85,6 @@ class NBestArrays:
         """Whether word times are not given but have to be made up."""
         return len(self.token) > 0 and "start" not in self.columns
 
-    def only(self, chosen: Flags) -> NBestArrays:
-        """Some of the utterances."""
-        hypotheses = chosen[csr_rows(self.groups)]
-        words = hypotheses[csr_rows(self.offsets)]
-        return NBestArrays(
-            utts=[utt for utt, is_chosen in zip(self.utts, chosen.tolist(), strict=True) if is_chosen],
-            place=self.place[chosen],
-            finish=self.finish[chosen],
-            groups=csr_offsets(np.diff(self.groups)[chosen]),
-            score=self.score[hypotheses],
-            is_picked=self.is_picked[hypotheses],
-            evidence={name: values[hypotheses] for name, values in self.evidence.items()},
-            offsets=csr_offsets(np.diff(self.offsets)[hypotheses]),
-            token=self.token[words],
-            columns={name: values[words] for name, values in self.columns.items()} if words.any() else {},
-        )
-
     def without_marks(self, tokens: Tokens) -> NBestArrays:
         """Tokens that are no words give what they have to the word before them, or else to the one after.
 
@@ -174,14 +157,12 @@ class NBestBuilder:
         for index, error in errors.items():
             place = f"{self._place_name} {batch.place[index]}"
             self._problems.report(error.at(file=self._origin.file, utt=batch.utts[index], place=place))
-        if errors:
-            good = np.ones(len(batch.utts), np.bool_)
-            good[list(errors)] = False
-            yield from self._lattices(batch.only(good)) if good.any() else ()
-            return
         chains = link_words(batch.groups, batch.offsets, spread.start, spread.end, finish)
+        raw = _raw_lattices(batch, spread, chains)
+        if errors:
+            raw = raw.select(index for index in range(len(batch.utts)) if index not in errors)
         lattices = assemble(
-            _raw_lattices(batch, spread, chains),
+            raw,
             self._tokens,
             origin=replace(self._origin, times="aligned" if batch.is_aligned else "given"),
             problems=self._problems,
@@ -224,7 +205,7 @@ class _Buffer:
         self._place.append(nbest.place)
         self._finish.append(nbest.finish)
         self._sizes.append(len(nbest.hypotheses))
-        token_id = tokens.id
+        token_id, before = tokens.id, len(self.token)
         for hypothesis in nbest.hypotheses:
             self._word_counts.append(len(hypothesis.words))
             self._score.append(hypothesis.score)
@@ -233,7 +214,7 @@ class _Buffer:
         ranks, shares = range(len(nbest.hypotheses)), [hypothesis.share for hypothesis in nbest.hypotheses]
         for name, values in {"rank": ranks, "share": shares, **nbest.evidence}.items():
             self._evidence.setdefault(name, array("d")).extend(values)
-        for name, values in nbest.columns.items():
+        for name, values in nbest.columns.items() if len(self.token) > before else ():
             self._columns.setdefault(name, array("d")).extend(values)
         self._token_logprobs.extend(nbest.token_logprobs)
 
