@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from wordtrust.evaluation.evaluate import Evaluation
+from wordtrust.evaluation.evaluation import Evaluation
 from wordtrust.evaluation.metrics import Scores, SpeakerErrors
 from wordtrust.networks.align import Alignments
 from wordtrust.report import ExampleUtterance, write_report

@@ -14,7 +14,7 @@ import numpy as np
 
 from wordtrust.base.folds import speaker_id
 from wordtrust.confidence.choice import CRITERIA, Choice
-from wordtrust.evaluation.evaluate import ArcConfidence, Evaluation, evaluate_batch
+from wordtrust.evaluation.evaluation import ArcConfidence, Evaluation, evaluate_batch
 from wordtrust.evaluation.metrics import SpeakerErrors
 from wordtrust.lattices.lattice import Floats, Lattices
 from wordtrust.networks.build_store import SPEAKER, noted_references

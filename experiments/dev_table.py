@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from wordtrust import Lattices, stream
-from wordtrust.evaluation.evaluate import evaluate_networks
+from wordtrust.evaluation.evaluation import evaluate_networks
 from wordtrust.evaluation.tune import tune
 from wordtrust.formats.references import References, read_references
 from wordtrust.networks.build_store import BuildOptions, build_networks

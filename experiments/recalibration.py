@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordtrust.confidence.calibration import make
-from wordtrust.evaluation.evaluate import ArcScorer, evaluate_networks
+from wordtrust.evaluation.evaluation import ArcScorer, evaluate_networks
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.networks.build_store import SPEAKER

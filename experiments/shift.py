@@ -28,7 +28,7 @@ from wordtrust.confidence.features import available
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.shipped import MODEL
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import evaluate_networks
+from wordtrust.evaluation.evaluation import evaluate_networks
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats import stream
 from wordtrust.formats.references import References, read_references

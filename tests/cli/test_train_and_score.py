@@ -17,7 +17,7 @@ pytest.importorskip("torch", reason="needs the extra `train`")
 import wordtrust as wt
 from wordtrust.cli import cli, main
 from wordtrust.confidence.model_file import load_model, read_log
-from wordtrust.evaluation.evaluate import POPULATIONS
+from wordtrust.evaluation.evaluation import POPULATIONS
 from wordtrust.training.dataset import read_pack
 from wordtrust.training.pipeline import GRID, training_folder
 

@@ -19,7 +19,7 @@ from wordtrust.confidence.calibrate_scores import load_calibrator
 from wordtrust.confidence.calibration.model_calibration import PARTS, ModelCalibration
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import Evaluation
+from wordtrust.evaluation.evaluation import Evaluation
 from wordtrust.lattices.lattice import Lattices
 
 

@@ -13,7 +13,7 @@ import wordtrust as wt
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
-from wordtrust.evaluation.evaluate import evaluate_words
+from wordtrust.evaluation.evaluation import evaluate_words
 from wordtrust.formats.references import References, read_references
 
 CTM = """\

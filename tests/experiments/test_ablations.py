@@ -23,7 +23,7 @@ from wordtrust.base.folds import speaker_id
 from wordtrust.confidence.calibrate_model import OutOfFoldScorer
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import evaluate_networks, path_errors
+from wordtrust.evaluation.evaluation import evaluate_networks, path_errors
 from wordtrust.evaluation.metrics import SpeakerErrors
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.weights import Scales

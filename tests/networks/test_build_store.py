@@ -16,7 +16,7 @@ from benchmarks import synthetic as benchmark_data
 
 from tests.helpers.strategies import assembled, batch_of
 from wordtrust import read, stream
-from wordtrust.evaluation.evaluate import evaluate_networks
+from wordtrust.evaluation.evaluation import evaluate_networks
 from wordtrust.formats.references import Reference, References
 from wordtrust.formats.store.write import StoreWriter
 from wordtrust.lattices.lattice import Lattices, concatenate

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.helpers.html_page import HtmlPage
 from tests.helpers.transcripts import NASTY, hostile, transcripts
 from wordtrust.base.errors import OptionError
-from wordtrust.evaluation.evaluate import Evaluation
+from wordtrust.evaluation.evaluation import Evaluation
 from wordtrust.evaluation.metrics import Scores, SpeakerErrors
 from wordtrust.networks.align import align_all
 from wordtrust.report import ExampleUtterance, write_report

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.helpers.made_models import sample_networks
 from wordtrust.base.errors import InputError
 from wordtrust.confidence.features import clipped_logit
-from wordtrust.evaluation.evaluate import evaluate_networks
+from wordtrust.evaluation.evaluation import evaluate_networks
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import one_best
 from wordtrust.study.baselines import Baselines, Logistic, _features, _table, choose_logistic, fit_baselines

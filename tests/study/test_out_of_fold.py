@@ -23,7 +23,7 @@ from wordtrust.confidence.calibration.model_calibration import ModelCalibration
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.model_file import save_model
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import (
+from wordtrust.evaluation.evaluation import (
     ArcConfidence,
     ArcScorer,
     evaluate_networks,

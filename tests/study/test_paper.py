@@ -23,7 +23,7 @@ from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.features import PAPER
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.word_scorer import WordScorer
-from wordtrust.evaluation.evaluate import evaluate_networks
+from wordtrust.evaluation.evaluation import evaluate_networks
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import best_confidence
 from wordtrust.networks.build_store import ONE_BEST_LABEL

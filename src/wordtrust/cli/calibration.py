@@ -62,7 +62,7 @@ def calibrate(
 def _calibrate_scores(scores: ScoreFiles, out: Path | None, name: str, comparing: bool, as_json: bool) -> None:
     from ..confidence.calibrate_scores import fit_scores, save_calibrator
     from ..confidence.calibration import make
-    from ..evaluation.evaluate import CONFIDENCE, ONE_BEST
+    from ..evaluation.evaluation import CONFIDENCE, ONE_BEST
 
     if out is None and not comparing:
         raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")

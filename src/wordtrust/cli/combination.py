@@ -193,7 +193,7 @@ def _print(comparison: SubsetComparison, report: Path | None, figures: Path | No
 
 
 def _write_report(path: Path, comparison: SubsetComparison, figures: Path | None) -> None:
-    from ..evaluation.evaluate import Evaluation
+    from ..evaluation.evaluation import Evaluation
     from ..report import write_report
 
     alone = {name: f"{100 * rate:.2f}% word errors alone" for name, rate in comparison.systems.items()}

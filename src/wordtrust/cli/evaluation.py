@@ -19,7 +19,7 @@ _NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or 
 
 if TYPE_CHECKING:
     from ..confidence.word_scorer import WordScorer
-    from ..evaluation.evaluate import Evaluation, Inspect
+    from ..evaluation.evaluation import Evaluation, Inspect
     from ..report import ExampleKeeper
 
 

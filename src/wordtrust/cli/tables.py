@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..combination.subset_comparison import SubsetComparison
     from ..confidence.shipped import ShippedModel
     from ..evaluation.corpus_counts import CorpusCounts
-    from ..evaluation.evaluate import Evaluation
+    from ..evaluation.evaluation import Evaluation
     from ..evaluation.threshold import Thresholds
     from ..formats.format import Format
     from ..networks.tuned_scales import TunedScales

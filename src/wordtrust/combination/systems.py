@@ -12,7 +12,7 @@ from ..confidence.calibrate_model import OutOfFoldScorer
 from ..confidence.calibrate_scores import load_calibrator
 from ..confidence.calibration import Calibrator
 from ..confidence.word_scorer import WordScorer, load
-from ..evaluation.evaluate import BatchSource, read_batches
+from ..formats.batches import BatchSource, read_batches
 from ..formats.references import Reference, read_references
 from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths

@@ -19,16 +19,9 @@ import numpy as np
 
 from ..base.errors import InputError, OptionError
 from ..base.folds import in_fold, speaker_id
-from ..evaluation.evaluate import (
-    ArcConfidence,
-    BatchSource,
-    Evaluation,
-    evaluate_networks,
-    path_errors,
-    posterior_confidence,
-    read_batches,
-)
+from ..evaluation.evaluation import ArcConfidence, Evaluation, evaluate_networks, path_errors, posterior_confidence
 from ..evaluation.metrics import ScoreMetrics, Scores
+from ..formats.batches import BatchSource, read_batches
 from ..lattices.lattice import Floats, Lattices
 from ..networks.build_store import SPEAKER
 from .adapt import adapt

@@ -15,8 +15,9 @@ from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..base.problems import Problems
-from ..evaluation.evaluate import CONFIDENCE, ONE_BEST, BatchSource, with_confidences
+from ..evaluation.evaluation import CONFIDENCE, ONE_BEST, with_confidences
 from ..evaluation.metrics import Scores
+from ..formats.batches import BatchSource
 from ..formats.references import Reference
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best

@@ -13,17 +13,16 @@ from pathlib import Path
 
 from ..base.errors import OptionError
 from ..base.problems import Problems
-from ..evaluation.evaluate import (
+from ..evaluation.evaluation import (
     ArcConfidence,
-    BatchSource,
     Choose,
     Evaluation,
     Inspect,
     evaluate_networks,
     evaluate_words,
     posterior_confidence,
-    read_batches,
 )
+from ..formats.batches import BatchSource, read_batches
 from ..formats.references import Reference, read_references
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths

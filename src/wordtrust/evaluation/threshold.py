@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .evaluate import Evaluation
+from .evaluation import Evaluation
 from .metrics import (
     GuaranteedThreshold,
     OperatingPoint,

@@ -20,6 +20,7 @@ from itertools import product
 import numpy as np
 
 from ..base.errors import OptionError
+from ..formats.batches import BatchSource, read_batches
 from ..formats.references import Reference
 from ..lattices.lattice import Lattices
 from ..lattices.paths import best_paths, one_best
@@ -28,7 +29,6 @@ from ..networks.consensus import consensus
 from ..networks.hwcn import TOLERANCE, build
 from ..networks.labels import Labels, ReferenceWords, label_arcs, score_paths
 from ..networks.tuned_scales import TunedScales
-from .evaluate import BatchSource, read_batches
 from .metrics import Scores
 
 RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0)  # times the given ratio

@@ -4,6 +4,7 @@
 
     format              what a format is (`Format`), the options of readers and writers, recognizer.json
     inputs              files, folders, globs and archives as streams of bytes
+    batches             files, folders and globs, or lattices that were read already, as batches of lattices
 
     store/              our own: parquet files and a store.json, for corpora
     kaldi/              text, binary, script files

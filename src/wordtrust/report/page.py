@@ -14,7 +14,7 @@ from ..base.errors import OptionError
 from ..base.files import atomic_text
 from ..base.table import NONE, Table
 from ..base.version import __version__
-from ..evaluation.evaluate import Evaluation
+from ..evaluation.evaluation import Evaluation
 from ..evaluation.metrics import Scores
 from ..lattices.text import visible
 from ..transcripts.page_style import security_policy, style_sheet

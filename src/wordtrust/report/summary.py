@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base.table import NONE, Table, counted
-from ..evaluation.evaluate import Evaluation
+from ..evaluation.evaluation import Evaluation
 from ..evaluation.metrics import (
     Interval,
     Scores,

@@ -36,7 +36,7 @@ from ..confidence.calibration.base import CLIP, sigmoid
 from ..confidence.calibration.parametric import fit_logistic
 from ..confidence.features import EVIDENCE, LIMIT, available, clipped_logit, matrix
 from ..confidence.word_table import WordTable, expected_counts, known_arcs
-from ..evaluation.evaluate import ArcConfidence, posterior_confidence
+from ..evaluation.evaluation import ArcConfidence, posterior_confidence
 from ..lattices.lattice import Flags, Lattices
 from ..lattices.paths import Paths, one_best
 from ..lattices.weights import Reals

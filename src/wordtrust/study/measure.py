@@ -18,7 +18,7 @@ from ..combination.system_output import SystemOutput, SystemOutputs
 from ..confidence.evaluate_model import arc_confidences
 from ..confidence.model_file import MODEL_JSON, SCALES
 from ..confidence.word_scorer import WordScorer, load
-from ..evaluation.evaluate import METRICS, ArcConfidence, Evaluation, evaluate_networks
+from ..evaluation.evaluation import METRICS, ArcConfidence, Evaluation, evaluate_networks
 from ..evaluation.metrics import (
     Difference,
     Interval,

@@ -30,7 +30,7 @@ from ..confidence.choice import Choice
 from ..confidence.model_card import PaperRecord
 from ..confidence.model_file import MODEL_JSON, load_model, read_log, save_model
 from ..confidence.word_scorer import WordScorer, load
-from ..evaluation.evaluate import ArcConfidence, Evaluation, evaluate_networks, posterior_confidence
+from ..evaluation.evaluation import ArcConfidence, Evaluation, evaluate_networks, posterior_confidence
 from ..evaluation.metrics import Scores
 from ..formats.references import Reference
 from ..lattices.lattice import Floats, Lattices

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from ..base.arrays import Reals, csr_offsets
 from ..base.errors import InputError, OptionError
 from ..base.problems import Problems
-from ..formats import stream
 from ..formats.references import Reference, with_references
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
@@ -114,20 +112,6 @@ class ArcConfidence:
 ArcScorer = Callable[[Lattices], Mapping[str, ArcConfidence]]  # by kind of score; words are chosen by the last one
 Choose = Callable[[Lattices, Floats], Paths]
 Inspect = Callable[[Lattices, Floats, Paths], None]  # sees every batch with its confidences and the chosen words
-
-
-BatchSource = Lattices | str | Path | Iterable[Lattices | str | Path]  # files, folders, globs, or what was read
-
-
-def read_batches(source: BatchSource, problems: Problems | None = None) -> Iterator[Lattices]:
-    """Batches of lattices or networks, read from files unless they are given."""
-    if isinstance(source, Lattices):
-        yield source
-    elif isinstance(source, str | Path):
-        yield from stream(source, problems=problems)
-    else:
-        for part in source:
-            yield from read_batches(part, problems)
 
 
 def posterior_confidence(networks: Lattices) -> dict[str, ArcConfidence]:
