@@ -4,8 +4,9 @@
 
 DATA is laid out like that of `wordtrust study`; `--work FOLDER` reuses networks and scales that a study made of it
 (OUT/work). Every run leaves one line in FOLDER/runs.jsonl; a run that has one is not done again, so this may be
-killed at any time and goes on where it was. The table of all runs is written to FOLDER/ablations.md after each. Runs
-of other data or options than now have another `key`: they stay in the file, are done again, and are not in the table.
+killed at any time and resumes where it stopped. The table of all runs is written to FOLDER/ablations.md after each.
+Runs of other data or options than now have another `key`: they stay in the file, are done again, and are not in the
+table.
 
 Nothing is chosen on what it is measured on: the threshold of `gain` comes from half of the speakers of dev for the
 other half, and the other way round. (The epoch that training stops at is chosen on dev, for all variants alike.)

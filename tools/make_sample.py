@@ -15,7 +15,6 @@ FOLDER has the weights of Whisper tiny.en for CTranslate2. The other part of the
 import argparse
 import gzip
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +25,11 @@ import soundfile
 from tools.sample_sound import RATE, VOICES, Place, check_voices, mixed, place_of, speak
 from tools.sample_text import SENTENCES
 from wordtrust.audio import Samples
+from wordtrust.base.threads import available_cores
 from wordtrust.formats import jsonl
 from wordtrust.recognizers import RecognizerIdentity
-from wordtrust.recognizers.answers import to_lattice
 from wordtrust.recognizers.pool import RecognitionRequest, RecognizerPool
+from wordtrust.recognizers.serialization import to_lattice
 
 DEFAULT_OUT = Path(__file__).resolve().parent.parent / "src" / "wordtrust" / "sample" / "corpus"
 HEARD = ("festival-slt-12", "festival-slt-20", "flite-rms-fast-03")  # utterances whose audio is kept
@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--whisper", metavar="FOLDER", help="weights of Whisper tiny.en for CTranslate2")
     parser.add_argument("--wavs", type=Path, help="keep the audio of all utterances here")
     parser.add_argument("--recognizers", default="moonshine,pocketsphinx", help="besides Whisper")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=available_cores())
     given = parser.parse_args()
     check_voices()
     said = utterances()

@@ -161,7 +161,11 @@ def test_an_utterance_without_reference_is_bad_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verb", "broken", "message"),
     [
-        ("build", "wordtrust.networks.build_store.build_store", "interrupted; the same command goes on where it was"),
+        (
+            "build",
+            "wordtrust.networks.build_store.build_store",
+            "interrupted; the same command resumes it",
+        ),
         ("info", "wordtrust.evaluation.corpus_counts.count_by_file", "interrupted"),
     ],
 )

@@ -18,8 +18,8 @@ from wordtrust.audio.segments import segments
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.text import DEFAULT
 from wordtrust.recognizers import NOTHING, Recognizer, RecognizerIdentity, loader
-from wordtrust.recognizers.answers import to_lattice
 from wordtrust.recognizers.hallucinations import drop_hallucinations, hallucination_reason, impossible_reason
+from wordtrust.recognizers.serialization import to_lattice
 
 
 def hypothesis_of(text: str, average: float = -0.1) -> dict[str, Any]:

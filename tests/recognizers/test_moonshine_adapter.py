@@ -20,12 +20,12 @@ from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.text import Normalizer
-from wordtrust.recognizers.answers import to_lattice, to_line
 from wordtrust.recognizers.base import Recognizer
 from wordtrust.recognizers.moonshine import adapter as moonshine
 from wordtrust.recognizers.moonshine.adapter import MoonshineRecognizer, weights_folder
 from wordtrust.recognizers.moonshine.graphs import END
 from wordtrust.recognizers.moonshine.search import BEGIN
+from wordtrust.recognizers.serialization import to_lattice, to_line
 
 BECKETT = "ever tried ever failed no matter try again fail again fail better"
 CITIES = "it was the best of times it was the worst of times it was the age of wisdom"

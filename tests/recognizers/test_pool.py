@@ -13,8 +13,8 @@ from tests.helpers.plugin_recognizer import install
 from wordtrust.base.errors import InputError
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.recognizers import NOTHING, NBestRecord, RecognizerIdentity
-from wordtrust.recognizers.answers import to_lattice, to_lattices, to_line
-from wordtrust.recognizers.pool import RecognitionAnswer, RecognitionRequest, RecognizerPool
+from wordtrust.recognizers.pool import RecognitionRequest, RecognitionResult, RecognizerPool
+from wordtrust.recognizers.serialization import to_lattice, to_lattices, to_line
 
 IDENTITY = RecognizerIdentity("ears", "1.0")
 
@@ -28,7 +28,7 @@ def request_of(seconds: float) -> RecognitionRequest:
     return RecognitionRequest(np.zeros(int(seconds * 16000), np.float32))
 
 
-def answer_of(spec: str) -> RecognitionAnswer:
+def answer_of(spec: str) -> RecognitionResult:
     with RecognizerPool(spec) as pool:
         [(_, answer)] = pool.map([2], request_of)
     return answer

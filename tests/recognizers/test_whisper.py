@@ -35,7 +35,7 @@ from wordtrust.recognizers.whisper.words import (
     TimedHypothesis,
     first_frames,
     median_filter,
-    to_record,
+    nbest,
     token_starts,
 )
 
@@ -207,7 +207,8 @@ def test_a_record_has_words_as_whisper_writes_them() -> None:
 
     long = hypothesis([5, 1, 2, 3, 4], [-0.5, -0.25, -0.25, -0.125, -0.125, -0.25])
     short = hypothesis([5], [-0.7, -0.6])
-    record = to_record([long, short], decode)
+    record = nbest([long, short], decode, no_speech_prob=0.12345).to_record()
+    assert record["no_speech_prob"] == 0.1235
     assert record["best_avg"] == 1  # -1.5/6 is better than -1.3/2
     assert [each["score"] for each in record["nbest"]] == [-1.3, -1.5]
     found = record["nbest"][1]

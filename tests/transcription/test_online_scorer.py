@@ -9,7 +9,7 @@ import pytest
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.recognizers import RecognizerIdentity
-from wordtrust.recognizers.answers import to_lattice
+from wordtrust.recognizers.serialization import to_lattice
 from wordtrust.transcription.online_scorer import OnlineCombiner, OnlineScorer
 
 RECORD = """{"duration": 1.5, "empty_logprob": -9.0, "nbest": [{"score": -1.0, "avg_logprob": -0.333,
@@ -57,7 +57,7 @@ def test_models_and_recognizers_must_match() -> None:
         OnlineScorer(EARS, "moonshine-tiny")
     with pytest.raises(OptionError, match="2 recognizers need as many models, not 1"):
         OnlineCombiner(SHIPPED, ["generic"])
-    with pytest.raises(OptionError, match="is there twice"):
+    with pytest.raises(OptionError, match="is named twice"):
         OnlineCombiner([EARS, EARS])
 
 

@@ -34,7 +34,7 @@ def test_files_of_every_format(tmp_path: Path) -> None:
     done = run(recording_path(), *(word for ending in endings for word in ("--out", tmp_path / f"w.{ending}")))
     assert done.exit_code == 0, done.output
     assert "[0:0" in done.stdout
-    assert "no model was trained for it, so the generic one judges its words" in done.stderr
+    assert "no model was trained for it, so its words are scored by the generic one" in done.stderr
     document = json.loads((tmp_path / "w.json").read_text())
     assert document["recognizers"][0]["name"] == "ears"
     assert (document["models"], document["duration"]) == (["generic"], pytest.approx(9.963, abs=0.001))

@@ -1,10 +1,11 @@
-"""Threads that work ahead: the next items of an iterator are made while the current one is used.
+"""The number of cores, and threads that work ahead: the next items of an iterator are made while one is used.
 
 Compiled kernels and unpackers release the interpreter lock, so that two cores work.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,11 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+def available_cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -36,7 +36,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except InterruptedResumable:
-        _fail("interrupted; the same command goes on where it was", 130)
+        _fail("interrupted; the same command resumes it", 130)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except BrokenPipeError:

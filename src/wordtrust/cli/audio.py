@@ -76,7 +76,7 @@ def transcribe(
     """Transcribe AUDIO into words with confidences.
 
     Words below 0.9 are in brackets, those below 0.5 have a question mark in front; alternatives are listed
-    underneath. With --out, an interrupted transcription resumes where it was when it is started again.
+    underneath. With --out, an interrupted transcription resumes where it stopped when it is started again.
 
     \b
     Examples: wordtrust transcribe talk.wav
@@ -87,19 +87,18 @@ def transcribe(
     from ..base.problems import Problems
     from ..base.progress import AudioProgress
     from ..lattices.text import visible
-    from ..transcription.transcriber import Transcriber
+    from ..transcription.transcriber import Transcriber, split_names
     from ..transcription.transcription_job import TranscriptionJob, default_jobs, open_recordings, plan_outputs
 
     announce_compilation()
     recordings = open_recordings(audio, channels, Problems(skip=skip_bad, notify=tell_skipped))
     outputs = plan_outputs(out, recordings)
-    names, models = recognizer.split(","), model.split(",") if model else []
-    jobs = jobs or default_jobs(recordings)
-    with Transcriber(names, models, jobs=jobs, alternatives=alternatives) as transcriber:
+    names, models = split_names(recognizer), split_names(model or ())
+    with Transcriber(names, models, jobs=jobs or default_jobs(recordings), alternatives=alternatives) as transcriber:
         _notify(*transcriber.combiner.messages())
         with TranscriptionJob(transcriber, recordings, outputs, recognizer) as job:
             if job.resumed:
-                _notify(f"going on after {job.resumed:,} segments that were done before")
+                _notify(f"resuming after {job.resumed:,} segments that were done before")
             with AudioProgress("transcribing", [recording.audio.duration for recording in recordings]) as progress:
                 for recording in recordings:
                     if len(recordings) > 1 and not as_json:
@@ -155,7 +154,7 @@ def recognize(
 
     MANIFEST is a table with the column `audio` (and utt, start, end, channel, split), JSON lines, a wav.scp, a table
     of references whose utterances are named like audio files, or a folder of audio files. An interrupted or killed
-    run resumes where it was when it is started again.
+    run resumes where it stopped when it is started again.
 
     \b
     Examples: wordtrust recognize clips/ --recognizer moonshine --out clips.store
@@ -163,9 +162,9 @@ def recognize(
     """
     from ..base.problems import Problems
     from ..base.progress import AudioProgress
+    from ..base.threads import available_cores
     from ..transcription.corpus_job import check_output, recognize_corpus
     from ..transcription.manifest import read_manifest
-    from ..transcription.transcription_job import cores
 
     announce_compilation()
     if "," in recognizer:
@@ -174,7 +173,7 @@ def recognize(
     problems = Problems(skip=skip_bad, notify=tell_skipped)
     entries = read_manifest(manifest, audio, problems)
     with AudioProgress("recognising", [None], utterances=len(entries)) as progress:
-        result = recognize_corpus(entries, recognizer, out, jobs=jobs or cores(), problems=problems,
+        result = recognize_corpus(entries, recognizer, out, jobs=jobs or available_cores(), problems=problems,
                                   by_split=by_split, watch=progress.one_more)  # fmt: skip
     resumed = f", {result.resumed:,} of them done before" if result.resumed else ""
     skipped = f"; left out {len(problems.errors):,} bad ones" if problems.errors else ""

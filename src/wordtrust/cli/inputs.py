@@ -85,7 +85,7 @@ def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class InterruptedResumable(click.Abort):
-    """The user interrupted a command that goes on where it was when it is started again."""
+    """The user interrupted a command that resumes where it stopped when it is started again."""
 
 
 def resumable(command: Callable[..., None]) -> Callable[..., None]:

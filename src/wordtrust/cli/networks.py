@@ -74,7 +74,7 @@ def build(
 ) -> None:
     """Turn LATTICES into word networks (HWCNs), labelled where references are given.
 
-    An interrupted build goes on where it was when it is started again.
+    An interrupted build resumes where it stopped when it is started again.
 
     \b
     Example: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks

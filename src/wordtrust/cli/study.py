@@ -65,7 +65,7 @@ def study(
     """Make every table of the paper for the recognizers of a folder, and models to use afterwards.
 
     DATA has a folder with a recognizer.json for each recognizer, in it train.*, dev.* and the split to report, and
-    refs.tsv with the columns utt, split, speaker and text. A study that was interrupted goes on where it was.
+    refs.tsv with the columns utt, split, speaker and text. A study that was interrupted resumes where it stopped.
 
     \b
     Examples: wordtrust study data --out study

@@ -76,7 +76,7 @@ def train(
 ) -> None:
     """Train a confidence model on networks made with references.
 
-    Interrupted or killed training goes on where it was when it is started again.
+    Interrupted or killed training resumes where it stopped when it is started again.
 
     \b
     Examples: wordtrust train train.networks --dev dev.networks --out model

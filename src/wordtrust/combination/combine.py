@@ -9,7 +9,6 @@ fitted.save(Path("joint"))
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import OptionError
+from ..base.threads import available_cores
 from ..confidence.shipped import COMBINATION, folder_of
 from ..lattices.lattice import Ints
 from ..transcripts.transcript import Transcript
@@ -79,7 +79,7 @@ def combine(
     joined = None if model is None else _Joined(model, given.hypotheses(), outputs.names, transcripts)
     comparison = None
     if given.have_references:
-        comparison = _compare(outputs, given.one_best(), fitted, joined, subsets, jobs or os.cpu_count() or 1)
+        comparison = _compare(outputs, given.one_best(), fitted, joined, subsets, jobs or available_cores())
     return CombinationResult(
         comparison,
         _transcripts(outputs, fitted, joined) if transcripts else None,
@@ -185,7 +185,7 @@ def fit_combination(
         notify("fitting the joint network, which takes minutes ...")
     named = [[held_out.names[member] for member in subset] for subset in fitted_subsets]
     model = fit_joint(
-        given.hypotheses(), held_out.names, subsets=named, jobs=jobs or os.cpu_count() or 1, draft=draft,
+        given.hypotheses(), held_out.names, subsets=named, jobs=jobs or available_cores(), draft=draft,
         notify=None if notify is None else lambda done: notify(f"fitted {done}"),
     )  # fmt: skip
     return replace(fitted, joint=model)

@@ -7,7 +7,6 @@ what they need to stay in the processor's cache, and large enough for matrix pro
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..base.blas import one_blas_thread
 from ..base.errors import InputError
+from ..base.threads import available_cores
 from ..lattices.lattice import Floats, Ints, Lattices
 from ..lattices.posterior import FlatGraph, arc_masses, arc_shares
 from . import features
@@ -55,7 +55,7 @@ class LatticeRNNScorer:
         checked = _checked(config, weights)
         ahead, behind = np.split(checked["hidden.weight"], 2, axis=1)
         self.config, self._statistics, self._lenient = config, statistics, lenient
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads or available_cores()
         self._forwards = _DirectionWeights.of(config, checked, "forwards", ahead)
         self._backwards = _DirectionWeights.of(config, checked, "backwards", behind)
         self._hidden_bias, self._output = checked["hidden.bias"], np.ascontiguousarray(checked["output.weight"].T)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.jit import compiling_in_turn
+from ..base.threads import available_cores
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
@@ -59,7 +60,7 @@ class Turns:
 
 def start(steps: Sequence[str]) -> None:
     """Begin to compile in the background what the steps of a command need, named in the order they are taken."""
-    if (os.cpu_count() or 1) < 2 or not steps:
+    if available_cores() < 2 or not steps:
         return
     until_exit = ExitStack()
     folder = until_exit.enter_context(TemporaryDirectory(prefix="wordtrust-"))

@@ -6,7 +6,6 @@ in named columns: labels on the arcs; the reference, the speaker and the outputs
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -18,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import InputError
-from ..base.threads import workers
+from ..base.threads import available_cores, workers
 from ..base.version import __version__
 from ..formats.references import Reference
 from ..lattices.lattice import Lattices, Offsets
@@ -127,7 +126,7 @@ def build_store(
     resume = sha256(repr(work).encode()).hexdigest()[:16] if key else None
     with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.to_json()) as store:
         utterances, nodes, arcs = store.resumed, store.resumed_nodes, store.resumed_arcs
-        for networks in _parallel(_after(batches, store.resumed), options, jobs or os.cpu_count() or 1):
+        for networks in _parallel(_after(batches, store.resumed), options, jobs or available_cores()):
             store.add(networks)
             utterances, nodes, arcs = (
                 utterances + len(networks), nodes + len(networks.time), arcs + len(networks.source)

@@ -18,9 +18,9 @@ from typing import Self, TypeVar
 from ..audio import RATE, Samples
 from ..base.errors import InputError, WordtrustError
 from ..lattices.lattice import Lattice
-from .answers import to_line
 from .base import NBestRecord, Recognizer, RecognizerIdentity
 from .registry import loader
+from .serialization import to_line
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -37,8 +37,8 @@ class RecognitionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class RecognitionAnswer:
-    """What a recognizer made of a request, as a line of JSON (see `answers`), or an error."""
+class RecognitionResult:
+    """What a recognizer made of a request, as a line of JSON (see `serialization`), or an error."""
 
     line: str = ""
     dropped: str | None = None  # why words were taken for hallucinated
@@ -46,10 +46,10 @@ class RecognitionAnswer:
 
 
 class RecognizerPool:
-    """A recognizer that works on several requests at once and answers in their order.
+    """A recognizer that works on several requests at once and returns the results in their order.
 
         with RecognizerPool("moonshine", jobs=2) as pool:
-            for item, answer in pool.map(items, request_of): ...
+            for item, result in pool.map(items, request_of): ...
 
     With one job it is a thread of this process. A process that is killed is an error, not a hang.
     """
@@ -60,12 +60,12 @@ class RecognizerPool:
         self._executor: Executor
         if jobs == 1:
             self._executor = ThreadPoolExecutor(1, "recognizer")
-            self._identify, self._answer = worker.identity, worker.answer
+            self._identify, self._recognize = worker.identity, worker.recognize
         else:
             context = multiprocessing.get_context("spawn")
             self._executor = ProcessPoolExecutor(jobs, context, initializer=_prepare_process)
             self._identify = partial(_identity_in_process, spec, keep)
-            self._answer = partial(_answer_in_process, spec, keep)
+            self._recognize = partial(_recognize_in_process, spec, keep)
         self._identity: RecognizerIdentity | None = None
 
     def __enter__(self) -> Self:
@@ -91,19 +91,19 @@ class RecognizerPool:
 
     def map(
         self, items: Iterable[Item], request_of: Callable[[Item], RecognitionRequest]
-    ) -> Iterator[tuple[Item, RecognitionAnswer]]:
-        """Each item with the answer to its request. The first is returned at once; then a few are requested ahead."""
-        waiting: deque[tuple[Item, Future[RecognitionAnswer]]] = deque()
+    ) -> Iterator[tuple[Item, RecognitionResult]]:
+        """Each item with the result of its request. The first is returned at once; then a few are requested ahead."""
+        waiting: deque[tuple[Item, Future[RecognitionResult]]] = deque()
         ahead = 0
         for item in items:
-            waiting.append((item, self._executor.submit(self._answer, request_of(item))))
+            waiting.append((item, self._executor.submit(self._recognize, request_of(item))))
             while len(waiting) > ahead or (waiting and waiting[0][1].done()):
-                first, answer = waiting.popleft()
-                yield first, self._result(answer)
+                first, future = waiting.popleft()
+                yield first, self._result(future)
             ahead = self._jobs + 1
         while waiting:
-            first, answer = waiting.popleft()
-            yield first, self._result(answer)
+            first, future = waiting.popleft()
+            yield first, self._result(future)
 
     def _result(self, future: Future[Result]) -> Result:
         try:
@@ -136,16 +136,16 @@ class _Worker:
         except (Exception, SystemExit) as error:  # an engine may raise anything
             return self._failure(error)
 
-    def answer(self, request: RecognitionRequest) -> RecognitionAnswer:
+    def recognize(self, request: RecognitionRequest) -> RecognitionResult:
         try:
             recognized, dropped = self._recognizer().recognize(request.samples), None
             if self._keep is not None:
                 recognized, dropped = self._keep(recognized, len(request.samples) / RATE, request.speech)
-            return RecognitionAnswer(to_line(recognized), dropped)
+            return RecognitionResult(to_line(recognized), dropped)
         except WordtrustError as error:
-            return RecognitionAnswer(error=error)
+            return RecognitionResult(error=error)
         except (Exception, SystemExit) as error:  # an engine may raise anything
-            return RecognitionAnswer(error=self._failure(error))
+            return RecognitionResult(error=self._failure(error))
 
     def _failure(self, error: BaseException) -> InputError:
         message = " ".join(str(error).split())
@@ -171,5 +171,5 @@ def _identity_in_process(spec: str, keep: Filter | None) -> RecognizerIdentity |
     return _worker_of_process(spec, keep).identity()
 
 
-def _answer_in_process(spec: str, keep: Filter | None, request: RecognitionRequest) -> RecognitionAnswer:
-    return _worker_of_process(spec, keep).answer(request)
+def _recognize_in_process(spec: str, keep: Filter | None, request: RecognitionRequest) -> RecognitionResult:
+    return _worker_of_process(spec, keep).recognize(request)

@@ -23,6 +23,7 @@ from ..base.errors import InputError, OptionError
 from ..formats.json_documents import JsonObject
 from ..formats.vosk import VoskAlternative, alternatives_of
 from .base import NOTHING, NBestRecord, RecognizerIdentity
+from .nbest import HypothesisWord, NBestHypothesis, NBestList
 
 ALTERNATIVES = 100  # at most; they cost nothing, and confidence models make use of them
 _REMEDY = "Name a folder with a Vosk model, unpacked: the one in which am/, conf/ and graph/ lie"
@@ -54,16 +55,12 @@ def to_record(result: dict[str, Any]) -> NBestRecord:
     alternatives = alternatives_of(JsonObject(result, "its result"))
     if not any(alternative.words for alternative in alternatives):
         return NOTHING
-    return {"nbest": [_hypothesis(alternative) for alternative in alternatives]}
+    return NBestList([_hypothesis(alternative) for alternative in alternatives]).to_record()
 
 
-def _hypothesis(alternative: VoskAlternative) -> dict[str, Any]:
-    words = [
-        {"word": word.text, "start": word.start, "end": word.end}
-        for word in alternative.words
-        if word.start is not None
-    ]
-    return {"score": alternative.score, "text": " ".join(word.text for word in alternative.words), "words": words}
+def _hypothesis(alternative: VoskAlternative) -> NBestHypothesis:
+    words = [HypothesisWord(word.text, word.start, word.end) for word in alternative.words if word.start is not None]
+    return NBestHypothesis(alternative.score, " ".join(word.text for word in alternative.words), words)
 
 
 def load(model: str | None = None, *, threads: int = 1) -> VoskRecognizer:  # noqa: ARG001  # Vosk works on one

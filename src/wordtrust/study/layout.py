@@ -7,7 +7,6 @@ split to report, and `refs.tsv` with the references. OUT has the results, `model
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError
+from ..base.threads import available_cores
 from ..combination.subset_comparison import MAX_SYSTEMS
 from ..confidence.model_file import SCALES
 from ..confidence.shipped import is_model
@@ -39,7 +39,7 @@ class StudyOptions:
     teachers: int = 1  # for each fold, that the models learn from as well
     device: str = "auto"
     threads: int | None = None
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    jobs: int = field(default_factory=available_cores)
 
     def __post_init__(self) -> None:
         if not self.test or Path(self.test).name != self.test or self.test.startswith("."):

@@ -69,7 +69,7 @@ class EpochRecord:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Who wants to hear how training goes on."""
+    """Callbacks about the progress of training."""
 
     on_epoch: Callable[[EpochRecord], None] = lambda _: None
     on_batch: Callable[[float, float], None] = lambda *_: None  # share of the epoch done, and its loss so far

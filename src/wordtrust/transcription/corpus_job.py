@@ -1,7 +1,7 @@
 """A corpus through a recognizer into a store of lattices: the work behind `wordtrust recognize`.
 
 Whole utterances are recognised, on all cores. What is finished is kept in a journal beside the output, so an
-interrupted or killed run resumes where it was; at the end it becomes a store, or one store for each split.
+interrupted or killed run resumes where it stopped; at the end it becomes a store, or one store for each split.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ..base.version import __version__
 from ..formats.store.write import StoreWriter
 from ..lattices.lattice import Lattices
 from ..recognizers import RecognizerIdentity
-from ..recognizers.answers import to_lattice, to_lattices
 from ..recognizers.pool import RecognitionRequest, RecognizerPool
+from ..recognizers.serialization import to_lattice, to_lattices
 from .manifest import ManifestEntry
 from .transcription_job import journal_path
 
@@ -90,7 +90,7 @@ def _splits(entries: Sequence[ManifestEntry], by_split: bool) -> dict[str | None
 
 
 def _journal_key(entry: ManifestEntry) -> str:
-    return json.dumps(entry.key)
+    return json.dumps(entry.fingerprint)
 
 
 def _recognize(
@@ -98,14 +98,14 @@ def _recognize(
 ) -> float:
     """Recognise utterances into the journal; returns the seconds of their audio."""
     total = 0.0
-    for (entry, samples), answer in pool.map(_read_all(entries, problems), lambda pair: RecognitionRequest(pair[1])):
-        if answer.error is not None and not isinstance(answer.error, InputError):
-            raise answer.error
+    for (entry, samples), result in pool.map(_read_all(entries, problems), lambda pair: RecognitionRequest(pair[1])):
+        if result.error is not None and not isinstance(result.error, InputError):
+            raise result.error
         try:
-            if answer.error is not None:
-                raise answer.error
-            to_lattice(answer.line, entry.utt, pool.identity, str(entry.path))  # what cannot be used is not kept
-            journal.add(_journal_key(entry), answer.line)
+            if result.error is not None:
+                raise result.error
+            to_lattice(result.line, entry.utt, pool.identity, str(entry.path))  # what cannot be used is not kept
+            journal.add(_journal_key(entry), result.line)
         except InputError as error:
             problems.report(error.at(file=str(entry.path), utt=entry.utt))
         total += len(samples) / RATE

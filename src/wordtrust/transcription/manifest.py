@@ -55,7 +55,7 @@ class ManifestEntry:
     split: str | None = None
 
     @property
-    def key(self) -> list[Any]:
+    def fingerprint(self) -> list[Any]:
         """What must not have changed if work on it is to be resumed."""
         try:
             stat = self.path.stat()

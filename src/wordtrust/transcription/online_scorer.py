@@ -48,8 +48,8 @@ class OnlineScorer:
     def message(self) -> str:
         """Which model computes the confidences."""
         if self._original.model.is_generic:
-            return f"{self.identity.name}: no model was trained for it, so the generic one judges its words"
-        return f"{self.identity.name}: words judged by the model {self.model}"
+            return f"{self.identity.name}: no model was trained for it, so its words are scored by the generic one"
+        return f"{self.identity.name}: words scored by the model {self.model}"
 
     def networks(self, lattices: Lattices, *, learn: bool) -> Lattices:
         """The networks of an utterance; with `learn`, the scorer adapts to them first."""
@@ -108,8 +108,9 @@ class OnlineCombiner:
         if models and len(models) != len(identities):
             raise OptionError(f"{len(identities)} recognizers need as many models, not {len(models)}: --model A,B")
         self._names = [identity.name for identity in identities]
-        if len(set(self._names)) < len(self._names):
-            raise OptionError(f"{self._names[0]} is there twice; other recognizers are other ears")
+        repeated = [name for name in self._names if self._names.count(name) > 1]
+        if repeated:
+            raise OptionError(f"{repeated[0]} is named twice; combine different recognizers")
         chosen = [*models, *[None] * (len(identities) - len(models))]
         self.scorers = [OnlineScorer(identity, model) for identity, model in zip(identities, chosen, strict=True)]
         self._alternatives = alternatives

@@ -27,9 +27,9 @@ from ..confidence.warm_up import warm_up
 from ..confidence.word_scorer import ALTERNATIVES
 from ..lattices.lattice import Lattices
 from ..recognizers import RecognizerIdentity
-from ..recognizers.answers import to_lattice
 from ..recognizers.hallucinations import drop_hallucinations
-from ..recognizers.pool import RecognitionAnswer, RecognitionRequest, RecognizerPool
+from ..recognizers.pool import RecognitionRequest, RecognitionResult, RecognizerPool
+from ..recognizers.serialization import to_lattice
 from ..transcripts.transcript import Transcript
 from .online_scorer import OnlineCombiner
 
@@ -45,7 +45,7 @@ class AudioRecording:
     channel: int | None = None  # counted from 1; None: the mean of all
 
     @property
-    def key(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, Any]:
         """What must not have changed if work on it is to be resumed."""
         path = Path(self.audio.path).resolve()
         stat = path.stat()
@@ -82,7 +82,7 @@ def _unique_name(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecognizedSegment:
-    """A segment of a recording with the answer of every recognizer."""
+    """A segment of a recording with the output of every recognizer."""
 
     start: float  # seconds from the beginning of the recording
     end: float
@@ -159,18 +159,18 @@ class Transcriber:
                 yield self._with_lattices(
                     recording, RecognizedSegment(kept["start"], kept["end"], lines, kept["dropped"])
                 )
-        for segment, answers in self._answers(coming):
-            recognized = self._with_lattices(recording, _recognized_segment(recording, segment, answers))
+        for segment, results in self._recognize_all(coming):
+            recognized = self._with_lattices(recording, _recognized_segment(recording, segment, results))
             if journal is not None:  # its lines have been read: what cannot be used is not kept
                 journal.add(_journal_key(recording, segment), recognized.to_dict())
             yield recognized
 
-    def _answers(self, coming: Iterable[Segment]) -> Iterator[tuple[Segment, tuple[RecognitionAnswer, ...]]]:
+    def _recognize_all(self, coming: Iterable[Segment]) -> Iterator[tuple[Segment, tuple[RecognitionResult, ...]]]:
         """Each recognizer works on a segment while the next one works on the segments before it."""
-        answered: Iterable[tuple[Segment, tuple[RecognitionAnswer, ...]]] = ((segment, ()) for segment in coming)
+        recognized: Iterable[tuple[Segment, tuple[RecognitionResult, ...]]] = ((segment, ()) for segment in coming)
         for pool in self._pools:
-            answered = _with_answers(pool, answered)
-        return iter(answered)
+            recognized = _with_results(pool, recognized)
+        return iter(recognized)
 
     def _with_lattices(self, recording: AudioRecording, segment: RecognizedSegment) -> RecognizedSegment:
         where = f"{recording.audio.path}, at {segment.start:.1f} s"
@@ -191,12 +191,12 @@ class Transcriber:
         return replace(transcript, words=tuple(words))
 
 
-def _with_answers(
-    pool: RecognizerPool, answered: Iterable[tuple[Segment, tuple[RecognitionAnswer, ...]]]
-) -> Iterator[tuple[Segment, tuple[RecognitionAnswer, ...]]]:
-    requests = pool.map(answered, lambda pair: RecognitionRequest(pair[0].samples, pair[0].speech))
-    for (segment, answers), answer in requests:
-        yield segment, (*answers, answer)
+def _with_results(
+    pool: RecognizerPool, recognized: Iterable[tuple[Segment, tuple[RecognitionResult, ...]]]
+) -> Iterator[tuple[Segment, tuple[RecognitionResult, ...]]]:
+    requests = pool.map(recognized, lambda pair: RecognitionRequest(pair[0].samples, pair[0].speech))
+    for (segment, results), result in requests:
+        yield segment, (*results, result)
 
 
 def _journal_key(recording: AudioRecording, segment: Segment) -> str:
@@ -204,41 +204,48 @@ def _journal_key(recording: AudioRecording, segment: Segment) -> str:
 
 
 def _recognized_segment(
-    recording: AudioRecording, segment: Segment, answers: Sequence[RecognitionAnswer]
+    recording: AudioRecording, segment: Segment, results: Sequence[RecognitionResult]
 ) -> RecognizedSegment:
-    for answer in answers:
-        if isinstance(answer.error, InputError):
-            raise answer.error.at(file=recording.audio.path, place=f"{segment.start:.1f} s")
-        if answer.error is not None:
-            raise answer.error
-    reasons = [answer.dropped for answer in answers if answer.dropped]
-    dropped = "; ".join(dict.fromkeys(reasons)) if len(reasons) == len(answers) else None  # else one has words
-    return RecognizedSegment(segment.start, segment.end, tuple(answer.line for answer in answers), dropped)
+    for result in results:
+        if isinstance(result.error, InputError):
+            raise result.error.at(file=recording.audio.path, place=f"{segment.start:.1f} s")
+        if result.error is not None:
+            raise result.error
+    reasons = [result.dropped for result in results if result.dropped]
+    dropped = "; ".join(dict.fromkeys(reasons)) if len(reasons) == len(results) else None  # else one has words
+    return RecognizedSegment(segment.start, segment.end, tuple(result.line for result in results), dropped)
 
 
 def transcribe(
     path: str | Path,
-    recognizer: str = "auto",
+    recognizer: str | Sequence[str] = "auto",
     *,
-    model: str | Path | None = None,
+    model: str | Path | Sequence[str | Path] | None = None,
     channel: int | None = None,
     alternatives: int = ALTERNATIVES,
     jobs: int = 1,
 ) -> list[Transcript]:
     """The segments of a recording, with times of the recording. `recognizer` is NAME or NAME=MODEL, or several.
 
-    `model` is the confidence model; several recognizers and models are separated by commas. Two `jobs` and more are
-    processes, so a script that asks for them needs its `if __name__ == "__main__"`.
+    `model` is the confidence model, by default the one for the recognizer. Several recognizers, and a model for each,
+    are sequences, or strings with commas between the names. Two `jobs` and more are processes, so a script that asks
+    for them needs its `if __name__ == "__main__"`.
     """
     if not isinstance(path, str | Path):
         raise TypeError(
             f"transcribe takes the path of an audio file, not {type(path).__name__}: save samples to a file"
         )
-    names, models = recognizer.split(","), str(model).split(",") if model else []
-    with Transcriber(names, models, alternatives=alternatives, jobs=jobs) as transcriber:
+    with Transcriber(
+        split_names(recognizer), split_names(model or ()), alternatives=alternatives, jobs=jobs
+    ) as transcriber:
         recording = recordings([AudioFile.open(path)], "mix" if channel is None else str(channel))[0]
         recognized = list(transcriber.recognize(recording))
-        found = [transcriber.transcript(recording, segment) for segment in recognized]
+        transcripts = [transcriber.transcript(recording, segment) for segment in recognized]
         if transcriber.combiner.is_provisional:
-            found = [transcriber.transcript(recording, segment, learn=False) for segment in recognized]
-        return found
+            transcripts = [transcriber.transcript(recording, segment, learn=False) for segment in recognized]
+        return transcripts
+
+
+def split_names(names: str | Path | Sequence[str | Path]) -> list[str]:
+    """Names of recognizers or models: those of a sequence, or those between the commas of one string."""
+    return str(names).split(",") if isinstance(names, str | Path) else [str(name) for name in names]

@@ -1,6 +1,6 @@
 """Recordings through recognizers into transcript files: the work behind `wordtrust transcribe`.
 
-Finished segments are kept in a journal beside the first output file, so an interrupted job resumes where it was.
+Finished segments are kept in a journal beside the first output file, so an interrupted job resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
 from ..base.journal import Journal
 from ..base.problems import Problems
+from ..base.threads import available_cores
 from ..transcripts.transcript import Transcript
 from ..transcripts.writer import TranscriptWriter
 from .transcriber import AudioRecording, RecognizedSegment, Transcriber, recordings
@@ -26,14 +27,9 @@ _SEVERAL = (".jsonl", ".jsonl.gz", ".ctm", ".ctm.gz", ".parquet")  # formats tha
 _LONG = 120.0  # seconds of audio from which on it pays to start processes
 
 
-def cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def default_jobs(of: Sequence[AudioRecording]) -> int:
     """One recognizer for little audio, one per core for more."""
-    return cores() if sum(recording.audio.duration or _LONG for recording in of) >= _LONG else 1
+    return available_cores() if sum(recording.audio.duration or _LONG for recording in of) >= _LONG else 1
 
 
 def open_recordings(paths: Sequence[str], channels: str, problems: Problems) -> list[AudioRecording]:
@@ -105,7 +101,7 @@ class TranscriptionJob:
             work = {
                 "about": transcriber.provenance,
                 "asked": recognizer,
-                "recordings": [recording.key for recording in of],
+                "recordings": [recording.fingerprint for recording in of],
             }
             self._journal = Journal(journal_path(next(iter(outputs))), work)
 

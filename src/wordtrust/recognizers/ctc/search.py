@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base.jit import compiled, inlined
 from ..base import NBestRecord
+from ..nbest import HypothesisWord, NBestHypothesis, NBestList
 
 Reals = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -70,8 +70,8 @@ def nbest(
     """The N-best record of `seconds` of audio, of which each row of `frames` (log-probabilities) covers `step`."""
     sequences = prefix_beam_search(frames, alphabet.blank, alphabet.spoken, beam=beam, cut=cut)
     best = _merge(frames, alphabet, sequences)[:hypotheses]
-    records = [_hypothesis_record(frames, alphabet, hypothesis, seconds, step) for hypothesis in best]
-    return {"nbest": records, "duration": seconds, "empty_logprob": float(frames[:, alphabet.blank].sum())}
+    members = [_nbest_hypothesis(frames, alphabet, hypothesis, seconds, step) for hypothesis in best]
+    return NBestList(members, duration=seconds, empty_logprob=float(frames[:, alphabet.blank].sum())).to_record()
 
 
 def _merge(frames: Reals, alphabet: Alphabet, sequences: Sequence[Labels]) -> list[_LabelHypothesis]:
@@ -90,31 +90,31 @@ def _merge(frames: Reals, alphabet: Alphabet, sequences: Sequence[Labels]) -> li
     return sorted(merged.values(), key=lambda hypothesis: -hypothesis.total)
 
 
-def _hypothesis_record(
+def _nbest_hypothesis(
     frames: Reals, alphabet: Alphabet, hypothesis: _LabelHypothesis, seconds: float, step: float
-) -> dict[str, Any]:
+) -> NBestHypothesis:
     first, end = align(frames, alphabet.blank, hypothesis.labels)
     is_letter = [label != alphabet.delimiter for label in hypothesis.labels.tolist()]
     words = []
     for word, begin, stop in hypothesis.words:
         letters = [index for index in range(begin, stop) if is_letter[index]]
         words.append(
-            {
-                "word": word,
-                "start": round(min(float(first[letters[0]]) * step, seconds), 4),
-                "end": round(min(float(end[letters[-1]]) * step, seconds), 4),
-                "logprob": float(hypothesis.score.labels[begin:stop].sum()),
-                "tokens": stop - begin,
-            }
+            HypothesisWord(
+                word,
+                start=round(min(float(first[letters[0]]) * step, seconds), 4),
+                end=round(min(float(end[letters[-1]]) * step, seconds), 4),
+                logprob=float(hypothesis.score.labels[begin:stop].sum()),
+                tokens=stop - begin,
+            )
         )
-    return {
-        "score": hypothesis.total,
-        "avg_logprob": hypothesis.total / (len(hypothesis.labels) + 1),
-        "text": " ".join(word for word, _, _ in hypothesis.words),
-        "words": words,
-        "token_logprobs": hypothesis.score.labels.tolist(),
-        "eot_logprob": hypothesis.score.end,
-    }
+    return NBestHypothesis(
+        score=hypothesis.total,
+        text=" ".join(word for word, _, _ in hypothesis.words),
+        words=words,
+        avg_logprob=hypothesis.total / (len(hypothesis.labels) + 1),
+        eot_logprob=hypothesis.score.end,
+        token_logprobs=hypothesis.score.labels.tolist(),
+    )
 
 
 def prefix_beam_search(frames: Reals, blank: int, labels: Labels, *, beam: int, cut: float) -> list[Labels]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
 from ..base import NOTHING, NBestRecord, RecognizerIdentity
+from ..nbest import HypothesisWord, NBestHypothesis, NBestList
 from .model_files import REMEDY, Floats
 from .search import MoonshineModel, SearchResult, TokenHypothesis, beam_search, load_model
 from .words import MoonshineTokenizer, Reals, WordTokens, read_tokenizer, token_spans, word_times
@@ -52,16 +52,16 @@ class MoonshineRecognizer:
     def record(self, result: SearchResult, fits: Sequence[Floats], duration: float) -> NBestRecord:
         """A search result as an N-best record; `fits` of every step say which frames fit what comes next."""
         averages = [hypothesis.score / (len(hypothesis.tokens) + 1) for hypothesis in result.hypotheses]
-        return {
-            "duration": round(duration, 3),
-            "best_avg": int(np.argmax(averages)),
-            "empty_logprob": round(result.empty_logprob, 4),
-            "nbest": self._timed(result.hypotheses, fits, duration),
-        }
+        return NBestList(
+            self._timed(result.hypotheses, fits, duration),
+            best_avg=int(np.argmax(averages)),
+            duration=round(duration, 3),
+            empty_logprob=round(result.empty_logprob, 4),
+        ).to_record()
 
     def _timed(
         self, hypotheses: Sequence[TokenHypothesis], fits: Sequence[Floats], duration: float
-    ) -> list[dict[str, Any]]:
+    ) -> list[NBestHypothesis]:
         """Hypotheses with the times of all their words."""
         words = [self.tokenizer.words(hypothesis.tokens.tolist()) for hypothesis in hypotheses]
         begins = [
@@ -84,26 +84,22 @@ def max_tokens(duration: float) -> int:
     return int(TOKENS_A_SECOND * duration) + TOKENS_MORE
 
 
-def _hypothesis(hypothesis: TokenHypothesis, text: str, words: Sequence[WordTokens], times: Reals) -> dict[str, Any]:
-    tokens = hypothesis.tokens.tolist()
-    return {
-        "score": round(hypothesis.score, 4),
-        "avg_logprob": round(hypothesis.score / (len(tokens) + 1), 5),
-        "text": text,
-        "eot_logprob": round(hypothesis.end, 4),
-        "token_ids": tokens,
-        "token_logprobs": np.round(hypothesis.logprobs, 4).tolist(),
-        "words": [
-            {
-                "word": word.text,
-                "start": start,
-                "end": end,
-                "logprob": round(float(hypothesis.logprobs[word.first : word.last].sum()), 4),
-                "tokens": word.last - word.first,
-            }
+def _hypothesis(hypothesis: TokenHypothesis, text: str, words: Sequence[WordTokens], times: Reals) -> NBestHypothesis:
+    tokens, logprobs = hypothesis.tokens.tolist(), hypothesis.logprobs
+    return NBestHypothesis(
+        score=round(hypothesis.score, 4),
+        text=text,
+        words=[
+            HypothesisWord(
+                word.text, start, end, round(float(logprobs[word.first : word.last].sum()), 4), word.last - word.first
+            )
             for word, (start, end) in zip(words, times.tolist(), strict=True)
         ],
-    }
+        avg_logprob=round(hypothesis.score / (len(tokens) + 1), 5),
+        eot_logprob=round(hypothesis.end, 4),
+        token_ids=tokens,
+        token_logprobs=np.round(logprobs, 4).tolist(),
+    )
 
 
 def _checked_duration(samples: Samples) -> float:

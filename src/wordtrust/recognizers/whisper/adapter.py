@@ -23,7 +23,7 @@ from ...base.errors import InputError, OptionError
 from ..base import NOTHING, NBestRecord, RecognizerIdentity
 from .decoder import SpecialTokens, WhisperDecoder
 from .model_files import name_of_folder, name_of_model, read_config, read_weights
-from .words import TimedHypothesis, to_record, token_starts
+from .words import TimedHypothesis, nbest, token_starts
 
 BEAM = 10
 WINDOW = 30  # seconds that Whisper listens to at once
@@ -62,8 +62,7 @@ class WhisperRecognizer:
         searched = self._search(encoded, seconds)
         with self._blas.limit(limits=self._threads, user_api="blas"):
             hypotheses = self.timed(np.array(encoded)[0], searched.sequences_ids, len(samples) // _FRAME)
-        record = to_record(hypotheses, self._tokenizer.decode)
-        return {**record, "no_speech_prob": round(searched.no_speech_prob, 4)}
+        return nbest(hypotheses, self._tokenizer.decode, searched.no_speech_prob).to_record()
 
     def _encode(self, samples: Samples) -> ctranslate2.StorageView:
         padded = np.pad(samples, (0, WINDOW * RATE - len(samples)))

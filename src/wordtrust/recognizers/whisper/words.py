@@ -1,4 +1,4 @@
-"""From Whisper's tokens to words with times, and to an N-best record.
+"""From Whisper's tokens to words with times, and to an N-best list.
 
 A token begins where the decoder's alignment heads attended to when it was predicted, found by dynamic time warping as
 in Whisper itself.
@@ -7,12 +7,13 @@ in Whisper itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base.jit import compiled
+from ..nbest import HypothesisWord, NBestHypothesis, NBestList
 
 FRAME_SECONDS = 0.02  # of the encoder
 MEDIAN = 7  # frames that attention is smoothed over
@@ -39,36 +40,39 @@ class TimedHypothesis(NamedTuple):
         return self.score / len(self.logprobs)
 
 
-def to_record(hypotheses: Sequence[TimedHypothesis], decode: Callable[[Sequence[int]], str]) -> dict[str, Any]:
-    """The N-best record, the best total first; `decode` turns tokens into text."""
+def nbest(
+    hypotheses: Sequence[TimedHypothesis], decode: Callable[[Sequence[int]], str], no_speech_prob: float
+) -> NBestList:
+    """The N-best list, the best total first; `decode` turns tokens into text."""
     ordered = sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
     best = max(range(len(ordered)), key=lambda index: ordered[index].average)
-    return {"best_avg": best, "nbest": [_hypothesis_record(hypothesis, decode) for hypothesis in ordered]}
+    members = [_hypothesis(hypothesis, decode) for hypothesis in ordered]
+    return NBestList(members, best_avg=best, no_speech_prob=round(no_speech_prob, 4))
 
 
-def _hypothesis_record(hypothesis: TimedHypothesis, decode: Callable[[Sequence[int]], str]) -> dict[str, Any]:
-    return {
-        "score": round(hypothesis.score, 4),
-        "avg_logprob": round(hypothesis.average, 5),
-        "text": decode(hypothesis.tokens).strip(),
-        "eot_logprob": round(float(hypothesis.logprobs[-1]), 4),
-        "token_ids": list(hypothesis.tokens),
-        "token_logprobs": [round(logprob, 4) for logprob in hypothesis.logprobs[:-1].tolist()],
-        "words": _word_records(hypothesis, decode),
-    }
+def _hypothesis(hypothesis: TimedHypothesis, decode: Callable[[Sequence[int]], str]) -> NBestHypothesis:
+    return NBestHypothesis(
+        score=round(hypothesis.score, 4),
+        text=decode(hypothesis.tokens).strip(),
+        words=_words(hypothesis, decode),
+        avg_logprob=round(hypothesis.average, 5),
+        eot_logprob=round(float(hypothesis.logprobs[-1]), 4),
+        token_ids=list(hypothesis.tokens),
+        token_logprobs=[round(logprob, 4) for logprob in hypothesis.logprobs[:-1].tolist()],
+    )
 
 
-def _word_records(hypothesis: TimedHypothesis, decode: Callable[[Sequence[int]], str]) -> list[dict[str, Any]]:
+def _words(hypothesis: TimedHypothesis, decode: Callable[[Sequence[int]], str]) -> list[HypothesisWord]:
     """A space begins a word, and punctuation stays with the word it follows."""
     begins = [index for index, piece in enumerate(hypothesis.pieces) if index == 0 or piece.startswith("Ġ")]
     return [
-        {
-            "word": decode(hypothesis.tokens[begin:end]).strip(),
-            "start": round(float(hypothesis.times[begin]), 2),
-            "end": round(float(hypothesis.times[end]), 2),
-            "logprob": round(float(hypothesis.logprobs[begin:end].sum()), 4),
-            "tokens": end - begin,
-        }
+        HypothesisWord(
+            word=decode(hypothesis.tokens[begin:end]).strip(),
+            start=round(float(hypothesis.times[begin]), 2),
+            end=round(float(hypothesis.times[end]), 2),
+            logprob=round(float(hypothesis.logprobs[begin:end].sum()), 4),
+            tokens=end - begin,
+        )
         for begin, end in zip(begins, [*begins[1:], len(hypothesis.tokens)], strict=True)
     ]
 
