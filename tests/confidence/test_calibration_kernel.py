@@ -37,7 +37,7 @@ def assert_exact(logits: Reals, correct: Flags, width: float) -> None:
 @given(WORDS, st.floats(0.05, 8))
 @settings(max_examples=60)
 def test_is_the_sum_of_the_paper(drawn: list[tuple[float, bool]], width: float) -> None:
-    logits, correct = (np.array(each) for each in zip(*drawn, strict=True))
+    logits, correct = map(np.array, zip(*drawn, strict=True))
     assert_exact(logits, correct, width)
 
 
@@ -70,7 +70,7 @@ def test_by_hand() -> None:
 @given(WORDS, st.floats(0.1, 4), st.floats(1e-6, 1e6))
 @settings(max_examples=60)
 def test_prior_is_the_formula(drawn: list[tuple[float, bool]], width: float, prior: float) -> None:
-    logits, correct = (np.array(each) for each in zip(*drawn, strict=True))
+    logits, correct = map(np.array, zip(*drawn, strict=True))
     at = places(logits, width)
     platt = Platt("logit").fit(logits, correct).predict(at)
     found = KernelCalibrator(width, prior, "logit").fit(logits, correct).predict(at)
@@ -79,15 +79,12 @@ def test_prior_is_the_formula(drawn: list[tuple[float, bool]], width: float, pri
 
 def test_a_large_prior_is_platt_and_a_thin_tail_too() -> None:
     score, correct = words(halved, 2000)
-    platt = Platt().fit(score, correct)
-    assert KernelCalibrator(4, 1e12).fit(score, correct).predict(score) == pytest.approx(
-        platt.predict(score), abs=1e-6
-    )
+    like_platt = KernelCalibrator(4, 1e12).fit(score, correct)
+    assert like_platt.predict(score) == pytest.approx(Platt().fit(score, correct).predict(score), abs=1e-6)
     # One wrong word above all right ones turns 1.00 into almost nothing without a prior.
     logits = np.append(np.linspace(0, 5, 500), 8.0)
     correct = np.append(np.ones(500, bool), False)
-    bare = KernelCalibrator(4, 0, "logit").fit(logits, correct).predict([8.0])[0]
-    pulled = KernelCalibrator(4, 10, "logit").fit(logits, correct).predict([8.0])[0]
+    bare, pulled = (KernelCalibrator(4, prior, "logit").fit(logits, correct).predict([8.0])[0] for prior in (0, 10))
     assert bare < 0.01
     assert pulled > 0.5
 
@@ -186,8 +183,7 @@ def test_speakers_are_held_out_whole() -> None:
     score, correct = random.random(60)[speaker], (random.random(60) < 0.7)[speaker]
     by_word, by_speaker = (KernelCalibrator().fit(score, correct, groups) for groups in (None, speaker))
     assert by_speaker.L_ < by_word.L_ / 10
-    spread = [np.std(each.predict(score)) for each in (by_word, by_speaker)]
-    assert spread[1] < spread[0] / 2
+    assert np.std(by_speaker.predict(score)) < np.std(by_word.predict(score)) / 2
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=80), st.integers(2, 6))

@@ -71,8 +71,8 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The way to everything in a dictionary."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in inner:
-        yield from leaves(each, (*path, key))
+    for key, entry in inner:
+        yield from leaves(entry, (*path, key))
 
 
 def changed(form: dict[str, Any], path: tuple[Any, ...], value: Any) -> Any:
@@ -173,14 +173,6 @@ def test_bad_groups_and_logits() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_before_it_is_fitted(name: str) -> None:
-    with pytest.raises(OptionError, match="is not fitted: call fit first"):
-        make(name).predict([0.5])
-    with pytest.raises(OptionError, match="nothing to keep yet"):
-        make(name).to_dict()
-
-
-@pytest.mark.parametrize("name", names())
 def test_shapes_and_types(name: str) -> None:
     calibrator = fitted(name)
     assert calibrator.predict([]).shape == (0,)
@@ -199,13 +191,15 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_clones(name: str) -> None:
+def test_clones_are_not_fitted(name: str) -> None:
     calibrator = fitted(name)
     before = copy.deepcopy(calibrator.to_dict())
     again = clone(calibrator)
     assert again.get_params() == calibrator.get_params()
-    with pytest.raises(OptionError, match="not fitted"):
+    with pytest.raises(OptionError, match="is not fitted: call fit first"):
         again.predict([0.5])
+    with pytest.raises(OptionError, match="nothing to keep yet"):
+        again.to_dict()
     assert calibrator.to_dict() == before
 
 
@@ -249,6 +243,5 @@ DO_NOT_APPLY = {
 @pytest.mark.parametrize("kind", TABULAR.values())
 def test_checks_of_sklearn(kind: Callable[..., BaseEstimator]) -> None:
     results = check_estimator(kind(domain="logit"), expected_failed_checks=DO_NOT_APPLY, on_skip=None, on_fail=None)
-    failed = {each["check_name"]: each["exception"] for each in results if each["status"] == "failed"}
-    assert not failed
-    assert sum(each["status"] == "passed" for each in results) > 25
+    assert not {check["check_name"]: check["exception"] for check in results if check["status"] == "failed"}
+    assert sum(check["status"] == "passed" for check in results) > 25

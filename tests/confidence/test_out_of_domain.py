@@ -16,7 +16,7 @@ from tests.helpers.made_models import made_model, sample_networks, write_network
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
 from wordtrust.confidence import out_of_domain
-from wordtrust.confidence.adapt import Moments, adapt
+from wordtrust.confidence.adapt import adapt
 from wordtrust.confidence.calibrate_model import calibrate_model
 from wordtrust.confidence.config import Config
 from wordtrust.confidence.evaluate_model import arc_confidences
@@ -82,13 +82,13 @@ def test_few_utterances_prove_nothing(networks: Lattices) -> None:
 def test_means_are_those_of_the_words_of_the_one_best(networks: Lattices) -> None:
     model = made_model(networks)  # statistics of 0 and 1: features as they are
     means, words = out_of_domain._mean_features(model, networks[:5], in_training=False)
-    place = columns_of(model).index("acoustic")
-    for number, lattice in enumerate(networks[:5]):
+    column = columns_of(model).index("acoustic")
+    for index, lattice in enumerate(networks[:5]):
         arcs = [arc for arc in one_best(lattice.batch()).arcs.tolist() if lattice.word[arc]]
-        assert words[number] == len(arcs)
+        assert words[index] == len(arcs)
         assert lattice.acoustic is not None
         expected = np.clip(lattice.acoustic[arcs], -8, 8).mean()
-        assert means[number, place] == pytest.approx(expected, rel=1e-5)
+        assert means[index, column] == pytest.approx(expected, rel=1e-5)
 
 
 def test_covariances_between_and_within_are_told_apart() -> None:
@@ -108,24 +108,16 @@ def test_confidences_are_lowered_by_the_same_factor_everywhere(networks: Lattice
     scorer, other = wt.WordScorer(model), strange(networks)
     trust = scorer.domain_factor(other)
     assert 0 < trust < 0.2
-    shown = [word.confidence for each in scorer(other, alternatives=0) for word in each.words]
-    before = [word.confidence for each in plain(other, alternatives=0) for word in each.words]
+    shown, before = (
+        [word.confidence for transcript in one(other, alternatives=0) for word in transcript.words]
+        for one in (scorer, plain)
+    )
     np.testing.assert_allclose(shown, trust * np.array(before), atol=1e-6)
-    judged, as_before = (arc_confidences(each, other)["calibrated"] for each in (scorer, plain))
+    judged, as_before = (arc_confidences(one, other)["calibrated"] for one in (scorer, plain))
     scores = np.linspace(0, 1, np.count_nonzero(other.word))
     for name in ("of_arcs", "of_words"):
         np.testing.assert_allclose(getattr(judged, name)(scores), trust * getattr(as_before, name)(scores))
-    same = [[word.confidence for each in one(networks) for word in each.words] for one in (scorer, plain)]
-    assert same[0] == same[1]
-
-
-def test_it_is_kept_in_the_model(networks: Lattices, tmp_path: Path) -> None:
-    model = calibrated(networks)
-    save_model(model, tmp_path / "model")
-    found = wt.load(tmp_path / "model")
-    assert found.domain_factor(strange(networks)) == pytest.approx(
-        wt.WordScorer(model).domain_factor(strange(networks))
-    )
+    assert scorer(networks) == plain(networks)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +148,12 @@ def test_too_little_to_learn_from(networks: Lattices) -> None:
         UsualFeatures.fit(model, [networks[:1]])
 
 
-def test_the_commands(networks: Lattices, tmp_path: Path) -> None:
-    save_model(calibrated(networks), tmp_path / "model")
+def test_it_is_kept_in_the_model_and_told_by_the_commands(networks: Lattices, tmp_path: Path) -> None:
+    model = calibrated(networks)
+    save_model(model, tmp_path / "model")
+    scorers = wt.load(tmp_path / "model"), wt.WordScorer(model)
+    kept, expected = (scorer.domain_factor(strange(networks)) for scorer in scorers)
+    assert kept == pytest.approx(expected)
     for name, batch in (("known", networks[:36]), ("strange", strange(networks)[:36])):
         write_networks(tmp_path / name, batch)
         for out in (tmp_path / f"{name}.ctm", "-"):
@@ -181,17 +177,11 @@ def test_a_recognizer_outside_its_domain_is_found() -> None:
         statistics=Statistics(columns, np.zeros(size, "f4"), np.ones(size, "f4")),
         table=WordTable(tuple(mass), None, np.array(list(mass.values()), "f4")),
     )
-    model = replace(model, statistics=statistics_of(model, inside[:400]))
+    model = replace(model, statistics=adapt(model, [inside[:400]]).statistics)
     found = UsualFeatures.fit(model, [inside[:400]])
     assert found.p_values(model, inside[400:]).mean() > 0.4
     assert found.confidence_factor(model, inside[400:]) == 1.0
     assert found.confidence_factor(model, outside) < 0.5
-
-
-def statistics_of(model: Model, networks: Lattices) -> Statistics:
-    moments = Moments.of(model.config.columns)
-    moments.add(networks, model.table, lenient=False)
-    return moments.blended(model.statistics)
 
 
 def first(path: Path, count: int) -> Lattices:
