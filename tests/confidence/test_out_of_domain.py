@@ -53,8 +53,8 @@ def model_of(networks: Lattices) -> Model:
 def calibrated(networks: Lattices) -> Model:
     scorer = wt.WordScorer(model_of(networks))
     curve = calibrate_model(scorer, networks, calibrator="platt", keep_choice=True).calibration
-    known = UsualFeatures.fit(scorer.model, [networks]).to_dict()
-    return replace(scorer.model, card=replace(scorer.model.card, calibration=curve.to_dict(), usual_features=known))
+    usual = UsualFeatures.fit(scorer.model, [networks]).to_dict()
+    return replace(scorer.model, card=replace(scorer.model.card, calibration=curve.to_dict(), usual_features=usual))
 
 
 def strange(networks: Lattices) -> Lattices:
@@ -129,13 +129,18 @@ def test_confidences_are_lowered_by_the_same_factor_everywhere(networks: Lattice
 )  # fmt: skip
 def test_damage_is_refused(networks: Lattices, changes: dict[str, Any]) -> None:
     model = made_model(networks)
-    whole = UsualFeatures.fit(model, [networks]).to_dict()
-    assert UsualFeatures.from_dict(model, json.loads(json.dumps(whole))).columns == columns_of(model)
-    with pytest.raises(InputError, match="usual"):
-        UsualFeatures.from_dict(model, whole | changes)
+    whole = json.loads(json.dumps(UsualFeatures.fit(model, [networks]).to_dict()))
     flat = {"between": np.zeros_like(whole["between"]).tolist()}
-    with pytest.raises(InputError, match="does not fit"):
-        UsualFeatures.from_dict(model, whole | flat)
+    usual = UsualFeatures.of_model(knowing(model, whole))
+    assert usual is not None
+    assert usual.columns == columns_of(model)
+    for damage, message in ((changes, "usual"), (flat, "does not fit")):
+        with pytest.raises(InputError, match=message):
+            UsualFeatures.of_model(knowing(model, whole | damage))
+
+
+def knowing(model: Model, usual: dict[str, Any]) -> Model:
+    return replace(model, card=replace(model.card, usual_features=usual))
 
 
 def test_too_little_to_learn_from(networks: Lattices) -> None:

@@ -15,7 +15,6 @@ from wordtrust.confidence.phones import estimate_phones
 from wordtrust.confidence.word_table import BatchWords, WordTable, expected_counts, own_mass
 from wordtrust.confidence.word_vectors import make_table
 from wordtrust.lattices.lattice import Lattices
-from wordtrust.lattices.vocabulary import Vocabulary
 
 LEXICON = "see S IY\nseat S IY T\nseat(2) S EH T\n"
 VECTORS = "the 1 2\nsea 0.5 0.25\nseat -1 0.1\n, 9 9\nof 3 4\nrare 5 6\n"
@@ -81,7 +80,7 @@ def test_words_of_a_batch_are_told_apart() -> None:
     words = BatchWords.of(batch)
     assert sorted(words.words) == ["", "a", "seat", "see"]
     assert [words.words[number] for number in words.index] == [word for _, word, _ in posterior_by_arc(batch)]
-    nothing = BatchWords.lookup(Vocabulary(), np.zeros(0, np.int32))
+    nothing = BatchWords.of(batch[:0])
     assert (nothing.words, len(nothing.index)) == ((), 0)
 
 

@@ -24,9 +24,7 @@ from .model_card import Adaptation, ModelCard
 from .model_file import Model
 from .word_table import WordTable, known_arcs
 
-ENOUGH_UTTERANCES = (
-    100  # utterances from which on only their own statistics count; with fewer, the model's count as well
-)
+ENOUGH_UTTERANCES = 100  # from which on only their own statistics count; with fewer, the model's count as well
 FAR = 2.0  # a column is on another scale: so many standard deviations between means, or times the standard deviation
 
 
@@ -79,13 +77,6 @@ def on_another_scale(trained: Statistics, seen: Statistics) -> NDArray[np.bool_]
     return far | (ratio > FAR) | (ratio < 1 / FAR)
 
 
-def _merged(trained: Statistics, seen: Statistics, taken: NDArray[np.bool_]) -> Statistics:
-    mean, std = (
-        np.where(taken, getattr(seen, name), getattr(trained, name)).astype(np.float32) for name in ("mean", "std")
-    )
-    return Statistics(trained.columns, mean, std)
-
-
 def tolerance_of(card: ModelCard) -> float:
     """Seconds within which nodes of a model's networks are merged."""
     return TOLERANCE if card.tolerance is None else card.tolerance
@@ -121,7 +112,8 @@ def adapt(model: Model, batches: Iterable[Lattices]) -> Model:
         scales=seen_card.scales,
         adapted=Adaptation(moments.utterances, model.recognizer, tuple(columns)),
     )
-    return replace(model, statistics=_merged(model.statistics, seen, taken), card=card)
+    mean, std = (np.where(taken, getattr(seen, name), getattr(model.statistics, name)) for name in ("mean", "std"))
+    return replace(model, statistics=Statistics(seen.columns, mean, std), card=card)
 
 
 def _check_tolerance(model: Model, networks: Lattices) -> None:

@@ -82,14 +82,8 @@ class LatticeRNNScorer:
         with one_blas_thread():
             if len(bounds) == 1:
                 return self._of_part(networks) if len(networks) else np.zeros((0, self.config.outputs), np.float32)
-            threads = min(self._threads, len(bounds))
-            parts = (networks[start:stop] for start, stop in bounds)
-            if threads <= 1:
-                outputs = [self._of_part(part) for part in parts]
-            else:
-                with ThreadPoolExecutor(threads) as pool:
-                    outputs = list(pool.map(self._of_part, parts))
-        return np.concatenate(outputs)
+            with ThreadPoolExecutor(min(self._threads, len(bounds))) as pool:
+                return np.concatenate(list(pool.map(self._of_part, (networks[slice(*bound)] for bound in bounds))))
 
     def _of_part(self, networks: Lattices) -> Floats:
         part = _Part.of(networks, self.config.merge, self._inputs(networks))

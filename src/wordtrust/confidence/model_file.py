@@ -217,9 +217,11 @@ def _read_json(file: Path) -> dict[str, Any]:
             raise InputError("too large to be about a model", file=str(file), remedy=_DAMAGED)
         record = json.loads(file.read_text("utf-8"))
     except OSError as error:
-        remedy = f"A model is a folder that `wordtrust train` made{_shipped_names()}"
         if (file.parent / "store.json").is_file():
             raise InputError("a store, not a model", file=str(file.parent), remedy="The MODEL comes first") from None
+        names = ", ".join(shipped.names(shipped.MODEL))
+        remedy = "A model is a folder that `wordtrust train` made"
+        remedy += f", or the name of one that comes with wordtrust: {names}" if names else ""
         raise InputError(f"no model: {error.strerror}", file=str(file.parent), remedy=remedy) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"no JSON: {error}", file=str(file), remedy=_DAMAGED) from None
@@ -229,11 +231,6 @@ def _read_json(file: Path) -> dict[str, Any]:
         found = f"the model has version {record.get('version')!r}, this wordtrust reads version {VERSION}"
         raise InputError(found, file=str(file), remedy="Use a newer wordtrust, or train it again")
     return record
-
-
-def _shipped_names() -> str:
-    names = shipped.names(shipped.MODEL)
-    return f", or the name of one that comes with wordtrust: {', '.join(names)}" if names else ""
 
 
 def _weight(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:

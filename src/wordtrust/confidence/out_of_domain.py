@@ -90,8 +90,11 @@ class UsualFeatures:
         }
 
     @classmethod
-    def from_dict(cls, model: Model, record: Any) -> UsualFeatures:
-        """What `to_dict` wrote; anything else is an `InputError`."""
+    def of_model(cls, model: Model) -> UsualFeatures | None:
+        """What the card of a model says, if anything; whatever `to_dict` did not write is an `InputError`."""
+        record = model.card.usual_features
+        if record is None:
+            return None
         try:
             columns = tuple(record["columns"])
             arrays = {name: np.array(record[name], np.float64) for name in ("mean", "between", "within", "distances")}
@@ -146,12 +149,6 @@ def _invertible(matrix: Values) -> Values:
 
 def _positive(matrix: Values) -> bool:
     return bool((np.linalg.eigvalsh((matrix + matrix.T) / 2) > 0).all())
-
-
-def usual_features_of(model: Model) -> UsualFeatures | None:
-    """What the model knows to be usual, if anything."""
-    record = model.card.usual_features
-    return None if record is None else UsualFeatures.from_dict(model, record)
 
 
 def fit_usual_features(model: Model, batches: Iterable[Lattices], utterances: int) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from .calibration.model_calibration import ModelCalibration
 from .choice import Choice
 from .lattice_rnn import LatticeRNNScorer
 from .model_file import Model, load_model
-from .out_of_domain import usual_features_of
+from .out_of_domain import UsualFeatures
 
 ALTERNATIVES = 5
 MOST_AHEAD = 1000  # utterances that a generic model is adapted to before the first is scored
@@ -44,7 +44,7 @@ class WordScorer:
         record = model.card.calibration
         self._choice = model.card.choice or Choice()
         self._calibration = None if record is None else ModelCalibration.from_dict(record)
-        self._usual_features = usual_features_of(model)
+        self._usual_features = UsualFeatures.of_model(model)
 
     @property
     def model(self) -> Model:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Lock
 
 import numpy as np
@@ -31,6 +31,11 @@ _BLOCK = 50_000  # words hashed at a time
 _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 
+@lru_cache(1_000_000)
+def _estimated(word: str) -> int:
+    return estimate_phones(word) if word else 0
+
+
 @dataclass(frozen=True)
 class WordTable:
     """Known words by row; a column is None where the model does without it."""
@@ -44,10 +49,6 @@ class WordTable:
     def _rows(self) -> dict[str, int]:
         return {word: row for row, word in enumerate(self.words)}
 
-    @cached_property
-    def _estimates(self) -> dict[str, int]:
-        return {}
-
     def rows(self, words: Sequence[str]) -> Ints:
         """The row of each word, -1 for one that is not known."""
         find = self._rows.get
@@ -60,16 +61,8 @@ class WordTable:
         else:
             counts = np.where(rows >= 0, self.phones[rows], 0).astype(np.int32)
         for index in np.flatnonzero(counts == 0).tolist():
-            counts[index] = self._estimate(words[index])
+            counts[index] = _estimated(words[index])
         return counts
-
-    def _estimate(self, word: str) -> int:
-        if len(self._estimates) > 1_000_000:
-            self._estimates.clear()
-        count = self._estimates.get(word)
-        if count is None:
-            count = self._estimates[word] = estimate_phones(word) if word else 0
-        return count
 
     def mass_of(self, rows: Ints) -> Floats:
         """How often each word was heard."""
@@ -95,13 +88,8 @@ class BatchWords:
     @classmethod
     def of(cls, networks: Lattices) -> BatchWords:
         """Of all arcs of a batch, silence being the word ""."""
-        return cls.lookup(networks.vocabulary, networks.word)
-
-    @classmethod
-    def lookup(cls, vocabulary: Vocabulary, word_ids: Ints) -> BatchWords:
-        """Of words by their ids in a vocabulary."""
-        distinct, index = np.unique(word_ids, return_inverse=True)
-        return cls(vocabulary.lookup(distinct.tolist()), index)
+        distinct, index = np.unique(networks.word, return_inverse=True)
+        return cls(networks.vocabulary.lookup(distinct.tolist()), index)
 
 
 def expected_counts(batches: Iterable[Lattices]) -> dict[str, float]:

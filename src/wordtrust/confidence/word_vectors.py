@@ -43,15 +43,7 @@ class Vectors:
     """The rows of a file of word vectors that are of use, in the order of the file."""
 
     words: tuple[str, ...]
-    values: NDArray[np.float32]  # words x dimension
-    file: str
-    asked: int  # different words that were asked for
-    found: int  # of these; the other rows are extra
-
-    @property
-    def dimension(self) -> int:
-        """Numbers a word."""
-        return int(self.values.shape[1])
+    values: NDArray[np.float32]  # [words, dimension]
 
 
 def read_vectors(path: Path, words: Collection[str], extra: int = 0) -> Vectors:
@@ -65,7 +57,7 @@ def read_vectors(path: Path, words: Collection[str], extra: int = 0) -> Vectors:
     from ..formats.inputs import streams
 
     if is_model(path):
-        return _of_model(path, frozenset(words))
+        return _of_model(path)
     vectors = None
     for stream in streams([path]):
         if vectors is not None:
@@ -76,13 +68,12 @@ def read_vectors(path: Path, words: Collection[str], extra: int = 0) -> Vectors:
     return vectors
 
 
-def _of_model(path: Path, asked: frozenset[str]) -> Vectors:
+def _of_model(path: Path) -> Vectors:
     table = load_model(path).table
     if table.vectors is None:
         raise InputError("the model has no word vectors, but learned spellings", file=str(path))
     rows = np.flatnonzero(table.vectors.any(axis=1))  # words without a vector have zeros
-    words = tuple(table.words[row] for row in rows.tolist())
-    return Vectors(words, table.vectors[rows], str(path), len(asked), len(asked & set(words)))
+    return Vectors(tuple(table.words[row] for row in rows.tolist()), table.vectors[rows])
 
 
 def _read(stream: Stream, asked: frozenset[str], extra: int) -> Vectors:
@@ -106,7 +97,7 @@ def _read(stream: Stream, asked: frozenset[str], extra: int) -> Vectors:
             remedy="Is it for another language, or are its words written in another way?",
         )
     values = np.stack(list(kept.values())) if kept else np.empty((0, dimension), np.float32)
-    return Vectors(tuple(kept), values, stream.name, len(asked), n_found)
+    return Vectors(tuple(kept), values)
 
 
 def _refuse_binary(stream: Stream) -> None:
@@ -225,7 +216,7 @@ def make_table(
         read = read_vectors(vectors, used, extra=MORE_WORDS)
         row_in_file = {word: row for row, word in enumerate(read.words)}
         words = in_use + [word for word in read.words if word not in used]
-        rows = np.zeros((len(words), read.dimension), np.float32)
+        rows = np.zeros((len(words), read.values.shape[1]), np.float32)
         known = [row for row, word in enumerate(words) if word in row_in_file]
         rows[known] = _as_kept(read.values[[row_in_file[words[row]] for row in known]])
     counts = None if lexicon is None else read_lexicon(lexicon, set(words))

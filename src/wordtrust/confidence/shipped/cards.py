@@ -8,7 +8,10 @@ from typing import Any
 from ..model_card import ShippedCard
 from . import ShippedModel
 
-UNSEEN = {"eer": "EER", "nce": "NCE", "ece": "ECE", "wer": "WER", "tuned": "WER, tuned 1-best"}
+UNSEEN = {  # measures on recognizers that were left out: their names and formats
+    "eer": ("EER", ".2%"), "nce": ("NCE", ".3f"), "ece": ("ECE", ".3f"), "wer": ("WER", ".2%"),
+    "tuned": ("WER, tuned 1-best", ".2%"),
+}  # fmt: skip
 POPULATIONS = {"arcs": "all word arcs", "one_best": "words of the 1-best", "output": "words of the output"}
 
 
@@ -80,14 +83,10 @@ def _table(split: str, metrics: Mapping[str, Any]) -> list[str]:
 
 
 def _unseen(unseen: Mapping[str, Mapping[str, float]]) -> list[str]:
-    names = [name for name in UNSEEN if any(name in measures for measures in unseen.values())]
-    lines = ["| recognizer | " + " | ".join(UNSEEN[name] for name in names) + " |", "|---" * (len(names) + 1) + "|"]
+    columns = {name: UNSEEN[name] for name in UNSEEN if any(name in measures for measures in unseen.values())}
+    rows = [["recognizer", *(title for title, _ in columns.values())]]
     for recognizer, measures in unseen.items():
-        lines.append(f"| {recognizer} | " + " | ".join(_unseen_cell(measures, name) for name in names) + " |")
-    return lines
-
-
-def _unseen_cell(measures: Mapping[str, float], name: str) -> str:
-    if name not in measures:
-        return ""
-    return f"{measures[name]:.3f}" if name in ("nce", "ece") else f"{100 * measures[name]:.2f}%"
+        cells = (format(measures[name], spec) if name in measures else "" for name, (_, spec) in columns.items())
+        rows.append([recognizer, *cells])
+    head, *body = ("| " + " | ".join(row) + " |" for row in rows)
+    return [head, "|---" * len(rows[0]) + "|", *body]
