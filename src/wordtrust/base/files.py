@@ -19,6 +19,12 @@ from typing import BinaryIO, TextIO, cast
 from .errors import OptionError
 
 
+def require_parent(path: Path) -> None:
+    """Refuse a path whose folder does not exist: asked before the work, not after it."""
+    if not path.resolve().parent.is_dir():
+        raise OptionError(f"{path}: there is no folder {path.resolve().parent}")
+
+
 @contextmanager
 def atomic(path: Path) -> Iterator[BinaryIO]:
     """A binary file to write `path` through, packed with gzip when the name ends in .gz.

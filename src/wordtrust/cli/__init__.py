@@ -12,6 +12,7 @@ from ..base.errors import WordtrustError
 from ..base.version import __version__
 from . import audio, calibration, combination, evaluation, lattices, networks, score, shipped, study, train
 from .inputs import InterruptedResumable, announce_compilation
+from .messages import notify
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -45,12 +46,12 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("WORDTRUST_DEBUG"):
             raise
-        found = " ".join(f"{type(error).__name__}: {error}".split())
-        _fail(f"this should not have happened, please report it: {found} (WORDTRUST_DEBUG=1 shows where)", 70)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        _fail(f"this should not have happened, please report it: {text} (WORDTRUST_DEBUG=1 shows where)", 70)
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"wordtrust: {message}", err=True)
+    notify(message)
     sys.exit(code)
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .inputs import announce_compilation, resumable, tell_skipped
+from .inputs import announce_compilation, resumable
+from .messages import notify, notify_skipped
+from .options import json_option, skip_bad_option
 
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
@@ -28,7 +30,7 @@ jobs_option = click.option(
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option
 def recognizers(*, as_json: bool) -> None:
     """List the recognizers: which are ready, and how to get the others.
 
@@ -60,7 +62,7 @@ def recognizers(*, as_json: bool) -> None:
 )
 @jobs_option
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every segment instead of words.")
-@click.option("--skip-bad", is_flag=True, help="Leave out files that cannot be read, say which, and go on.")
+@skip_bad_option
 def transcribe(
     audio: tuple[str, ...],
     recognizer: str,
@@ -91,28 +93,23 @@ def transcribe(
     from ..transcription.transcription_job import TranscriptionJob, default_jobs, open_recordings, plan_outputs
 
     announce_compilation()
-    recordings = open_recordings(audio, channels, Problems(skip=skip_bad, notify=tell_skipped))
+    recordings = open_recordings(audio, channels, Problems(skip=skip_bad, notify=notify_skipped))
     outputs = plan_outputs(out, recordings)
     names, models = split_names(recognizer), split_names(model or ())
     with Transcriber(names, models, jobs=jobs or default_jobs(recordings), alternatives=alternatives) as transcriber:
-        _notify(*transcriber.combiner.messages())
+        notify(*transcriber.combiner.messages())
         with TranscriptionJob(transcriber, recordings, outputs, recognizer) as job:
             if job.resumed:
-                _notify(f"resuming after {job.resumed:,} segments that were done before")
+                notify(f"resuming after {job.resumed:,} segments that were done before")
             with AudioProgress("transcribing", [recording.audio.duration for recording in recordings]) as progress:
                 for recording in recordings:
                     if len(recordings) > 1 and not as_json:
                         progress.print(f"{visible(recording.name)}:")
                     _show(job, recording, progress, as_json=as_json, must_be_read=not outputs)
                     progress.finish_recording()
-            _notify(*transcriber.combiner.warnings())
+            notify(*transcriber.combiner.warnings())
             for path, words in job.write():
                 click.echo(f"{path}: {words:,} words", err=True)
-
-
-def _notify(*messages: str) -> None:
-    for message in messages:
-        click.echo(f"wordtrust: {message}", err=True)
 
 
 def _show(
@@ -131,10 +128,10 @@ def _show(
         if not progress.is_read and must_be_read:
             raise BrokenPipeError
         if segment.dropped:
-            _notify(f"{recording.name}: at {segment.start:.1f} s left out: {segment.dropped}")
-    _notify(*(f"{recording.audio.path}: {problem}" for problem in recording.audio.problems))
+            notify(f"{recording.name}: at {segment.start:.1f} s left out: {segment.dropped}")
+    notify(*(f"{recording.audio.path}: {problem}" for problem in recording.audio.problems))
     if not words:
-        _notify(f"{recording.name}: no speech was found")
+        notify(f"{recording.name}: no speech was found")
 
 
 @click.command()
@@ -146,7 +143,7 @@ def _show(
 @click.option("--audio", type=click.Path(path_type=Path), help="Folder of the audio [that of the manifest].")
 @click.option("--by-split", is_flag=True, help="Write a folder with a store for each split, as `study` reads it.")
 @jobs_option
-@click.option("--skip-bad", is_flag=True, help="Leave bad utterances out, say which and how many, and go on.")
+@skip_bad_option
 def recognize(
     manifest: str, recognizer: str, out: Path, audio: Path | None, jobs: int | None, *, by_split: bool, skip_bad: bool
 ) -> None:
@@ -170,7 +167,7 @@ def recognize(
     if "," in recognizer:
         raise OptionError("one recognizer at a time: each gets a store of its own")
     check_output(out, by_split=by_split)
-    problems = Problems(skip=skip_bad, notify=tell_skipped)
+    problems = Problems(skip=skip_bad, notify=notify_skipped)
     entries = read_manifest(manifest, audio, problems)
     with AudioProgress("recognising", [None], utterances=len(entries)) as progress:
         result = recognize_corpus(entries, recognizer, out, jobs=jobs or available_cores(), problems=problems,

@@ -10,6 +10,7 @@ import click
 
 from ..base.errors import OptionError
 from .evaluation import ScoreFiles, score_files
+from .options import json_option, mismatch_option
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_model import CalibratedModel
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 @click.option("--calibrator", default="kernel", show_default=True, help="Which one (docs/calibration.md).")
 @click.option("--keep-choice", is_flag=True, help="Leave how words are chosen as the model has it.")
 @click.option("--compare", "comparing", is_flag=True, help="Only compare all calibrators on held-out speakers.")
-@click.option("--allow-mismatch", is_flag=True, help="Also with networks that the model was not trained for.")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@mismatch_option
+@json_option
 def calibrate(
     paths: tuple[str, ...],
     scores: ScoreFiles | None,

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .evaluation import warn_of_missing_outputs
+from ..base.files import require_parent
 from .inputs import announce_compilation
+from .messages import notify, notify_report, warn_of_missing_outputs
+from .options import json_option, mismatch_option, report_options
 
 if TYPE_CHECKING:
     from ..combination.combination_file import FittedCombination
@@ -36,10 +38,9 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--words", "old_words_file", type=click.Path(path_type=Path), hidden=True)
 @click.option("--jobs", type=click.IntRange(min=1), help="Subsets worked on at once [as many as there are cores].")
-@click.option("--report", type=click.Path(path_type=Path), help="Also write a report (HTML).")
-@click.option("--figures", type=click.Path(path_type=Path), help="Also write its plots here, as PNG and SVG.")
-@click.option("--allow-mismatch", is_flag=True, help="Also with models that were not trained for these networks.")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@report_options
+@mismatch_option
+@json_option
 def combine(
     systems: tuple[str, ...],
     ref: Path | None,
@@ -73,13 +74,16 @@ def combine(
     """
     from ..combination.combine import combine as combine_systems
     from ..combination.systems import CombinationInput
+    from ..transcripts.writer import TranscriptWriter
 
     announce_compilation()
     if old_words_file:
-        click.echo("wordtrust: --words is now called --transcripts (elsewhere, --words is a symbol table)", err=True)
+        notify("--words is now called --transcripts (elsewhere, --words is a symbol table)")
     target = transcripts_file or old_words_file
-    _check_options(fit=bool(fit), out=out, joint=joint, folds=bool(fold_model), figures=figures, report=report)
-    _check_targets(target, report)
+    _check_options(fit=bool(fit), out=out, joint=joint, folds=bool(fold_model))
+    if target:
+        TranscriptWriter(target)  # refuses a name of no known format
+        require_parent(target)
     sources = {name: _source(value) for name, value in _named(systems).items()}
     given = CombinationInput.of(sources, ref, allow_mismatch=allow_mismatch)
     fitted: FittedCombination | Path | None = joint
@@ -101,26 +105,11 @@ def _source(value: str) -> str | tuple[str, str]:
     return (model, data) if comma else value
 
 
-def _check_options(
-    *, fit: bool, out: Path | None, joint: Path | None, folds: bool, figures: Path | None, report: Path | None
-) -> None:
+def _check_options(*, fit: bool, out: Path | None, joint: Path | None, folds: bool) -> None:
     if fit != (out is not None) or (fit and joint):
         raise OptionError("--fit NAME=STORE goes with --out FOLDER; --joint FOLDER uses what was fitted before")
     if folds and not fit:
         raise OptionError("--fold-model goes with --fit")
-    if figures and not report:
-        raise OptionError("--figures come with a report: --report FILE.html")
-
-
-def _check_targets(transcripts: Path | None, report: Path | None) -> None:
-    """Find out before the work, not after it, whether something cannot be written."""
-    from ..transcripts.writer import TranscriptWriter
-
-    if transcripts:
-        TranscriptWriter(transcripts)
-    for path in (transcripts, report):
-        if path and not path.resolve().parent.is_dir():
-            raise OptionError(f"{path}: there is no folder {path.resolve().parent}")
 
 
 def _pairs(arguments: Sequence[str]) -> list[tuple[str, str]]:
@@ -156,7 +145,7 @@ def _fit(
     data = given.on(stores, folds, allow_mismatch=allow_mismatch)
     fitted = fit_combination(
         data, joint=joint, subsets=every, jobs=jobs,
-        notify=lambda message: click.echo(f"wordtrust: {message}", err=True),
+        notify=notify,
     )  # fmt: skip
     fitted.save(out)
     click.echo(f"{out}: fitted on {len(fitted.utterances):,} utterances", err=True)
@@ -168,8 +157,7 @@ def _warn(result: CombinationResult) -> None:
     if result.comparison is None:
         return
     if result.n_fitted_on:
-        warning = f"the combination was fitted on {result.n_fitted_on:,} of these utterances: it looks too good here"
-        click.echo(f"wordtrust: {warning}", err=True)
+        notify(f"the combination was fitted on {result.n_fitted_on:,} of these utterances: it looks too good here")
     warn_of_missing_outputs(result.n_without_output, result.n_references)
 
 
@@ -199,4 +187,4 @@ def _write_report(path: Path, comparison: SubsetComparison, figures: Path | None
     alone = {name: f"{100 * rate:.2f}% word errors alone" for name, rate in comparison.systems.items()}
     subsets = comparison.to_dict()["subsets"]
     write_report(path, Evaluation(), title="Recognizers combined", about=alone, subsets=subsets, figures=figures)
-    click.echo(f"{path}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
+    notify_report(path, figures)

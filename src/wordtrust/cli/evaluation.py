@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
-from .inputs import announce_compilation, tell_if_rough, tell_skipped
+from .inputs import announce_compilation
+from .messages import notify, notify_report, notify_skipped, warn_if_barely_adapted, warn_of_missing_outputs
+from .options import criterion_option, json_option, mismatch_option, report_options
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 _NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or --scores FILE with --ref REF"
@@ -41,7 +43,7 @@ class ScoreFiles:
 
         if self.ref is None:
             raise OptionError("--scores needs the references: --ref REF.tsv")
-        references, problems = read_references(self.ref), Problems(skip=self.skip_bad, notify=tell_skipped)
+        references, problems = read_references(self.ref), Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress("reading", self.paths) as watch:
             batches = stream(self.paths, problems=problems, watch=watch)
             evaluation = evaluate_model(batches, references=references, problems=problems, inspect=inspect)
@@ -52,7 +54,9 @@ class ScoreFiles:
 def score_files(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command --scores with --ref and --skip-bad, as one `scores` argument; None without --scores."""
 
-    @click.option("--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON), not a STORE.")
+    @click.option(
+        "--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON) instead of networks."
+    )
     @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
     @click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
     @wraps(command)
@@ -63,26 +67,13 @@ def score_files(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def warn_of_missing_outputs(missing: int, references: int) -> None:
-    """A file of words cannot say that nothing was recognized, so what it lacks is not counted as deletions."""
-    if missing > 0:
-        click.echo(
-            f"wordtrust: {missing:,} of {references:,} references have no output here and are not counted", err=True
-        )
-
-
 @click.command()
 @click.argument("store", nargs=-1, metavar="[MODEL] STORE...")
-@click.option(
-    "--criterion",
-    type=click.Choice(["mean", "mean-silence", "gain"]),
-    help="How the best-confidence words are chosen (docs/networks.md) [as the model says, or mean].",
-)
+@criterion_option
 @score_files
-@click.option("--report", type=click.Path(path_type=Path), help="Also write a report (HTML).")
-@click.option("--figures", type=click.Path(path_type=Path), help="Also write its plots here, as PNG and SVG.")
-@click.option("--allow-mismatch", is_flag=True, help="Also with a model that was not trained for these networks.")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@report_options
+@mismatch_option
+@json_option
 def evaluate(
     store: tuple[str, ...],
     criterion: str | None,
@@ -106,8 +97,6 @@ def evaluate(
 
     if bool(scores) == bool(store):
         raise OptionError(_NOTHING_NAMED)
-    if figures and not report:
-        raise OptionError("--figures come with a report: --report FILE.html")
     model, stores = _model_and_stores(store)
     scorer = _scorer(model, stores, allow_mismatch)
     keeper = _example_keeper(scorer) if report else None
@@ -120,7 +109,7 @@ def evaluate(
         log = read_log(model) if model else []
         title = ", ".join(scores.paths if scores else store)
         write_report(report, evaluation, title=title, figures=figures, examples=keeper.examples, log=log)
-        click.echo(f"{report}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
+        notify_report(report, figures)
     if as_json:
         click.echo(json.dumps(evaluation.to_dict()))
     else:
@@ -137,7 +126,7 @@ def _scorer(model: Path | None, stores: tuple[str, ...], allow_mismatch: bool) -
     scorer = load(model, allow_mismatch=allow_mismatch)
     if scorer.wants_adapting:
         scorer = scorer.adapted_ahead(stream(stores))[0]
-        tell_if_rough(scorer)
+        warn_if_barely_adapted(scorer)
     return scorer
 
 
@@ -169,8 +158,7 @@ def _warn_if_calibrated_on(scorer: WordScorer, evaluation: Evaluation) -> None:
     """Calibrated figures are no test on speakers that the calibration was fitted on."""
     seen = scorer.calibrated_on(evaluation.errors["one_best"].speakers)
     if seen:
-        warning = f"the model was calibrated on {seen:,} of these speakers: calibrated figures look too good here"
-        click.echo(f"wordtrust: {warning}", err=True)
+        notify(f"the model was calibrated on {seen:,} of these speakers: calibrated figures look too good here")
 
 
 def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
@@ -198,8 +186,8 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
               help="How sure that is for speakers nobody has heard yet.")  # fmt: skip
 @click.option("--method", type=click.Choice(["betting", "bootstrap"]), default="betting", show_default=True,
               help="Valid for any number of speakers, or approximate but sharper for few.")  # fmt: skip
-@click.option("--allow-mismatch", is_flag=True, help="Also with a model that was not trained for these networks.")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@mismatch_option
+@json_option
 def threshold(
     store: tuple[str, ...],
     scores: ScoreFiles | None,

@@ -1,4 +1,4 @@
-"""What verbs share: LATTICES and the options that say how to read them, and what is told on stderr."""
+"""What verbs share: LATTICES and the options that say how to read them, resuming, and the notice about compiling."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..base.errors import InputError, OptionError, UnknownFormat
+from .messages import notify, notify_skipped
+from .options import skip_bad_option
 
 if TYPE_CHECKING:
-    from ..confidence.word_scorer import WordScorer
     from ..formats.format import ReadOptions
     from ..formats.references import Reference, References
     from ..lattices.lattice import Lattices
@@ -37,20 +37,14 @@ class Inputs:
         from ..formats import stream
         from ..formats.references import with_references
 
-        problems = Problems(skip=self.skip_bad, notify=tell_skipped)
+        problems = Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress(task, self.paths) as watch:
             for batch in stream(self.paths, self.options, problems, watch=watch):
                 kept = batch if references is None else with_references(batch, references, problems)
                 if len(kept):
                     yield kept
         if problems.errors:
-            click.echo(f"wordtrust: left out {len(problems.errors)} bad utterances or files", err=True)
-
-
-def tell_skipped(error: InputError) -> None:
-    """Name what was left out."""
-    known = isinstance(error, UnknownFormat)  # the list of all formats would come with every file
-    click.echo(f"wordtrust: skipped: {f'{error.file}: {error.found}' if known else error}", err=True)
+            notify(f"left out {len(problems.errors)} bad utterances or files")
 
 
 def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
@@ -62,7 +56,7 @@ def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--pick", type=click.Choice(["total", "average"]), help="Which N-best hypothesis counts as 1-best.")
     @click.option("--format", "format_name", help="Read as this format instead of looking at the content.")
     @click.option("--max-arcs", type=click.IntRange(min=1), help="Refuse lattices with more arcs [2000000].")
-    @click.option("--skip-bad", is_flag=True, help="Leave bad utterances out, say which and how many, and go on.")
+    @skip_bad_option
     @wraps(command)
     def wrapped(
         lattices: tuple[str, ...],
@@ -104,28 +98,6 @@ def resumable(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
-    """For an option that must not be given twice: click would silently forget the first value."""
-    if len(given) > 1:
-        raise OptionError(f"{parameter.opts[0]} names one file, not {len(given)}")
-    return given[0] if given else None
-
-
-def tell_if_rough(scorer: WordScorer) -> None:
-    """Warn if a generic model has adapted to few utterances of this recognizer."""
-    from ..confidence.adapt import ENOUGH_UTTERANCES
-
-    adapted = scorer.model.card.adapted
-    if scorer.model.is_generic and adapted is not None and adapted.utterances < ENOUGH_UTTERANCES:
-        count = f"the generic model heard {adapted.utterances} utterances of this recognizer"
-        click.echo(f"wordtrust: {count}; under {ENOUGH_UTTERANCES} its percentages are rough", err=True)
-
-
-reference_option = click.option(
-    "--ref", "ref", type=click.Path(path_type=Path), help="References: REF.tsv, Kaldi text or STM."
-)
-
-
 def load_references(ref: Path | None) -> References | None:
     """The references of a --ref option, if it was given."""
     from ..formats.references import read_references
@@ -164,10 +136,10 @@ def announce_compilation() -> None:
     options, steps = context.params, _STEPS.get(str(context.command.name), ())
     left_out = {step for step, option in _ONLY_WITH.items() if option in options and not options[option]}
 
-    def tell() -> None:
+    def on_compile() -> None:
         from ..confidence.warm_up import start
 
-        click.echo("wordtrust: compiling for this machine, once (up to 20 s) ...", err=True)
+        notify("compiling for this machine, once (up to 20 s) ...")
         start([step for step in steps if step not in left_out])
 
-    context.find_root().with_resource(notified_of_compiling(tell))
+    context.find_root().with_resource(notified_of_compiling(on_compile))

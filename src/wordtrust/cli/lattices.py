@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .inputs import Inputs, lattice_inputs, load_references, reference_option
+from .inputs import Inputs, lattice_inputs, load_references
+from .options import json_option, reference_option
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @lattice_inputs
 @reference_option
-@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+@json_option
 def info(inputs: Inputs, ref: Path | None, *, as_json: bool) -> None:
     """Count what is in LATTICES: utterances, nodes, arcs, density, duration, words of the 1-best.
 
@@ -58,32 +59,19 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
               wordtrust convert lat.1.gz picture.svg --utt utt-17
     """
     from ..evaluation.corpus_counts import CorpusCounts, count_lattices
-    from ..formats import writable, write
+    from ..formats import only_utterances, writable, write
     from ..formats.format import WriteOptions
 
     chosen, done = writable(out, to), CorpusCounts()
 
     def counted() -> Iterator[Lattices]:
         nonlocal done
-        for batch in _only(inputs.batches("converting"), utts):
+        for batch in only_utterances(inputs.batches("converting"), utts):
             done += count_lattices(batch)
             yield batch
 
     write(counted(), out, format=chosen.name, options=WriteOptions(inputs.options.frame_length))
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs as {chosen.title}")
-
-
-def _only(batches: Iterator[Lattices], utts: tuple[str, ...]) -> Iterator[Lattices]:
-    wanted, present = set(utts), set[str]()
-    for batch in batches:
-        if not wanted:
-            yield batch
-        for lattice in batch if wanted else ():
-            if lattice.utt in wanted:
-                present.add(lattice.utt)
-                yield lattice.batch()
-    if missing := wanted - present:
-        raise OptionError(f"no utterance {', '.join(sorted(missing))} in the input")
 
 
 @click.command()

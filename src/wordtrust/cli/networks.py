@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ..base.errors import OptionError
-from .inputs import Inputs, lattice_inputs, load_references, reference_option, resumable
-
-if TYPE_CHECKING:
-    from ..networks.tuned_scales import TunedScales
+from ..base.files import require_parent
+from .inputs import Inputs, lattice_inputs, load_references, resumable
+from .messages import notify
+from .options import json_option, reference_option
 
 
 @click.command()
 @lattice_inputs
 @click.option("--ref", type=click.Path(path_type=Path), required=True, help="References: REF.tsv, Kaldi text or STM.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Where the scales go (SCALES.json).")
-@click.option("--json", "as_json", is_flag=True, help="Print the scales as JSON.")
+@json_option
 def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     """Choose scales and word penalty (N-best: length exponent and word bonus) on a development set.
 
@@ -30,18 +28,15 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
 
     references = load_references(ref)
     assert references is not None
-    if not out.resolve().parent.is_dir():
-        raise OptionError(f"{out}: there is no folder {out.resolve().parent}")
-    tuned = choose(list(inputs.batches("reading", references)), references, notify=_tell)
+    require_parent(out)
+    tuned = choose(
+        list(inputs.batches("reading", references)), references, notify=lambda stage: notify(f"tuning {stage} ...")
+    )
     tuned.save(out)
     if as_json:
         click.echo(out.read_text("utf-8"), nl=False)
     else:
         print_tuned(tuned)
-
-
-def _tell(stage: str) -> None:
-    click.echo(f"wordtrust: tuning {stage} ...", err=True)
 
 
 @click.command()
@@ -79,42 +74,18 @@ def build(
     \b
     Example: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks
     """
-    from ..networks.build_store import BuildOptions, build_store
+    from ..confidence.model_file import load_scales
+    from ..networks.build_store import BuildOptions, build_store, resume_key
 
     references = load_references(ref)
     options = BuildOptions(
         tolerance=tolerance,
-        tuned=None if scales is None else _tuned(scales),
+        tuned=None if scales is None else load_scales(scales),
         references=references,
         labels=labels,
         beam=beam,
     )
     batches = inputs.batches("building", references)
-    done = build_store(batches, out, options, jobs=jobs, key=_key(inputs, options.tuned, ref))
+    key = resume_key(inputs.paths, inputs.options, inputs.skip_bad, files=(ref, inputs.options.words))
+    done = build_store(batches, out, options, jobs=jobs, key=key)
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")
-
-
-def _tuned(path: Path) -> TunedScales:
-    """What `wordtrust tune` wrote; or the scales of a model, by its folder or name."""
-    from ..confidence.model_file import SCALES, load_model
-    from ..confidence.shipped import folder_of, is_model
-    from ..networks.tuned_scales import TunedScales
-
-    if not is_model(path):
-        return TunedScales.load(path)
-    folder = folder_of(path)
-    if (folder / SCALES).is_file():
-        return TunedScales.load(folder / SCALES)
-    scales = load_model(folder).card.scales
-    if scales is None:
-        raise OptionError(f"{path}: has no scales of its own; build networks without --scales")
-    return TunedScales(scales, scales, scales, {})
-
-
-def _key(inputs: Inputs, tuned: TunedScales | None, *files: Path | None) -> list[str]:
-    """What a build depends on besides its options: another input must not go on where this one was."""
-    from ..formats.inputs import side_files
-
-    named = [file for path in inputs.paths for file in side_files(path)]
-    named += [file for file in (*files, inputs.options.words) if file and file.is_file()]
-    return [repr(inputs), repr(tuned), *(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in named)]

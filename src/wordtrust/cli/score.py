@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from .inputs import Inputs, lattice_inputs, once, tell_if_rough
+from .inputs import Inputs, lattice_inputs
+from .messages import notify, warn_if_barely_adapted
+from .options import criterion_option, mismatch_option, reject_repeated
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_scores import CalibratedWords
@@ -27,12 +29,11 @@ _OUT_OF_DOMAIN = (
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
-@click.option("--out", required=True, callback=once, multiple=True, metavar="FILE",
+@click.option("--out", required=True, callback=reject_repeated, multiple=True, metavar="FILE",
               help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")  # fmt: skip
-@click.option("--criterion", type=click.Choice(["mean", "mean-silence", "gain"]),
-              help="How words are chosen [as the model says].")  # fmt: skip
+@criterion_option
 @click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
-@click.option("--allow-mismatch", is_flag=True, help="Also score what the model was not trained for.")
+@mismatch_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads [as many as there are cores].")
 def score(
     model: Path,
@@ -66,7 +67,7 @@ def score(
             utterances, words = utterances + len(transcripts), words + sum(len(each.words) for each in transcripts)
             in_domain = in_domain and domain_factor >= 1
     if not in_domain:
-        click.echo(f"wordtrust: {_OUT_OF_DOMAIN}", err=True)
+        notify(_OUT_OF_DOMAIN)
     if out != "-":
         click.echo(f"{out}: {utterances:,} utterances, {words:,} words", err=True)
 
@@ -97,7 +98,6 @@ def _scored(
             yield scorer(batch, alternatives=alternatives), 1.0
         return
     scorer, batches = scorer.adapted_ahead(batches)
-    tell_if_rough(scorer)
+    warn_if_barely_adapted(scorer)
     for batch in batches:
-        networks = scorer.networks(batch)
-        yield scorer(networks, alternatives=alternatives), scorer.domain_factor(networks)
+        yield scorer.score(batch, alternatives=alternatives)

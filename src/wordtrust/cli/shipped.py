@@ -10,11 +10,13 @@ import click
 
 from ..base.errors import OptionError
 from .inputs import Inputs, lattice_inputs
+from .messages import notify
+from .options import json_option
 
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option
 def models(name: str | None, *, as_json: bool) -> None:
     """List the models that come with wordtrust; with a NAME, show its card: data, licence, measures, limits.
 
@@ -69,7 +71,6 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     whose = f" of {adapted_model.recognizer}" if adapted_model.recognizer else ""
     click.echo(f"{out}: adapted to {count:,} utterances{whose}")
     if count < ENOUGH_UTTERANCES:
-        click.echo(f"wordtrust: with {ENOUGH_UTTERANCES} utterances or more it would be better adapted", err=True)
+        notify(f"with {ENOUGH_UTTERANCES} utterances or more it would be better adapted")
     if adapted_model.card.calibration is not None:
-        note = f"wordtrust: its calibration is another recognizer's; with references: wordtrust calibrate {out} STORE"
-        click.echo(note, err=True)
+        notify(f"its calibration is another recognizer's; with references: wordtrust calibrate {out} STORE")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
 from .inputs import announce_compilation, resumable
+from .messages import notify
+from .options import json_option, skip_bad_option
 
 _WIDTH = 100  # of tables, where the output is no terminal
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -41,8 +43,8 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--device", default="auto", show_default=True, help="Train on cpu, cuda, cuda:1, or auto.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of training on a CPU [1].")
 @click.option("--jobs", type=click.IntRange(min=1), help="Batches and subsets worked on at once [all cores].")
-@click.option("--skip-bad", is_flag=True, help="Leave bad utterances out, say which, and go on.")
-@click.option("--json", "as_json", is_flag=True, help="Print what study.json holds.")
+@skip_bad_option
+@json_option
 def study(
     data: Path,
     out: Path,
@@ -75,22 +77,16 @@ def study(
     from ..study.results import write_results
 
     announce_compilation()
-    if training.get("start") and vectors is None:
-        from ..training.prepare import start_vectors
-
-        vectors = start_vectors(str(training["start"]))
-    more: dict[str, Any] = {} if jobs is None else {"jobs": jobs}
     options = StudyOptions(
         test=test, models=models, until=until, vectors=vectors, with_joint=not no_joint, with_paper=paper,
-        skip_bad=skip_bad, training=_training(training), teachers=teachers,
-        device=device, threads=threads, **more,
-    )  # fmt: skip
+        skip_bad=skip_bad, teachers=teachers, device=device, threads=threads, jobs=jobs or os.cpu_count() or 1,
+    ).with_training(**training)  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
-    results = run_study(data, out, options, recognizers=names, notify=_notify)
+    results = run_study(data, out, options, recognizers=names, notify=notify)
     if results is None:
         click.echo(f"{out}: done as far as {until}", err=True)
         return
-    record = write_results(out, results, data=data, test=test, command=_command())
+    record = write_results(out, results, data=data, test=test, command=shlex.join(["wordtrust", *sys.argv[1:]]))
     if as_json:
         click.echo(json.dumps(record))
     else:
@@ -99,22 +95,3 @@ def study(
 
         print_study(record, console(_WIDTH))
         click.echo(f"{out}: results.md, report.html and study.json; models are in {models or out / 'models'}")
-
-
-def _training(given: dict[str, int | str | None]) -> Any:
-    """Options of training that were given; the others are those of the study."""
-    from dataclasses import replace
-
-    from ..training.options import MULTI_RECOGNIZER
-
-    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(MULTI_RECOGNIZER, **known) if known else None
-
-
-def _command() -> str:
-    """What the user typed."""
-    return shlex.join(["wordtrust", *sys.argv[1:]])
-
-
-def _notify(done: str) -> None:
-    click.echo(f"wordtrust: {done}", err=True)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
+from ..base.files import require_parent
 from .inputs import announce_compilation, resumable
+from .messages import notify
 
 if TYPE_CHECKING:
     from ..confidence.model_file import Model
@@ -103,7 +105,7 @@ def train(
     from ..training import pipeline
 
     if pipeline.has_checkpoint(out):
-        click.echo("wordtrust: going on where an earlier training stopped", err=True)
+        notify("going on where an earlier training stopped")
     with _epoch_progress(chosen.epochs) as progress:
         model = pipeline.train(data, chosen, out, device=device, threads=threads, search=search, progress=progress)
     if model is not None:
@@ -116,8 +118,8 @@ def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None
 
     if out is not None:
         refuse_to_overwrite(out, overwrite=overwrite)
-    if pack is not None and not pack.resolve().parent.is_dir():
-        raise OptionError(f"{pack}: there is no folder {pack.resolve().parent}")
+    if pack is not None:
+        require_parent(pack)
 
 
 @contextmanager

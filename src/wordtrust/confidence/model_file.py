@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_folder, atomic_text
 from ..base.version import __version__
+from ..networks.tuned_scales import TunedScales
 from . import features, shipped
 from .config import Config, weight_shapes
 from .features import Statistics
@@ -166,6 +167,19 @@ def load_model(model: str | Path, *, allow_mismatch: bool = False) -> Model:
         raise InputError(error.found, file=str(folder), remedy=error.remedy or _DAMAGED) from None
     except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
+
+
+def load_scales(path: Path) -> TunedScales:
+    """Read what `wordtrust tune` wrote, or the scales of a model, given by its folder or name."""
+    if not shipped.is_model(path):
+        return TunedScales.load(path)
+    folder = shipped.folder_of(path)
+    if (folder / SCALES).is_file():
+        return TunedScales.load(folder / SCALES)
+    scales = load_model(folder).card.scales
+    if scales is None:
+        raise OptionError(f"{path}: has no scales of its own; build networks without --scales")
+    return TunedScales(scales, scales, scales, {})
 
 
 def _read_arrays(folder: Path, record: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

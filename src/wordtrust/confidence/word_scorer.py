@@ -96,18 +96,21 @@ class WordScorer:
         if isinstance(lattice, Networks):
             lattice = lattice.lattices
         if isinstance(lattice, Lattices):
-            networks = self.networks(lattice)
-            if self.wants_adapting and len(networks):
-                return self.adapted([networks])(networks, alternatives=alternatives)
-            confidence = self.confidence(networks)
-            paths, curve = self.choice.paths(networks, confidence), self.calibration
-            factor = self.domain_factor(networks)
-            show = (lambda scores: factor * curve.of("words", scores)) if curve else None
-            return transcripts(networks, confidence, paths, alternatives=alternatives, show=show)
+            return self.score(lattice, alternatives=alternatives)[0]
         if not isinstance(lattice, (Lattice, Network)):
             raise TypeError(f"a scorer takes lattices (wt.read) or networks (wt.build), not {type(lattice).__name__}")
         single = lattice.lattice if isinstance(lattice, Network) else lattice
         return self(single.batch(), alternatives=alternatives)[0]
+
+    def score(self, lattices: Lattices, *, alternatives: int = ALTERNATIVES) -> tuple[list[Transcript], float]:
+        """The transcripts of a batch, and the `domain_factor` that is in their confidences."""
+        networks = self.networks(lattices)
+        if self.wants_adapting and len(networks):
+            return self.adapted([networks]).score(networks, alternatives=alternatives)
+        confidence = self.confidence(networks)
+        paths, curve, factor = self.choice.paths(networks, confidence), self.calibration, self.domain_factor(networks)
+        show = (lambda scores: factor * curve.of("words", scores)) if curve else None
+        return transcripts(networks, confidence, paths, alternatives=alternatives, show=show), factor
 
     def domain_factor(self, networks: Lattices) -> float:
         """What calibrated confidences of a batch are multiplied by: 1, or less where it is out of domain."""

@@ -106,6 +106,21 @@ def read(
         raise OptionError(f"{path}: {error}; wordtrust.stream gives them batch by batch") from None
 
 
+def only_utterances(batches: Iterable[Lattices], utts: Iterable[str]) -> Iterator[Lattices]:
+    """These utterances of all batches, or everything if none is named; a name without an utterance is an error."""
+    wanted, present = set(utts), set[str]()
+    if not wanted:
+        yield from batches
+        return
+    for batch in batches:
+        for lattice in batch:
+            if lattice.utt in wanted:
+                present.add(lattice.utt)
+                yield lattice.batch()
+    if missing := wanted - present:
+        raise OptionError(f"no utterance {', '.join(sorted(missing))} in the input")
+
+
 def write(
     lattices: Lattices | Iterable[Lattices],
     path: str | Path,

@@ -19,6 +19,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.threads import available_cores, workers
 from ..base.version import __version__
+from ..formats.inputs import side_files
 from ..formats.references import Reference
 from ..lattices.lattice import Lattices, Offsets
 from ..lattices.paths import Paths, best_paths
@@ -132,6 +133,14 @@ def build_store(
                 utterances + len(networks), nodes + len(networks.time), arcs + len(networks.source)
             )  # fmt: skip
     return BuiltStore(utterances, nodes, arcs)
+
+
+def resume_key(paths: Sequence[str], *settings: object, files: Iterable[Path | None] = ()) -> list[str]:
+    """The `key` of a build from files: how they are read, and the size and time of each of them and of `files`."""
+    inputs = [file for path in paths for file in side_files(path)]
+    inputs += [file for file in files if file and file.is_file()]
+    stamps = (f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in inputs)
+    return [repr((paths, settings)), *stamps]
 
 
 def _after(batches: Iterable[Lattices], utterances: int) -> Iterator[Lattices]:

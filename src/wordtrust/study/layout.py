@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import InputError, OptionError
 from ..base.threads import available_cores
@@ -19,7 +20,7 @@ from ..combination.subset_comparison import MAX_SYSTEMS
 from ..confidence.model_file import SCALES
 from ..confidence.shipped import is_model
 from ..formats.references import References, read_references
-from ..training.options import TrainOptions, require_torch
+from ..training.options import MULTI_RECOGNIZER, TrainOptions, require_torch
 
 UNTIL = ("networks", "packs", "models", "results")
 
@@ -50,6 +51,19 @@ class StudyOptions:
             raise OptionError("--models fits nothing: it goes neither with --until nor with --paper")
         if self.models is not None and (self.vectors is not None or self.training is not None):
             raise OptionError("--models trains nothing: it goes with none of --vectors, --epochs, --state, --seed")
+
+    def with_training(self, **given: Any) -> StudyOptions:
+        """With these options of training; those that are None stay as the study has them."""
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return replace(self, training=replace(MULTI_RECOGNIZER, **chosen)) if chosen else self
+
+    def word_vectors(self) -> Path | None:
+        """The word vectors that were named, or those of the model that training starts with."""
+        if self.vectors is None and self.training is not None and self.training.start:
+            from ..training.prepare import start_vectors
+
+            return start_vectors(self.training.start)
+        return self.vectors
 
 
 RECOGNIZER, REFERENCES, VECTORS = "recognizer.json", ("refs.tsv", "refs.tsv.gz"), "embeddings"

@@ -31,7 +31,7 @@ def run_study(
     splits = [options.test] if options.models else [TRAIN, DEV, options.test]
     _check(corpus, splits)
     _warn(corpus, splits, notify)
-    vectors = None if options.models else corpus.vectors(options.vectors)
+    vectors = None if options.models else corpus.vectors(options.word_vectors())
     folder.make(models=options.models is None)
     steps = Steps(folder.work / "steps.json", notify)
     stores = StoreBuilder(corpus, folder, steps, options.skip_bad, options.jobs)

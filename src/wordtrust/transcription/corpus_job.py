@@ -15,7 +15,7 @@ from pathlib import Path
 from ..audio import RATE, Samples
 from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
-from ..base.files import atomic_text
+from ..base.files import atomic_text, require_parent
 from ..base.journal import Journal
 from ..base.problems import Problems
 from ..base.version import __version__
@@ -178,7 +178,6 @@ def _write_identity(folder: Path, identity: RecognizerIdentity) -> None:
 
 def check_output(out: Path, *, by_split: bool) -> None:
     """Refuse before hours of work what could not be written after them."""
-    if not out.resolve().parent.is_dir():
-        raise OptionError(f"{out}: there is no folder {out.resolve().parent}")
+    require_parent(out)
     if out.is_file() or (out.is_dir() and not by_split and any(out.iterdir()) and not (out / "store.json").is_file()):
         raise OptionError(f"{out}: is there already, and is no store")

@@ -14,6 +14,7 @@ from typing import Self
 
 from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
+from ..base.files import require_parent
 from ..base.journal import Journal
 from ..base.problems import Problems
 from ..base.threads import available_cores
@@ -63,8 +64,7 @@ def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording]) -> Outpu
 
 
 def _check_writable(path: Path, inputs: Sequence[AudioRecording]) -> None:
-    if not path.parent.is_dir():
-        raise OptionError(f"{path}: there is no folder {path.parent}")
+    require_parent(path)
     if path.is_dir():
         raise OptionError(f"{path}: cannot be written: it is a folder")
     if not os.access(path.parent, os.W_OK):

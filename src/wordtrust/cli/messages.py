@@ -1,0 +1,48 @@
+"""Messages and warnings on stderr."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..base.errors import InputError, UnknownFormat
+
+if TYPE_CHECKING:
+    from ..confidence.word_scorer import WordScorer
+
+
+def notify(*messages: str) -> None:
+    """Print each message on a line that says whose it is."""
+    for message in messages:
+        click.echo(f"wordtrust: {message}", err=True)
+
+
+def notify_skipped(error: InputError) -> None:
+    """Name an input that was skipped."""
+    # An unknown format would bring the list of all formats with every file.
+    notify(f"skipped: {f'{error.file}: {error.found}' if isinstance(error, UnknownFormat) else error}")
+
+
+def notify_report(report: Path, figures: Path | None) -> None:
+    """Name the report, and the folder of its plots."""
+    click.echo(f"{report}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
+
+
+def warn_if_barely_adapted(scorer: WordScorer) -> None:
+    """Warn if a generic model has adapted to few utterances of this recognizer."""
+    from ..confidence.adapt import ENOUGH_UTTERANCES
+
+    adapted = scorer.model.card.adapted
+    if scorer.model.is_generic and adapted is not None and adapted.utterances < ENOUGH_UTTERANCES:
+        notify(
+            f"the generic model heard {adapted.utterances} utterances of this recognizer; under {ENOUGH_UTTERANCES} "
+            "its percentages are rough"
+        )
+
+
+def warn_of_missing_outputs(missing: int, references: int) -> None:
+    """A file of words cannot say that nothing was recognized, so what it lacks is not counted as deletions."""
+    if missing > 0:
+        notify(f"{missing:,} of {references:,} references have no output here and are not counted")

@@ -1,0 +1,51 @@
+"""Options that several verbs have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..base.errors import OptionError
+from ..base.files import require_parent
+
+PATH = click.Path(path_type=Path)
+Command = Callable[..., None]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+skip_bad_option = click.option("--skip-bad", is_flag=True, help="Skip what cannot be read, say which and how many.")
+reference_option = click.option("--ref", "ref", type=PATH, help="References: REF.tsv, Kaldi text or STM.")
+criterion_option = click.option(
+    "--criterion",
+    type=click.Choice(["mean", "mean-silence", "gain"]),
+    help="How words are chosen (docs/networks.md) [as the model says; mean without a model].",
+)
+mismatch_option = click.option(
+    "--allow-mismatch", is_flag=True, help="Also use a model on what it was not trained for."
+)
+
+
+def report_options(command: Command) -> Command:
+    """The options --report and --figures, checked before the work and not after it."""
+
+    @click.option("--report", type=PATH, help="Also write a report (HTML).")
+    @click.option("--figures", type=PATH, help="Also write its plots to this folder, as PNG and SVG.")
+    @wraps(command)
+    def wrapped(report: Path | None, figures: Path | None, **rest: Any) -> None:
+        if figures and not report:
+            raise OptionError("--figures come with a report: --report FILE.html")
+        if report:
+            require_parent(report)
+        command(report=report, figures=figures, **rest)
+
+    return wrapped
+
+
+def reject_repeated(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """For an option that must not be given twice: click would silently forget the first value."""
+    if len(values) > 1:
+        raise OptionError(f"{parameter.opts[0]} names one file, not {len(values)}")
+    return values[0] if values else None
