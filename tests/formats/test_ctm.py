@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.reading import all_paths, posteriors, read_bytes, stream_of, timed_words
+from tests.helpers.reading import posteriors, read_bytes, stream_of, timed_words
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
-from tests.helpers.strategies import assembled, batch_of
+from tests.helpers.strategies import all_paths, assembled, batch_of
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.problems import Problems
 from wordtrust.formats.ctm import FORMAT, sniff

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.nbest_records import Record, as_lines, hypothesis, read, records
-from tests.helpers.reading import all_paths, path_scores, paths_by_text, stream_of
+from tests.helpers.reading import path_scores, paths_by_text, stream_of
 from tests.helpers.shared import SAMPLES
+from tests.helpers.strategies import all_paths
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
@@ -23,7 +25,7 @@ from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import DEFAULT, Normalizer
 
 
-def arcs(lattice: Lattice, path: list[int]) -> list[tuple[str, float, float, float]]:
+def arcs(lattice: Lattice, path: Sequence[int]) -> list[tuple[str, float, float, float]]:
     """Surface, start, end and acoustic score along a path."""
     assert lattice.acoustic is not None
     return [
@@ -158,7 +160,7 @@ def test_tokens_that_are_no_words() -> None:
     marks = [("-", 0.5, 0.7, -0.1), ("a", 0.7, 1.0, -0.2), ("...", 1.0, 1.3, -0.3), ("[Music]", 1.3, 3.0, -0.4)]
     lattice = read({"nbest": [hypothesis(-2.0, *marks, ("b", 3.0, 3.5, -0.5))]})[0]
     # Both signs and the mark give their scores to "a", the signs their time as well; the music stays a pause.
-    assert arcs(lattice, all_paths(lattice)[0]) == [
+    assert arcs(lattice, *all_paths(lattice)) == [
         ("", 0.0, 0.5, 0.0),
         ("a", 0.5, 1.3, -1.0),
         ("", 1.3, 3.0, 0.0),
@@ -167,7 +169,7 @@ def test_tokens_that_are_no_words() -> None:
     assert lattice.extra["tokens"].tolist() == [0, 4, 0, 1]
     assert lattice.extra["least_token_logprob"].round(4).tolist() == pytest.approx([0, -0.4, 0, -0.5])
     only_marks = read({"nbest": [hypothesis(-2.0, marks[0], marks[3])]})[0]
-    assert arcs(only_marks, all_paths(only_marks)[0]) == [("", 0.0, 3.0, -2.0)]
+    assert arcs(only_marks, *all_paths(only_marks)) == [("", 0.0, 3.0, -2.0)]
 
 
 def test_texts_without_times_are_aligned() -> None:

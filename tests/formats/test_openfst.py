@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.helpers.reading import all_paths, read_bytes
+from tests.helpers.reading import read_bytes
 from tests.helpers.shared import SAMPLES
-from tests.helpers.strategies import lattices
+from tests.helpers.strategies import all_paths, lattices
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
 from wordtrust.formats import read, stream
@@ -128,9 +128,9 @@ def test_every_final_state_keeps_its_weight() -> None:
     assert found == Counter({(("on", ""), -1.5): 1, (("on", "gone"), -2.25): 1})
 
 
-def _total(lattice: Lattice, path: list[int]) -> float:
+def _total(lattice: Lattice, path: tuple[int, ...]) -> float:
     assert lattice.acoustic is not None
-    return float(lattice.acoustic[path].astype(np.float64).sum())
+    return float(lattice.acoustic[list(path)].astype(np.float64).sum())
 
 
 def _spoken(lattice: Lattice) -> Counter[tuple[tuple[tuple[str, int], ...], int]]:

@@ -30,36 +30,43 @@ def word(text: str, *times: Any, **fields: Any) -> dict[str, Any]:
     return {"word": text, **dict(zip(("start", "end"), times, strict=False)), **fields}
 
 
-def test_segments_one_a_line_are_one_transcript() -> None:
-    lines = [segment(" a", 0, 1, avg_logprob=-1), segment(" b", 1, 2, avg_logprob=-2)]
-    (lattice,) = read("\n".join(json.dumps(line) for line in lines))
-    assert (lattice.utt, lattice.text) == ("call", "a b")
+LAYOUTS: dict[str, tuple[Any, list[tuple[str, float, float]], list[float] | None]] = {
+    # a document, its words with their times, their posteriors
+    "segments, one a line": (
+        "\n".join(json.dumps(segment(text, k, k + 1, avg_logprob=-1)) for k, text in enumerate((" a", " b"))),
+        [("a", 0, 1), ("b", 1, 2)], [0.3679, 0.3679],
+    ),
+    "a bare list of words": (
+        [word("so", 0, 0.5, probability=0.5), word("what?", 0.5, 1, probability=0.25)],
+        [("so", 0, 0.5), ("what?", 0.5, 1)], [0.5, 0.25],
+    ),
+    "words without times share by letters": (
+        [word("one", 0, 1, score=0.5), word("22"), word("4444"), word("end", 4, 5, score=0.5)],
+        [("one", 0, 1), ("22", 1, 2), ("4444", 2, 4), ("end", 4, 5)], [0.5] * 4,
+    ),
+    "word_segments stand in for segments without words": (
+        {"segments": [segment(" a b", 0, 9)],
+         "word_segments": [word("a", 1, 2, score=0.5), word("b", 2, 3, score=1.0)]},
+        [("a", 1, 2), ("b", 2, 3)], [0.5, 1.0],
+    ),
+    "whisper-timestamped": (
+        {"text": " Ahoy!", "segments": [segment(" Ahoy!", 0, 1, confidence=0.9, words=[
+            {"text": "Ahoy!", "start": 0.1, "end": 0.5, "confidence": 0.4}])]},
+        [("Ahoy!", 0, 0.5)], [0.4],
+    ),
+    "text alone gets one second a word": ({"text": " How far?"}, [("How", 0, 1), ("far?", 1, 2)], None),
+    "nothing said": ({"text": "", "segments": [], "language": "en", "duration": 4.5}, [], []),
+}  # fmt: skip
 
 
-def test_a_bare_list_of_words() -> None:
-    (lattice,) = read([word("so", 0, 0.5, probability=0.5), word("what?", 0.5, 1, probability=0.25)])
-    assert (lattice.text, posteriors(lattice)) == ("so what?", [0.5, 0.25])
-
-
-def test_several_words_without_times_share_by_letters() -> None:
-    words = [word("one", 0, 1, score=0.5), word("22"), word("4444"), word("end", 4, 5, score=0.5)]
-    (lattice,) = read({"segments": [segment("", 0, 5, words=words)]})
-    assert timed_words(lattice)[1:3] == [("22", 1.0, 2.0), ("4444", 2.0, 4.0)]
-
-
-def test_word_segments_stand_in_for_segments_without_words() -> None:
-    found = {
-        "segments": [segment(" a b", 0, 9)],
-        "word_segments": [word("a", 1, 2, score=0.5), word("b", 2, 3, score=1.0)],
-    }
-    (lattice,) = read(found)
-    assert (timed_words(lattice), posteriors(lattice)) == ([("a", 1.0, 2.0), ("b", 2.0, 3.0)], [0.5, 1.0])
-
-
-def test_whisper_timestamped() -> None:
-    words = [{"text": "Ahoy!", "start": 0.1, "end": 0.5, "confidence": 0.4}]
-    (lattice,) = read({"text": " Ahoy!", "segments": [segment(" Ahoy!", 0, 1, words=words, confidence=0.9)]})
-    assert posteriors(lattice) == [0.4]
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout: str) -> None:
+    document, words, expected = LAYOUTS[layout]
+    (lattice,) = read(document)
+    assert (lattice.utt, timed_words(lattice)) == ("call", words)
+    assert expected == (None if lattice.posterior is None else posteriors(lattice))
+    assert lattice.origin.times == ("aligned" if "second a word" in layout else "given")
+    assert lattice.duration == (4.5 if layout == "nothing said" else words[-1][2])
 
 
 def cpp(*texts: bytes) -> bytes:
@@ -99,16 +106,6 @@ def test_a_bad_document_among_several_is_skipped() -> None:
     assert [str(error).partition(": ")[2][:30] for error in problems.errors] == [
         "segments is the number 3, not ", "not JSON: Unterminated string ",
     ]  # fmt: skip
-
-
-def test_text_alone_gets_one_second_a_word() -> None:
-    (lattice,) = read({"text": " How far is it?"})
-    assert (lattice.origin.times, lattice.time.tolist()) == ("aligned", [0, 1, 2, 3, 4])
-
-
-def test_nothing_said() -> None:
-    (lattice,) = read({"text": "", "segments": [], "language": "en", "duration": 4.5})
-    assert (lattice.words, lattice.duration) == (("",), 4.5)
 
 
 def test_a_start_that_steps_back_a_little_moves_up() -> None:

@@ -1,4 +1,4 @@
-"""Reading bytes with one format, without its being recognised, and all paths of a small lattice."""
+"""Reading bytes with one format, without its being recognised, and what small lattices say."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.helpers.strategies import all_paths
 from wordtrust.base.problems import Problems
 from wordtrust.formats.format import Format, ReadOptions
 from wordtrust.formats.inputs import Stream
@@ -53,22 +54,9 @@ def posteriors(lattice: Lattice) -> list[float]:
     return [round(value, 4) for value in lattice.posterior[~lattice.silence].tolist()]
 
 
-def all_paths(lattice: Lattice) -> list[list[int]]:
-    """Every path from start to end as arc numbers."""
-    found: list[list[int]] = []
-    open_paths: list[tuple[int, list[int]]] = [(0, [])]
-    while open_paths:
-        node, path = open_paths.pop()
-        if node == lattice.nodes - 1:
-            found.append(path)
-        leaving = np.flatnonzero(lattice.source == node).tolist()
-        open_paths += [(int(lattice.target[arc]), [*path, arc]) for arc in leaving]
-    return found
-
-
 def paths_by_text(lattice: Lattice) -> dict[str, list[int]]:
     """The arcs of every path by its normalised text; no two paths may say the same."""
-    paths = all_paths(lattice)
+    paths = list(map(list, all_paths(lattice)))
     texts = {" ".join(lattice.words[arc] for arc in path if lattice.words[arc]): path for path in paths}
     assert len(texts) == len(paths)
     return texts

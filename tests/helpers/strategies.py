@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,21 +13,7 @@ from wordtrust.base.problems import Problems
 from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattice, Lattices, Origin, concatenate
 
-WORDS = (
-    "I",
-    "will",
-    "sit",
-    "there",
-    "I'll",
-    "aisle",
-    "Middle-earth.",
-    "naïve",
-    "<sil>",
-    "",
-    "[NOISE]",
-    "<unk>",
-    "C++",
-)
+WORDS = (*"I will sit there I'll aisle Middle-earth. naïve <sil> [NOISE] <unk> C++".split(), "")
 SCORE_SETS = ((), ("acoustic",), ("transition",), ("acoustic", "transition"), ("posterior",))
 
 
@@ -62,15 +50,19 @@ def assembled(utt: str, *, time: Any, ends: list[tuple[int, int]], tokens: list[
 
     `arrays` are fields of `RawLattice`, or evidence by any other name.
     """
-    builder = Builder(Tokens(), Problems(), origin=Origin("test", "test"))
     source, target = zip(*ends, strict=True)
     extra = {name: arrays.pop(name) for name in arrays.keys() - RawLattice.__dataclass_fields__.keys()}
     raw = RawLattice(
         utt=utt, time=time, source=source, target=target, token=tokens, start=0, end=len(time) - 1, extra=extra,
         **arrays,
     )  # fmt: skip
-    made = list(builder.add(raw))
-    return concatenate(made + list(builder.flush()))[0]
+    return concatenate(built([raw]))[0]
+
+
+def built(raws: Iterable[RawLattice], problems: Problems | None = None) -> list[Lattices]:
+    """Batches of checked lattices."""
+    builder = Builder(Tokens(), problems or Problems(), origin=Origin("test", "test"))
+    return [*itertools.chain.from_iterable(map(builder.add, raws)), *builder.flush()]
 
 
 def rivals(tokens: list[str], *, utt: str = "u", **arrays: Any) -> Lattice:

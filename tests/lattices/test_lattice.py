@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.strategies import all_paths, assembled, batch_of, graph_paths, lattices, rivals
+from tests.helpers.strategies import all_paths, assembled, batch_of, built, graph_paths, lattices, rivals
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
-from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
-from wordtrust.lattices.lattice import Lattice, Lattices, Origin, concatenate
+from wordtrust.lattices.assemble import RawLattice
+from wordtrust.lattices.lattice import Lattice, concatenate
 from wordtrust.lattices.weights import Scales
 
 
@@ -85,7 +85,6 @@ def test_node_and_arc_order_do_not_matter(lattice: Lattice, random: Any) -> None
     random.shuffle(arcs)
     time = np.empty(lattice.nodes)
     time[numbers] = lattice.time
-    builder = Builder(Tokens(), Problems(), origin=Origin())
     raw = RawLattice(
         utt="utt",
         time=time,
@@ -95,8 +94,7 @@ def test_node_and_arc_order_do_not_matter(lattice: Lattice, random: Any) -> None
         start=numbers[0],
         end=numbers[-1],
     )
-    list(builder.add(raw))
-    [again] = builder.flush()
+    [again] = built([raw])
     assert np.array_equal(again.time, lattice.time)
     old = all_paths(lattice)
     new = graph_paths(again.source, again.target, 0, lattice.nodes - 1)
@@ -134,21 +132,14 @@ def test_bad_graphs_are_named(change: dict[str, Any], message: str) -> None:
 
 def test_bad_utterances_can_be_skipped() -> None:
     problems = Problems(skip=True)
-    builder = Builder(Tokens(), problems, origin=Origin("x.lat", "test"))
-    for number, end in enumerate([1, 0, 1]):
-        raw = RawLattice(
-            utt=f"u{number}", time=[0, 1], source=[0], target=[end], token=["a"], start=0, end=1, place=number
-        )
-        list(builder.add(raw))
-    [batch] = builder.flush()
+    raws = [
+        RawLattice(utt=f"u{index}", time=[0, 1], source=[0], target=[end], token=["a"], start=0, end=1, place=index)
+        for index, end in enumerate([1, 0, 1])
+    ]
+    [batch] = built(raws, problems)
     assert batch.utts == ("u0", "u2")
-    assert [str(error).split(": ")[0] for error in problems.errors] == ["x.lat, line 1, utterance u1"]
-
-
-def test_a_batch_of_bad_utterances_is_empty() -> None:
-    builder = Builder(Tokens(), Problems(skip=True), origin=Origin())
-    list(builder.add(RawLattice(utt="u", time=[0, 1], source=[0], target=[0], token=["a"], start=0, end=1)))
-    assert list(builder.flush()) == []
+    assert [str(error).split(": ")[0] for error in problems.errors] == ["test, line 1, utterance u1"]
+    assert built(raws[1:2], problems) == []  # a batch without any good one
 
 
 def test_tokens_of_several_words_become_chains() -> None:
@@ -188,12 +179,11 @@ def test_batches_of_different_layout_are_kept_apart() -> None:
     other = rivals(["a"], utt="b").batch()
     with pytest.raises(ValueError, match="keep them apart"):
         concatenate([one, other])
-    builder = Builder(Tokens(), Problems(), origin=Origin())
-    made: list[Lattices] = []
-    for scores in ({"acoustic": [1.0]}, {}, {"scales": Scales(word_penalty=1.0)}):
-        raw = RawLattice(utt="u", time=[0, 1], source=[0], target=[1], token=["a"], start=0, end=1, **scores)
-        made += builder.add(raw)
-    made += builder.flush()
+    fields: list[dict[str, Any]] = [{"acoustic": [1.0]}, {}, {"scales": Scales(word_penalty=1.0)}]
+    made = built(
+        RawLattice(utt="u", time=[0, 1], source=[0], target=[1], token=["a"], start=0, end=1, **more)
+        for more in fields
+    )
     assert [batch.acoustic is None for batch in made] == [False, True, True]
     assert made[2].scales.word_penalty == 1.0
 
