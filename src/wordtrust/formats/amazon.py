@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..base.errors import InputError
-from ..base.json_checks import number_in
 from .json_documents import JsonKeys, JsonObject
 from .onebest import (
     RecognizedPhrase,
@@ -50,19 +48,10 @@ def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
 def _word(item: JsonObject, alternative: JsonObject) -> RecognizedWord:
     confidence = None
     if alternative.get("confidence") is not None:
-        path = alternative.path_to("confidence")
-        confidence = checked_confidence(_number(alternative, "confidence"), path)
-    start, end = _number(item, "start_time"), _number(item, "end_time")
+        value = alternative.spelled_number("confidence")
+        confidence = checked_confidence(value, alternative.path_to("confidence"))
+    start, end = item.spelled_number("start_time"), item.spelled_number("end_time")
     return RecognizedWord(alternative.string("content"), start, end, confidence)
-
-
-def _number(holder: JsonObject, name: str) -> float:
-    """A number, or a string that spells one, which is how Amazon writes them."""
-    value = holder.get(name)
-    try:
-        return number_in(value, name) if isinstance(value, str) else holder.number(name)
-    except InputError as error:
-        raise error.at(place=holder.path) from None
 
 
 FORMAT = json_format("amazon", "Amazon Transcribe JSON", _likelihood, _transcripts)

@@ -112,16 +112,12 @@ def _confidence(holder: JsonObject) -> float | None:
 def _seconds(holder: JsonObject, *names: str) -> float | None:
     """A duration as the answers have it ("1.300s"), or as client libraries print it: an object, seconds and nanos."""
     value, path = holder.get(*names), holder.path_to(holder.name_of(*names))
-    if value is None:
-        return None
     if isinstance(value, str):
         return number_in(value.removesuffix("s"), path)
     if not isinstance(value, dict):
-        return holder.number(*names)
-    parts = JsonObject({key: value.get(key) or 0 for key in ("seconds", "nanos")}, holder.path)
-    whole = parts.get("seconds")
-    seconds = number_in(whole, path) if isinstance(whole, str) else parts.number("seconds")
-    return seconds + parts.number("nanos") / 1e9
+        return holder.number_or_none(*names)
+    parts = JsonObject({key: value.get(key) or 0 for key in ("seconds", "nanos")}, path)
+    return parts.spelled_number("seconds") + parts.number("nanos") / 1e9
 
 
 FORMAT = json_format("google", "Google Speech-to-Text JSON", _likelihood, _transcripts)

@@ -95,6 +95,13 @@ class JsonObject:
         """A finite number, or None where the field is absent or null."""
         return json_checks.number_or_none(self.fields, self.name_of(*names), self.path)
 
+    def spelled_number(self, *names: str) -> float:
+        """A finite number, or a string that spells one, as some services write them."""
+        value = self.get(*names)
+        if isinstance(value, str):
+            return json_checks.number_in(value, self.path_to(self.name_of(*names)))
+        return self.number(*names)
+
     def string(self, *names: str) -> str:
         """A string."""
         return json_checks.string(self.fields, self.name_of(*names), self.path)

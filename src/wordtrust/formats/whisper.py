@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..base.json_checks import number_in, record
+from ..base.json_checks import record
 from .json_documents import JsonKeys, JsonObject, decode_utf8
 from .onebest import RecognizedPhrase, RecognizedTranscript, RecognizedWord, confidence, json_format, plain_words
 
@@ -86,12 +86,8 @@ def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
         phrases = [RecognizedPhrase(words_beside)] if words_beside else phrases
     if not phrases and "segments" not in answer and "transcription" not in answer:
         phrases = [RecognizedPhrase(plain_words(answer.string("text")))]
-    yield RecognizedTranscript(utt, _scored(phrases), _duration(answer))
-
-
-def _duration(answer: JsonObject) -> float | None:
-    value = answer.get("duration")  # a string in early versions of the API
-    return number_in(value, "duration") if isinstance(value, str) else answer.number_or_none("duration")
+    duration = None if answer.get("duration") is None else answer.spelled_number("duration")
+    yield RecognizedTranscript(utt, _scored(phrases), duration)
 
 
 def _phrase(segment: JsonObject) -> RecognizedPhrase:
