@@ -84,8 +84,8 @@ class References(Mapping[str, Reference]):
         """The references of one split of the corpus."""
         chosen = [reference for reference in self.values() if reference.split == split]
         if not chosen:
-            known = sorted({reference.split for reference in self.values() if reference.split})
-            raise OptionError(f"{self.source} has no split {split!r}, but: {', '.join(known) or 'none at all'}")
+            splits = sorted({reference.split for reference in self.values() if reference.split})
+            raise OptionError(f"{self.source} has no split {split!r}, but: {', '.join(splits) or 'none at all'}")
         return References(chosen, self.source)
 
 

@@ -227,16 +227,16 @@ def _merge_surfaces(batch: Lattices, layout: _Layout, posterior: Reals) -> Ints:
     """The surface with the largest posterior among all members; ties go to the one that comes first."""
     if not layout.mixed.any():
         return layout.surface
-    arcs, known = np.empty(len(batch.source), np.int64), len(batch.vocabulary)
+    arcs, size = np.empty(len(batch.source), np.int64), len(batch.vocabulary)
     arcs = arcs[: kernels.list_marked(layout.group, layout.mixed, arcs)]
     pairs, first, pair = np.unique(
-        layout.group[arcs].astype(np.int64) * known + batch.surface[arcs], return_index=True, return_inverse=True
+        layout.group[arcs].astype(np.int64) * size + batch.surface[arcs], return_index=True, return_inverse=True
     )
-    owner, weight = pairs // known, np.bincount(pair, posterior[arcs])
+    owner, weight = pairs // size, np.bincount(pair, posterior[arcs])
     order = np.lexsort((first, -weight, owner))
     best = order[np.diff(owner[order], prepend=-1) > 0]
     surface = layout.surface.copy()
-    surface[owner[best]] = pairs[best] % known
+    surface[owner[best]] = pairs[best] % size
     return surface
 
 
