@@ -23,10 +23,6 @@ def opened(sample: Sample, name: str) -> Stream:
     return unpacked(io.BytesIO(b"" if sample.path.is_dir() else sample.data), name, sample.path)
 
 
-def test_every_readable_format_has_a_sample() -> None:
-    assert {each.name for each in formats().values() if each.read} == {sample.format for sample in samples()}
-
-
 @every_sample
 def test_content_alone_tells_the_format(sample: Sample) -> None:
     assert detect_format(opened(sample, "no-ending")).name == sample.format

@@ -68,7 +68,7 @@ def test_compact(words: Path, made: list[Compact], double: bool, piece: int) -> 
     made = [replace(each, utt=f"utt-{place}") for place, each in enumerate(made)]
     data = b"".join(binary(each, double=double) for each in made)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kaldi_binary, "_PIECE", piece)
+        patch.setattr(kaldi_binary, "PIECE", piece)
         found = read_binary(data, words)
     assert [lattice.utt for lattice in found] == [each.utt for each in made]
     assert all(lattice.equals(each.expected()) for lattice, each in zip(found, made, strict=True))
@@ -153,7 +153,7 @@ def test_what_came_before_the_damage_is_kept(words: Path) -> None:
 
 @pytest.mark.parametrize("piece", [1 << 20, 4096])
 def test_too_many_arcs(words: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kaldi_binary, "_PIECE", piece)
+    monkeypatch.setattr(kaldi_binary, "PIECE", piece)
     large = with_arcs(replace(EXAMPLE, utt="large"), *[(0, 3, 1, 1.0, 1.0, 2)] * 1000)
     good = binary(EXAMPLE)
     problems = Problems(skip=True)
@@ -172,7 +172,7 @@ def test_a_lattice_that_is_too_large_is_not_kept(words: Path, monkeypatch: pytes
         kept.append(self._filled)
 
     monkeypatch.setattr(kaldi_binary.Archive, "_append", watched)
-    monkeypatch.setattr(kaldi_binary, "_PIECE", 1000)
+    monkeypatch.setattr(kaldi_binary, "PIECE", 1000)
     states = b"u " + header("lattice4", 0, 10**12) + struct.pack("<ffq", 0, 0, 0) * 5000
     with pytest.raises(InputError, match="in state 5,000 of"):
         read_binary(states, words, max_arcs=500)

@@ -121,7 +121,7 @@ def test_lattices_are_cut_nowhere(words: Path, made: list[Compact], piece: int, 
     text = between.join(compact_text(each).rstrip("\n") + "\n" for each in made)
     whole = read_text(text, words)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kaldi_text, "_PIECE", piece)
+        patch.setattr(kaldi_text, "PIECE", piece)
         patch.setattr(kaldi_text, "_LARGE", 100)
         pieces = read_text(text, words)
     assert pieces.facts.place.tolist() == whole.facts.place.tolist()
@@ -251,7 +251,7 @@ def test_numbers_need_a_symbol_table() -> None:
 
 @pytest.mark.parametrize("piece", [1 << 22, 3000])
 def test_too_many_arcs(words: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kaldi_text, "_PIECE", piece)
+    monkeypatch.setattr(kaldi_text, "PIECE", piece)
     monkeypatch.setattr(kaldi_text, "_LARGE", 5000)
     large = "large\n" + "0\t1\t1\t1,2,3_4\n" * 1000 + "1\n\n"
     good = compact_text(EXAMPLE)
@@ -264,7 +264,7 @@ def test_too_many_arcs(words: Path, piece: int, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_text_that_never_ends(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kaldi_text, "_PIECE", 100)
+    monkeypatch.setattr(kaldi_text, "PIECE", 100)
     monkeypatch.setattr(kaldi_text, "_LARGE", 100)
     monkeypatch.setattr(kaldi_text, "MAX_DOCUMENT", 1000)
     with pytest.raises(InputError, match=r"line 1: a lattice has [\d,]+ bytes and does not end"):

@@ -15,7 +15,7 @@
 
     symbols             words.txt: numbers to words
     frames              lattices with an arc a frame, joined to words
-    digits              numbers in text, for compiled parsers
+    digits, interning   numbers and equal words in text, for compiled parsers
     onebest, chains, json_documents    shared by transcripts and N-best lists
     references          what was really said
 

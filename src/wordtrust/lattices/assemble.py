@@ -193,8 +193,10 @@ def _score_status(raw: RawLattices) -> tuple[Ints, Offsets]:
     """Which utterances have a score that is not a finite number, and on which arc."""
     status, culprit = np.zeros(len(raw.utts), np.int32), np.zeros(len(raw.utts), np.int64)
     for values in raw.numbers().values():
-        bad = np.flatnonzero(~np.isfinite(values))
-        bad = bad[::-1]  # so that the first of an utterance is the one that stays
+        finite = np.isfinite(values)
+        if finite.all():
+            continue
+        bad = np.flatnonzero(~finite)[::-1]  # so that the first of an utterance is the one that stays
         owner = np.searchsorted(raw.arc_offsets, bad, "right") - 1
         status[owner] = BAD_SCORE
         culprit[owner] = bad - raw.arc_offsets[owner]

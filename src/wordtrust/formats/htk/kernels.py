@@ -1,4 +1,4 @@
-"""Compiled kernels for HTK lattices: fields to arrays in one pass over the bytes, equal words to equal numbers."""
+"""Compiled kernels for HTK lattices: fields to arrays in one pass over the bytes, and the ends of links."""
 
 from __future__ import annotations
 
@@ -254,45 +254,6 @@ def scan(data: Bytes, start: int, end: int, quotes: bool, whole: Offsets, value:
         if kind < 0:
             _store_header(name, equals, place, header, count)
         filled |= 1 << slot
-
-
-@compiled
-def number_labels(data: Bytes, spans: Offsets, number: Ints, example: Offsets) -> int:
-    """Give equal labels equal numbers, from 0 in order of appearance (-1: none); `example` has a row for each."""
-    size = 4
-    while size < 2 * len(number):
-        size *= 2
-    table = np.full(size, -1, np.int64)
-    distinct = 0
-    for row in range(len(number)):
-        start, end = spans[row, 0], spans[row, 1]
-        if start < 0:
-            number[row] = -1
-            continue
-        code = np.uint64(14695981039346656037)  # FNV-1a
-        for place in range(start, end):
-            code = (code ^ np.uint64(data[place])) * np.uint64(1099511628211)
-        spot = np.int64((code ^ (code >> np.uint64(32))) & np.uint64(size - 1))
-        while table[spot] >= 0:
-            other = example[table[spot]]
-            if _same(data, start, end, spans[other, 0], spans[other, 1]):
-                break
-            spot = (spot + 1) & (size - 1)
-        if table[spot] < 0:
-            table[spot] = distinct
-            example[distinct] = row
-            distinct += 1
-        number[row] = table[spot]
-    return distinct
-
-
-@inner
-def _same(data: Bytes, start: int, end: int, other_start: int, other_end: int) -> bool:
-    if end - start != other_end - other_start:
-        return False
-    while start < end and data[start] == data[other_start]:
-        start, other_start = start + 1, other_start + 1
-    return start == end
 
 
 @compiled

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -75,9 +74,9 @@ def alike(
 
 def _changes(headers: Sequence[SlfHeader | InputError], layouts: Offsets) -> list[int]:
     """The lattices that are not written as the one before them, or cannot be read."""
-    manners = [header.manner if isinstance(header, SlfHeader) else header for header in headers]
     if len(headers) == 1:
         return []
+    manners = [header.manner if isinstance(header, SlfHeader) else header for header in headers]
     changed = (layouts[1:] != layouts[:-1]).any(axis=1).tolist()
     return [row for row in range(1, len(headers)) if changed[row - 1] or manners[row] != manners[row - 1]]
 
@@ -173,8 +172,7 @@ class SlfLattices:
                 continue
             part = raw if last - first == count else raw.select(range(first, last))
             if posterior is not None and has_posterior[first]:
-                arcs = slice(raw.arc_offsets[first], raw.arc_offsets[last])
-                part = replace(part, scores={**part.scores, "posterior": posterior[arcs]})
+                part.scores = {**part.scores, "posterior": posterior[raw.arc_offsets[first] : raw.arc_offsets[last]]}
             yield part
 
     def _blame(self, row: int, error: InputError) -> None:
@@ -249,7 +247,7 @@ class SlfLattices:
             self._numbers, self._node_offsets, self._source, self._target, self._link_offsets,
             given, outer, candidates,
         )  # fmt: skip
-        for side, row in zip(*(axis.tolist() for axis in np.nonzero(candidates != 1)), strict=True):
+        for side, row in zip(*np.nonzero(candidates != 1), strict=True):
             links = slice(self._link_offsets[row], self._link_offsets[row + 1])
             source, target = self._source[links], self._target[links]
             fits = np.setdiff1d(target, source) if side else np.setdiff1d(source, target)
@@ -377,7 +375,7 @@ class SlfLattices:
         low, high = np.minimum.reduceat(values, first), np.maximum.reduceat(values, first)
         is_log = (low < 0) & (high <= 0) & bool(self.header.base)
         computed[:] = True
-        for row in np.flatnonzero(~is_log & ~((low >= 0) & (high <= 1 + _ROUNDING))).tolist():
+        for row in np.flatnonzero(~is_log & ((low < 0) | (high > 1 + _ROUNDING))).tolist():
             own = values[self._link_offsets[row] : self._link_offsets[row + 1]]
             link = int(first[row] + np.argmax((own < 0) | (own > 1 + _ROUNDING)))
             self._blame_link(link, f"the posterior p is {values[link]}", "Posteriors are from 0 to 1")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base.errors import InputError
 from ...lattices.lattice import Ints, Offsets, Times
+from ..interning import intern
 from . import kernels
 from .kernels import TIME
 
@@ -80,12 +81,11 @@ class Items:
         return np.diff(np.cumsum(has, axis=0)[offsets], axis=0)
 
     def labels(self, data: bytes) -> tuple[Ints, list[int], list[int]]:
-        """A number for every item's label, -1 without one, and for every number from where to where it stands."""
-        number, example = np.empty(len(self), np.int32), np.empty(len(self), np.int64)
-        spans = self.whole[:, kernels.WORD_FROM :]
-        distinct = kernels.number_labels(np.frombuffer(data, np.uint8), spans, number, example)
-        start, end = spans[example[:distinct]].T
-        return number, start.tolist(), end.tolist()
+        """An id for every item's label, -1 without one, and for every id from where to where it stands."""
+        ids, first = np.empty(len(self), np.int32), np.empty(len(self), np.int64)
+        starts, ends = self.whole[:, kernels.WORD_FROM], self.whole[:, kernels.WORD_TO]
+        count = intern(np.frombuffer(data, np.uint8), starts, ends, ids, first)
+        return ids, starts[first[:count]].tolist(), ends[first[:count]].tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class ScannedText:
 
 
 def _layout(counts: Offsets, sizes: Offsets) -> Offsets:
-    layout: Offsets = np.where(counts == 0, NONE, np.where(counts < sizes, SOME, ALL))
+    layout: Offsets = np.where(counts < sizes, SOME, ALL) * (counts > 0)
     return layout
 
 
@@ -130,7 +130,7 @@ class Scanner:
 
         Of a single text at most `max_items` nodes and as many links are kept, however many there are.
         """
-        text = replace(texts[0], end=texts[-1].end)
+        text = texts[0] if len(texts) == 1 else replace(texts[0], end=texts[-1].end)
         size = text.end - text.start
         rows = min(max_items, size // 4 + 1) if len(texts) == 1 else size // 4 + 1  # "I=0 "
         fields = min(len(texts) * MAX_HEADER, size // 2 + 1)  # "= "

@@ -15,7 +15,6 @@ import numpy as np
 from ...base.arrays import csr_offsets
 from ...base.errors import InputError
 from ...base.problems import Problems
-from ...base.threads import ahead
 from ...lattices.lattice import Floats, Ints, Lattices, Offsets
 from ..digits import Bytes
 from ..format import Format, ReadOptions
@@ -24,7 +23,7 @@ from . import binary_kernels as fst
 from .lattices import KaldiBatch, KaldiReader
 
 NAME = "kaldi-binary"
-_PIECE = 1 << 22
+PIECE = 1 << 22
 _BEGINNING = re.compile(rb"(?:[^\s\0]{1,%d} (?:\0B)?)?%s" % (fst.MAX_KEY, re.escape(fst.MAGIC)))
 _CUT_OFF = "The file is cut off or damaged: copy or make it again"
 _MARK = b"\0B"  # before binary objects of other kinds; lattices have none, but copies of them may
@@ -44,20 +43,8 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # all formats are a
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """Lattices of a binary file, batch by batch."""
     reader = KaldiReader(stream.name, options, problems, form=NAME, place="byte")
-    for item in _batches(stream, reader):
-        if isinstance(item, InputError):
-            problems.report(item)
-        else:
-            yield from reader.lattices(item.batch(reader))
-
-
-def _batches(stream: Stream, reader: KaldiReader) -> Iterator[ArchiveBatch | InputError]:
-    """A file in batches. If it is not a small one, threads unpack and parse while the last batch is worked on."""
-    source = stream.pieces(_PIECE)
-    first = next(source, b"")
-    if len(first) < _PIECE:
-        return iter(Archive(iter([first]), reader, stream.stem))
-    return ahead(iter(Archive(chain([first], ahead(source)), reader, stream.stem)))
+    for batch in reader.parsed(stream, PIECE, lambda source: Archive(source, reader, stream.stem)):
+        yield from reader.lattices(batch.batch(reader))
 
 
 @dataclass(slots=True)

@@ -6,22 +6,27 @@ become arcs to one end node, so that no weight is lost. An arc of infinite cost 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
 from ...base.arrays import concatenate_offsets, csr_items, csr_offsets
 from ...base.errors import InputError
 from ...base.problems import Problems
+from ...base.threads import ahead
 from ...lattices.assemble import RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
 from ..format import ReadOptions
 from ..frames import contract
+from ..inputs import Stream
 from ..symbols import Symbols, SymbolTokens
 from . import close_kernels as closing
 
 FRAME_LENGTH = 0.01
+_Parsed = TypeVar("_Parsed")
 _REMEDIES = {
     closing.EMPTY: "The recognizer found nothing: decode the utterance again, or leave it out",
     closing.DANGLING: "The arcs and the number of states do not fit: the file is damaged",
@@ -108,6 +113,23 @@ class KaldiReader:
         """An error about this file; `place` is a line or byte."""
         where = f"{self.place_name} {place}" if place >= 0 else ""
         return InputError(found, file=self.file, utt=utt, place=where, remedy=remedy)
+
+    def parsed(
+        self, stream: Stream, piece: int, parse: Callable[[Iterator[bytes]], Iterable[_Parsed | InputError]]
+    ) -> Iterator[_Parsed]:
+        """What `parse` makes of a file in pieces of this size; the errors that it gives are reported.
+
+        If the file is not a small one, threads unpack and parse while the last batch is worked on.
+        """
+        source = stream.pieces(piece)
+        first = next(source, b"")
+        small = len(first) < piece
+        batches = iter(parse(iter([first]) if small else chain([first], ahead(source))))
+        for batch in batches if small else ahead(batches):
+            if isinstance(batch, InputError):
+                self.problems.report(batch)
+            else:
+                yield batch
 
     def look_up(self, labels: Ints) -> tuple[Tokens, Ints]:
         """Word numbers to tokens, -1 where the symbol table has no such number."""

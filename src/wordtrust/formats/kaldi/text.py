@@ -9,24 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain, takewhile
+from itertools import takewhile
 
 import numpy as np
 
 from ...base.errors import InputError
 from ...base.problems import Problems
-from ...base.threads import ahead
 from ...lattices.assemble import Tokens
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets
 from ..digits import Bytes, single
 from ..format import Format, ReadOptions
 from ..inputs import MAX_DOCUMENT, Stream
+from ..interning import intern
 from . import text_kernels as kernel
 from .lattices import KaldiBatch, KaldiReader, select
 from .write import write
 
 NAME = "kaldi-text"
-_PIECE = 1 << 22
+PIECE = 1 << 22
 _LARGE = 1 << 24  # from this size on, one lattice is watched for too many arcs
 _EMPTY_LINE = re.compile(rb"^[ \t\r]*\n", re.MULTILINE)
 _COMPACT_ARC = re.compile(rb"\d+[ \t]+\d+[ \t]+\S+[ \t]+[^\s,]+,[^\s,]+,[\d_]*[ \t\r]*")
@@ -58,20 +58,8 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     """Lattices of a text file, chunk by chunk."""
     reader = KaldiReader(stream.name, options, problems, form=NAME, place="line")
     text = TextLattices(reader, unnamed=stream.stem)
-    for item in _parsed(stream, reader):
-        if isinstance(item, InputError):
-            problems.report(item)
-        else:
-            yield from reader.lattices(text.batch(item))
-
-
-def _parsed(stream: Stream, reader: KaldiReader) -> Iterator[TextChunk | InputError]:
-    """A file in chunks. If it is not a small one, threads unpack and parse while the last chunk is worked on."""
-    source = stream.pieces(_PIECE)
-    first = next(source, b"")
-    if len(first) < _PIECE:
-        return iter(_TextChunks(iter([first]), reader))
-    return ahead(iter(_TextChunks(chain([first], ahead(source)), reader)))
+    for chunk in reader.parsed(stream, PIECE, lambda source: _TextChunks(source, reader)):
+        yield from reader.lattices(text.batch(chunk))
 
 
 class _TextChunks:
@@ -267,10 +255,10 @@ class TextLattices:
 
     def _spelled_tokens(self, chunk: TextChunk) -> Ints:
         at = chunk.arcs[kernel.LABEL_AT]
-        number, first = np.empty(len(at), np.int32), np.empty(len(at), np.int32)
-        count = kernel.distinct(chunk.data, at, number, first)
-        numbers = [self._spelled_token(chunk.text(place, _FIELD_END)) for place in first[:count].tolist()]
-        token = np.array(numbers, np.int32)[number]
+        word_ids, first = np.empty(len(at), np.int32), np.empty(len(at), np.int64)
+        count = intern(chunk.data, at, kernel.field_ends(chunk.data, at), word_ids, first)
+        tokens = [self._spelled_token(chunk.text(start, _FIELD_END)) for start in at[first[:count]].tolist()]
+        token = np.array(tokens, np.int32)[word_ids]
         for arc in _first_of_each(chunk, token < 0):
             self._blame(chunk, chunk.owner(arc), int(at[arc]), "a word is not UTF-8", "Convert the file to UTF-8")
         return token

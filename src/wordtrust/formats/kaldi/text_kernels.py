@@ -322,34 +322,9 @@ def last_empty_line(data: Bytes) -> int:
 
 
 @compiled
-def distinct(data: Bytes, at: Ints, number: Ints, first: Ints) -> int:
-    """Number the fields that begin at the places `at`, equal ones alike; `first` gets a place of each kind."""
-    size = 16
-    while size < 2 * len(at):
-        size *= 2
-    table = np.full(size, -1, np.int32)
-    count = 0
-    for field in range(len(at)):
-        begin = at[field]
-        end = _field(data, begin)
-        slot = np.uint64(14695981039346656037)  # FNV-1a
-        for place in range(begin, end):
-            slot = (slot ^ np.uint64(data[place])) * np.uint64(1099511628211)
-        place = int(np.int64((slot ^ slot >> np.uint64(29)) % np.uint64(size)))
-        while table[place] >= 0 and not _same(data, first[table[place]], begin, end):
-            place = (place + 1) % size
-        if table[place] < 0:
-            table[place] = count
-            first[count] = begin
-            count += 1
-        number[field] = table[place]
-    return count
-
-
-@inlined
-def _same(data: Bytes, other: int, begin: int, end: int) -> bool:
-    """Whether the field at `other` has the same text as the one from `begin` to `end`."""
-    for place in range(end - begin + 1):
-        if data[other + place] != data[begin + place]:
-            return place == end - begin and _field(data, other + place) == other + place
-    return True
+def field_ends(data: Bytes, starts: Ints) -> Ints:
+    """Where the fields that begin at `starts` end."""
+    ends = np.empty_like(starts)
+    for index in range(len(starts)):
+        ends[index] = _field(data, starts[index])
+    return ends
