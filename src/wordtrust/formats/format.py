@@ -86,13 +86,8 @@ def _recognizer_json(folder: Path) -> dict[str, Any]:
         settings = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"not readable as JSON ({error})", file=str(path), remedy=remedy) from None
-    types: dict[str, tuple[type, ...]] = {
-        "name": (str,),
-        "format": (str,),
-        "words": (str,),
-        "pick": (str,),
-        "frame_length": (int, float),
-    }
+    types: dict[str, tuple[type, ...]] = dict.fromkeys(("name", "format", "words", "pick"), (str,))
+    types["frame_length"] = (int, float)
     if not isinstance(settings, dict) or any(
         key in settings and (not isinstance(settings[key], kind) or isinstance(settings[key], bool))
         for key, kind in types.items()

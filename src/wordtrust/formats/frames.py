@@ -64,19 +64,19 @@ def contract(
         inner[start] = False
         inner &= ~final
     kept = np.flatnonzero(~inner).astype(np.int32)
-    number = (np.cumsum(~inner) - 1).astype(np.int32)
+    new_state = (np.cumsum(~inner) - 1).astype(np.int32)
     heads = np.flatnonzero(~inner[source])
     frames, sums = np.zeros(len(heads), np.int32), np.zeros((len(scores), len(heads)))
     ends = _follow(heads, first, order, target, taken, values, inner, frames, sums)
     return Contracted(
         state=kept,
         own=int(np.searchsorted(kept, own)),
-        source=number[source[heads]],
-        target=number[ends],
+        source=new_state[source[heads]],
+        target=new_state[ends],
         word=word[heads],
         frames=frames,
         scores={name: sums[row].astype(np.float32) for row, name in enumerate(scores)},
-        start=int(number[start]),
+        start=int(new_state[start]),
         final=final[kept],
     )
 
@@ -111,8 +111,8 @@ def _own_states(first: Offsets, order: Offsets, target: Ints, word: Ints, frame:
     # The first chain state is what the first longer arc leads to, and has a larger number than any target before.
     largest, tries = -1, 0
     for state in range(states):
-        for place in range(first[state], first[state + 1]):
-            reached = target[order[place]]
+        for leaving in range(first[state], first[state + 1]):
+            reached = target[order[leaving]]
             if reached <= largest:
                 continue
             largest = reached
@@ -140,8 +140,8 @@ def _fits(own: int, first: Offsets, order: Offsets, target: Ints, word: Ints, fr
     """Whether all states from `own` on are chains, numbered in the order in which Kaldi adds them."""
     following = own
     for state in range(own):
-        for place in range(first[state], first[state + 1]):
-            arc = order[place]
+        for leaving in range(first[state], first[state + 1]):
+            arc = order[leaving]
             reached = target[arc]
             if reached >= own and not frame[arc]:
                 return False

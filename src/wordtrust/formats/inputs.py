@@ -29,16 +29,10 @@ MAX_DOCUMENT = 1 << 30
 STORE_FILE = "store.json"  # marks a folder as a store
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 _SIDE_FILES = ("recognizer.json", "words.txt", "words.txt.gz", "symbols.txt")
-_BYTE_ERRORS: tuple[type[Exception], ...] = (
-    OSError,
-    EOFError,
-    zlib.error,
-    cast("type[Exception]", IsalError),  # its stub has the type wrong
-    lzma.LZMAError,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    RuntimeError,
-)
+_ISAL_ERROR = cast("type[Exception]", IsalError)  # its stub has the type wrong
+_BYTE_ERRORS = (
+    OSError, EOFError, RuntimeError, zlib.error, _ISAL_ERROR, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile,
+)  # fmt: skip
 
 
 class Stream:
@@ -106,18 +100,18 @@ class Stream:
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Numbered lines (from 1), without their line ends."""
-        number, rest = 0, b""
+        line_number, rest = 0, b""
         for chunk in self.chunks():
             *whole, rest = (rest + chunk).split(b"\n")
             for line in whole:
-                number += 1
-                yield number, line.removesuffix(b"\r")
+                line_number += 1
+                yield line_number, line.removesuffix(b"\r")
             if len(rest) > MAX_LINE:
                 raise self.error(
-                    "a line is longer than 268 MB", place=f"line {number + 1}", remedy="Is this a text file?"
+                    "a line is longer than 268 MB", place=f"line {line_number + 1}", remedy="Is this a text file?"
                 )
         if rest:
-            yield number + 1, rest.removesuffix(b"\r")
+            yield line_number + 1, rest.removesuffix(b"\r")
 
     def error(self, found: str, *, utt: str = "", place: str = "", remedy: str = "") -> InputError:
         """An error about this input."""
@@ -203,11 +197,11 @@ def streams(
 def side_files(given: str | Path) -> list[Path]:
     """The files that a path, folder or pattern stands for, with what lies beside them and says how to read them."""
     try:
-        found = [file for path in _files(given) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+        files = [file for path in _files(given) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     except InputError:
         return []
-    beside = {file.parent / name for file in found for name in _SIDE_FILES}
-    return [*found, *sorted(file for file in beside if file.is_file())]
+    beside = {file.parent / name for file in files for name in _SIDE_FILES}
+    return [*files, *sorted(file for file in beside if file.is_file())]
 
 
 def _files(given: str | Path) -> list[Path]:

@@ -57,22 +57,22 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     own = Origin(stream.name, "jsonl")
     tokens, origin = Tokens(), own
     builder = Builder(tokens, problems, origin=own)
-    for number, line in stream.lines():
+    for line_number, line in stream.lines():
         if not line.strip():
             continue
-        utt = f"{stream.stem}-{number}"
+        utt = f"{stream.stem}-{line_number}"
         try:
             record = check.record(check.parse(line))
             utt = check.string_or_none(record, "utt") or utt
             lattice = _lattice(record, utt, tokens, options)
             its_origin = _origin(record, own)
         except InputError as error:
-            problems.report(error.at(file=stream.name, utt=utt, place=f"line {number}"))
+            problems.report(error.at(file=stream.name, utt=utt, place=f"line {line_number}"))
             continue
         if its_origin != origin:
             yield from _from(origin, builder.flush())
             origin = its_origin
-        yield from _from(origin, builder.add(replace(lattice, place=number, times=origin.times)))
+        yield from _from(origin, builder.add(replace(lattice, place=line_number, times=origin.times)))
     yield from _from(origin, builder.flush())
 
 
@@ -87,12 +87,12 @@ def _lattice(record: dict[str, Any], utt: str, tokens: Tokens, options: ReadOpti
             f"the line has version {check.number(record, 'wordtrust'):g}, this wordtrust reads version {VERSION}",
             remedy="Use a newer wordtrust",
         )
-    word = _strings(record, "word")
+    word = _entries(record, "word", {str}, "a string")
     if len(word) > options.max_arcs:
         raise options.too_many_arcs(len(word))
-    surface = _strings(record, "surface") if "surface" in record else word
+    surface = _entries(record, "surface", {str}, "a string") if "surface" in record else word
     scores = {name: _scores(record, name) for name in ARC_SCORES if name in record}
-    picked = _flags(record, "picked") if "picked" in record else None
+    picked = _entries(record, "picked", {bool}, "true or false") if "picked" in record else None
     extra = _extra(record)
     source, target = _nodes(record, "source"), _nodes(record, "target")
     lists: dict[str, Sized | None] = {"surface": surface, **scores, "picked": picked, **extra}
@@ -119,21 +119,17 @@ def _lattice(record: dict[str, Any], utt: str, tokens: Tokens, options: ReadOpti
     )
 
 
-def _strings(record: dict[str, Any], name: str) -> list[str]:
-    entries = check.list_of(record, name)
-    _check_entries(entries, name, {str}, "a string")
-    return entries
-
-
-def _flags(record: dict[str, Any], name: str) -> list[bool]:
-    entries = check.list_of(record, name)
-    _check_entries(entries, name, {bool}, "true or false")
+def _entries(record: dict[str, Any], name: str, kinds: set[type], wanted: str, where: str = "") -> list[Any]:
+    """A list in which everything is of these kinds."""
+    entries = check.list_of(record, name, where)
+    if not set(map(type, entries)) <= kinds:
+        index = next(index for index, item in enumerate(entries) if type(item) not in kinds)
+        raise InputError(f"{name}[{index}] is {_KINDS.get(type(entries[index]), 'another number')}, not {wanted}")
     return entries
 
 
 def _numbers(record: dict[str, Any], name: str, where: str = "") -> NDArray[np.float64]:
-    entries = check.list_of(record, name, where)
-    _check_entries(entries, name, {int, float}, "a number")
+    entries = _entries(record, name, {int, float}, "a number", where)
     try:
         return np.array(entries, np.float64)
     except OverflowError:
@@ -146,18 +142,11 @@ def _scores(record: dict[str, Any], name: str, where: str = "") -> Floats:
 
 
 def _nodes(record: dict[str, Any], name: str) -> Ints:
-    entries = check.list_of(record, name)
-    _check_entries(entries, name, {int}, "a node number")
+    entries = _entries(record, name, {int}, "a node number")
     for index, node in enumerate(entries):
         if not 0 <= node < 2**31:
             raise InputError(f"{name}[{index}] is no node number", remedy="Nodes are counted from 0")
     return np.array(entries, np.int32)
-
-
-def _check_entries(entries: list[Any], name: str, kinds: set[type], wanted: str) -> None:
-    if not set(map(type, entries)) <= kinds:
-        index = next(index for index, item in enumerate(entries) if type(item) not in kinds)
-        raise InputError(f"{name}[{index}] is {_KINDS.get(type(entries[index]), 'another number')}, not {wanted}")
 
 
 def _extra(record: dict[str, Any]) -> dict[str, Floats]:

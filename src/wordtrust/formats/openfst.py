@@ -123,7 +123,7 @@ def _automata(stream: Stream, name: str, max_arcs: int) -> Iterator[_AutomatonLi
     """
     block: _AutomatonLines | None = None
     count = 0
-    for number, line in stream.lines():
+    for line_number, line in stream.lines():
         row = line.split()
         if not row:
             if block:
@@ -132,7 +132,7 @@ def _automata(stream: Stream, name: str, max_arcs: int) -> Iterator[_AutomatonLi
             continue
         if block is None:
             count += 1
-            block = _AutomatonLines(number, name if count == 1 else f"{name}-{count}")
+            block = _AutomatonLines(line_number, name if count == 1 else f"{name}-{count}")
             if len(row) == 1:  # an automaton begins with an arc: this is its name
                 block.utt = row[0].decode("utf-8", "replace")
                 continue
@@ -141,7 +141,7 @@ def _automata(stream: Stream, name: str, max_arcs: int) -> Iterator[_AutomatonLi
         try:
             _add(block, row)
         except InputError as error:
-            block.error = error.at(utt=block.utt, place=f"line {number}")
+            block.error = error.at(utt=block.utt, place=f"line {line_number}")
     if block:
         yield block
 
@@ -273,21 +273,23 @@ class _FstReader:
         sign = 1.0 if arcs.k2 else -1.0
         score = np.array([0.0 if text is None else sign * _weight(text) for text in arcs.weight], np.float32)
         taken = score > -np.inf  # an arc of infinite cost is no arc
-        final = block.final or dict.fromkeys(_k2_ends(block, arcs), 0.0)
+        # The final state of k2 is where arcs of label -1 lead, should its own line be missing.
+        pairs = zip(block.target, arcs.label, strict=True)
+        final = block.final or {target: 0.0 for target, label in pairs if arcs.k2 and label == b"-1"}
         if not final:
             raise InputError("there is no final state", remedy="Was the file cut off?")
         ended = list(final.values()) == [0.0] and not final.keys() & set(block.source)  # the end as it stands
         # Numbered from last to first, with an added end as 0: `contract` would take a final state with the largest
         # number for one of those that Kaldi adds when it expands a lattice.
         mentioned = -np.array([block.start, *final, *block.source, *block.target], np.int64)
-        numbers, state = np.unique(mentioned, return_inverse=True)
+        states, state = np.unique(mentioned, return_inverse=True)
         state += not ended
         source, target = state[1 + len(final) :].reshape(2, -1)[:, taken]
         ends = state[1 : 1 + len(final)][: 0 if ended else None]
         silent = np.zeros(len(ends), np.int32)
         weight = np.array([sign * cost for cost in final.values()], np.float32)
         return _Automaton(
-            states=len(numbers) + (not ended),
+            states=len(states) + (not ended),
             start=int(state[0]),
             end=int(state[1]) if ended else 0,
             source=np.concatenate([source, ends]).astype(np.int32),
@@ -322,11 +324,6 @@ class _FstReader:
                 )
             self._by_number = SymbolTokens(Symbols.load(self._options.words), self._tokens)
         return self._by_number
-
-
-def _k2_ends(block: _AutomatonLines, arcs: _ArcColumns) -> list[int]:
-    """The final state of k2 is where arcs of label -1 lead, should its own line be missing."""
-    return [target for target, label in zip(block.target, arcs.label, strict=True) if arcs.k2 and label == b"-1"]
 
 
 def _frames(arcs: _ArcColumns) -> Flags:

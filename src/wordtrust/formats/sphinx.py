@@ -59,14 +59,8 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
 
 def parse(stream: Stream, options: ReadOptions) -> SphinxLattice:
     """What a file says, whole and consistent, before anything is made of it."""
-    lattice = _parse(stream, options)
-    _check(stream, lattice)
-    return lattice
-
-
-def _parse(stream: Stream, options: ReadOptions) -> SphinxLattice:
     lattice, section = SphinxLattice(), ""
-    for number, raw in stream.lines():
+    for line_number, raw in stream.lines():
         line = raw.strip()
         try:
             if line.startswith(b"#") or not line:
@@ -82,11 +76,12 @@ def _parse(stream: Stream, options: ReadOptions) -> SphinxLattice:
         except ValueError as error:
             shown = line[:60].decode("utf-8", "replace")
             what = "not in UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-            raise stream.error(f"{shown!r}: {what}", place=f"line {number}", remedy=_CUT) from None
+            raise stream.error(f"{shown!r}: {what}", place=f"line {line_number}", remedy=_CUT) from None
         if lattice.ended:
             break
         if max(len(lattice.ends), len(lattice.words)) > options.max_arcs:
-            raise options.too_many_arcs(max(len(lattice.ends), len(lattice.words)), place=f"line {number}")
+            raise options.too_many_arcs(max(len(lattice.ends), len(lattice.words)), place=f"line {line_number}")
+    _check(stream, lattice)
     return lattice
 
 
@@ -135,12 +130,12 @@ def _read_edge(lattice: SphinxLattice, line: bytes) -> None:
 
 def _whole(text: bytes | str) -> int:
     try:
-        number = int(text)
+        value = int(text)
     except ValueError:
         raise ValueError("a whole number was expected") from None
-    if abs(number) > 2**53:
+    if abs(value) > 2**53:
         raise ValueError("a number is too large")
-    return number
+    return value
 
 
 def _check(stream: Stream, lattice: SphinxLattice) -> None:
@@ -153,9 +148,9 @@ def _check(stream: Stream, lattice: SphinxLattice) -> None:
         raise stream.error(f"{counts['Nodes']:,} nodes are announced, but there are {nodes:,}", remedy=_CUT)
     if not lattice.ends:
         raise stream.error("the lattice has no edges", remedy=_CUT)
-    for number in (counts["Initial"], counts["Final"], *(node for pair in lattice.ends for node in pair)):
-        if not 0 <= number < nodes:
-            raise stream.error(f"node {number} is not among the {nodes:,} nodes", remedy=_CUT)
+    for node in (counts["Initial"], counts["Final"], *(node for pair in lattice.ends for node in pair)):
+        if not 0 <= node < nodes:
+            raise stream.error(f"node {node} is not among the {nodes:,} nodes", remedy=_CUT)
 
 
 def _lattice(utt: str, lattice: SphinxLattice, frame_length: float | None) -> RawLattice:
@@ -190,10 +185,4 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the name says les
     return (0.0, 0.3, 0.8, 1.0, 1.0)[sum(sign in text for sign in _SIGNS)]
 
 
-FORMAT = Format(
-    name="sphinx",
-    title="a CMU Sphinx lattice",
-    suffixes=(".lat",),
-    sniff=sniff,
-    read=read,
-)
+FORMAT = Format("sphinx", "a CMU Sphinx lattice", (".lat",), sniff=sniff, read=read)

@@ -45,16 +45,16 @@ class Symbols:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def word(self, number: int) -> str | None:
+    def word(self, word_id: int) -> str | None:
         """The word of a number, None where the table has none."""
-        return self.words(np.array([number]))[0]
+        return self.words(np.array([word_id]))[0]
 
-    def words(self, numbers: NDArray[np.integer]) -> list[str | None]:
+    def words(self, word_ids: NDArray[np.integer]) -> list[str | None]:
         """The word of each number, None where the table has none."""
         if not len(self.ids):
-            return [None] * len(numbers)
-        rows = np.minimum(np.searchsorted(self.ids, numbers), len(self.ids) - 1)
-        is_known = self.ids[rows] == numbers
+            return [None] * len(word_ids)
+        rows = np.minimum(np.searchsorted(self.ids, word_ids), len(self.ids) - 1)
+        is_known = self.ids[rows] == word_ids
         spans = zip(self._starts[rows].tolist(), self._ends[rows].tolist(), is_known.tolist(), strict=True)
         return [self._data[start:end].decode() if in_table else None for start, end, in_table in spans]
 
@@ -95,10 +95,10 @@ class SymbolTokens:
             return tokens
 
     def _one_by_one(self, labels: NDArray[np.integer]) -> Ints:
-        used, places = np.unique(labels, return_inverse=True)
+        used, inverse = np.unique(labels, return_inverse=True)
         new = np.array([label for label in used.tolist() if label not in self._sparse], np.int64)
         self._sparse.update(zip(new.tolist(), self._work_out(new), strict=True))
-        return np.array([self._sparse[label] for label in used.tolist()], np.int32)[places]
+        return np.array([self._sparse[label] for label in used.tolist()], np.int32)[inverse]
 
     def _work_out(self, labels: NDArray[np.integer]) -> list[int]:
         new = self.tokens.new
@@ -160,16 +160,16 @@ def _scan(data: NDArray[np.uint8], table: Offsets) -> tuple[int, int]:
     at, line, count = 0, 0, 0
     while at < len(data):
         line += 1
-        fields, number, negative, digits, start, end = 0, 0, False, 0, 0, 0
+        fields, value, negative, digits, start, end = 0, 0, False, 0, 0, 0
         while data[at] != 10:
             if data[at] == 32 or data[at] == 9 or data[at] == 13:
                 at += 1
                 continue
-            begin, number, digits = at, 0, 0
+            begin, value, digits = at, 0, 0
             negative = data[at] == 45
             at += negative
             while 48 <= data[at] <= 57 and digits < 11:
-                number = number * 10 + int(data[at]) - 48
+                value = value * 10 + int(data[at]) - 48
                 digits += 1
                 at += 1
             whole = digits > 0
@@ -179,11 +179,11 @@ def _scan(data: NDArray[np.uint8], table: Offsets) -> tuple[int, int]:
             fields += 1
             if fields == 1:
                 start, end = begin, at
-            elif not whole or number > 2**31 - 1:
+            elif not whole or value > 2**31 - 1:
                 return count, line
         at += 1
         if fields == 2:
-            table[count, 0] = -number if negative else number
+            table[count, 0] = -value if negative else value
             table[count, 1], table[count, 2] = start, end  # a whole row at once takes numba seconds to compile
             count += 1
         elif fields:

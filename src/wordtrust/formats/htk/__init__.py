@@ -55,8 +55,8 @@ class _SlfReader:
 
     def read(self, texts: list[LatticeText]) -> Iterator[Lattices]:
         """The lattices of some texts; a bad one is reported."""
-        numbers = range(self._count + 1, self._count + len(texts) + 1)
-        names = [self._stem if number == 1 else f"{self._stem}-{number}" for number in numbers]
+        counts = range(self._count + 1, self._count + len(texts) + 1)
+        names = [self._stem if count == 1 else f"{self._stem}-{count}" for count in counts]
         self._count += len(texts)
         for author, group in groupby(zip(texts, names, strict=True), lambda pair: Author.of(pair[0])):
             yield from self._read(list(group), author)
@@ -132,10 +132,10 @@ def _starts(data: bytes) -> list[int]:
     """Where each lattice begins: after the last node or link before its VERSION= line."""
     starts = [0]
     while item := _ITEM.search(data, starts[-1]):
-        found = data.find(b"\nVERSION=", item.end())
-        if found < 0:
+        version = data.find(b"\nVERSION=", item.end())
+        if version < 0:
             break
-        begin = found + 1
+        begin = version + 1
         while not _ITEM.match(data, previous := data.rfind(b"\n", 0, begin - 1) + 1):
             begin = previous
         starts.append(begin)
@@ -153,11 +153,4 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the name says les
     return 0.8 if version and size else 0.7 if items else 0.3 if version else 0.0
 
 
-FORMAT = Format(
-    name="htk",
-    title="an HTK lattice (SLF)",
-    suffixes=(".slf", ".lat"),
-    sniff=sniff,
-    read=read,
-    write=write,
-)
+FORMAT = Format("htk", "an HTK lattice (SLF)", (".slf", ".lat"), sniff=sniff, read=read, write=write)

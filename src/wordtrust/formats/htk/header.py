@@ -116,7 +116,13 @@ def read_header(text: LatticeText, fields: Offsets, author: Author) -> SlfHeader
         elif name in _REAL:
             values[_REAL[name]] = _number(text, name, value, name_start, float)
         elif name in _OTHER:
-            _take(text, name, unescaped(value, quotes=author.quotes), name_start, author, values)
+            value = unescaped(value, quotes=author.quotes)
+            if name == b"SUBLAT":
+                raise sublattice(text, repr(value.decode("utf-8", "replace")), name_start)
+            if name == b"dir":
+                values["word_first"] = value[:1] == b"b"
+            else:
+                values["utterance"] = utterance_name(_decoded(text, value, name_start), literal=author.wordtrust)
     header = SlfHeader(**values)  # type: ignore[arg-type]
     try:
         header.scales()
@@ -133,32 +139,19 @@ def _number(text: LatticeText, name: bytes, value: bytes, at: int, kind: Callabl
         if b"_" in value:  # a digit separator in Python, but not here
             raise ValueError
     except ValueError:
-        found = f"{name.decode()} is {value[:40].decode('utf-8', 'replace')!r}, not a "
-        raise text.error(f"{found}{'whole ' if kind is int else ''}number", at) from None
+        message = f"{name.decode()} is {value[:40].decode('utf-8', 'replace')!r}, not a "
+        raise text.error(f"{message}{'whole ' if kind is int else ''}number", at) from None
     if (kind is float and not math.isfinite(number)) or (name == b"base" and number < 0):
         raise text.error(f"{name.decode()} is {number}", at)
     return number
-
-
-def _take(
-    text: LatticeText, name: bytes, value: bytes, at: int, author: Author, values: dict[str, float | int | str | bool]
-) -> None:
-    """Put what one of the fields that are no numbers says into `known`."""
-    if name == b"dir":
-        values["word_first"] = value[:1] == b"b"
-    elif name == b"SUBLAT":
-        raise sublattice(text, repr(value.decode("utf-8", "replace")), at)
-    else:
-        values["utterance"] = utterance_name(_decoded(text, value, at), literal=author.wordtrust)
 
 
 def _decoded(text: LatticeText, value: bytes, at: int) -> str:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
-        raise text.error(
-            f"the name {value[:40]!r} is not in UTF-8", at, "Convert the file (iconv -t utf-8)"
-        ) from None
+        message = f"the name {value[:40]!r} is not in UTF-8"
+        raise text.error(message, at, "Convert the file (iconv -t utf-8)") from None
 
 
 def utterance_name(value: str, *, literal: bool) -> str:

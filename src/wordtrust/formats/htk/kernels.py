@@ -50,17 +50,17 @@ def _fail(count: Offsets, status: int, start: int, end: int, field: int) -> None
 
 
 @inlined
-def _line_end(data: Bytes, place: int) -> int:
-    while data[place] != _NEWLINE:
-        place += 1
-    return place
+def _line_end(data: Bytes, cursor: int) -> int:
+    while data[cursor] != _NEWLINE:
+        cursor += 1
+    return cursor
 
 
 @inlined
-def _name_end(data: Bytes, place: int) -> int:
-    while data[place] > _SPACE and data[place] != _EQUALS and data[place] != _TILDE:
-        place += 1
-    return place
+def _name_end(data: Bytes, cursor: int) -> int:
+    while data[cursor] > _SPACE and data[cursor] != _EQUALS and data[cursor] != _TILDE:
+        cursor += 1
+    return cursor
 
 
 @inlined
@@ -84,15 +84,15 @@ def _value_end(data: Bytes, start: int, quotes: bool) -> int:
     A quote without a partner before the line ends is a letter like any other: many write 'em and 'til as they are.
     """
     if quotes and (data[start] == _DOUBLE_QUOTE or data[start] == _SINGLE_QUOTE):
-        place = start + 1
-        while data[place] != _NEWLINE and data[place] != data[start]:
-            place += 2 if data[place] == _BACKSLASH and data[place + 1] != _NEWLINE else 1
-        if data[place] == data[start] and data[place + 1] <= _SPACE:
-            return place + 1
-    place = start
-    while data[place] > _SPACE:
-        place += 2 if quotes and data[place] == _BACKSLASH and data[place + 1] != _NEWLINE else 1
-    return place
+        cursor = start + 1
+        while data[cursor] != _NEWLINE and data[cursor] != data[start]:
+            cursor += 2 if data[cursor] == _BACKSLASH and data[cursor + 1] != _NEWLINE else 1
+        if data[cursor] == data[start] and data[cursor + 1] <= _SPACE:
+            return cursor + 1
+    cursor = start
+    while data[cursor] > _SPACE:
+        cursor += 2 if quotes and data[cursor] == _BACKSLASH and data[cursor + 1] != _NEWLINE else 1
+    return cursor
 
 
 @inlined
@@ -102,12 +102,12 @@ def _number(data: Bytes, start: int) -> tuple[int, int, float]:
     mantissa, count = digits(data, start + negative)
     end, scale = start + negative + count, 0
     if data[end] == _DOT:
-        fraction, places = digits(data, end + 1)
-        end, count, scale = end + 1 + places, count + places, min(places, 15)
+        fraction, digits_read = digits(data, end + 1)
+        end, count, scale = end + 1 + digits_read, count + digits_read, min(digits_read, 15)
         mantissa = mantissa * _WHOLE_POWERS[scale] + fraction
     if data[end] == _E and data[end + 1] == _MINUS:
-        power, places = digits(data, end + 2)
-        end, count, scale = end + 2 + places, count if places else 0, scale + power
+        power, digits_read = digits(data, end + 2)
+        end, count, scale = end + 2 + digits_read, count if digits_read else 0, scale + power
     if not 0 < count <= 15 or scale > 22 or data[end] > _SPACE:
         return _any_number(data, start)
     # Two numbers that a double holds exactly and one division: the nearest double, as strtod would give it.
@@ -118,47 +118,45 @@ def _number(data: Bytes, start: int) -> tuple[int, int, float]:
 @inner
 def _any_number(data: Bytes, start: int) -> tuple[int, int, float]:
     """The same for numbers in any spelling, digit by digit."""
-    place, mantissa = start, 0
-    if data[place] == _MINUS or data[place] == _PLUS:
-        place += 1
-    begin = place
-    while _ZERO <= data[place] <= _NINE:
-        mantissa = 10 * mantissa + data[place] - _ZERO
-        place += 1
-    count, scale = place - begin, 0
-    if data[place] == _DOT:
-        place += 1
-        begin = place
-        while _ZERO <= data[place] <= _NINE:
-            mantissa = 10 * mantissa + data[place] - _ZERO
-            place += 1
-        count, scale = count + place - begin, begin - place
-    if count and (data[place] == 101 or data[place] == 69):  # e or E
-        place, power = _power(data, place + 1)
-        count, scale = count if place > 0 else 0, scale + power
-    if count == 0 or data[place] > _SPACE:
+    cursor, mantissa = start, 0
+    if data[cursor] == _MINUS or data[cursor] == _PLUS:
+        cursor += 1
+    begin, point = cursor, -1
+    while _ZERO <= data[cursor] <= _NINE or (data[cursor] == _DOT and point < 0):
+        if data[cursor] == _DOT:
+            point = cursor
+        else:
+            mantissa = 10 * mantissa + data[cursor] - _ZERO
+        cursor += 1
+    count, scale = cursor - begin, 0
+    if point >= 0:
+        count, scale = count - 1, point + 1 - cursor
+    if count and (data[cursor] == 101 or data[cursor] == 69):  # e or E
+        cursor, power = _power(data, cursor + 1)
+        count, scale = count if cursor > 0 else 0, scale + power
+    if count == 0 or data[cursor] > _SPACE:
         return start, BAD, 0.0
     if count > 18 or mantissa > 2**53 or abs(scale) > 22:
-        return place, LATE, 0.0
+        return cursor, LATE, 0.0
     value = mantissa / _POWERS[-scale] if scale < 0 else mantissa * _POWERS[scale]
-    return place, EXACT if scale else WHOLE, -value if data[start] == _MINUS else value
+    return cursor, EXACT if scale else WHOLE, -value if data[start] == _MINUS else value
 
 
 @inner
-def _power(data: Bytes, place: int) -> tuple[int, int]:
+def _power(data: Bytes, cursor: int) -> tuple[int, int]:
     """Read the digits of an exponent: where they end (-1: there are none), and the power of ten."""
-    down = data[place] == _MINUS
-    if down or data[place] == _PLUS:
-        place += 1
-    begin, power = place, 0
-    while _ZERO <= data[place] <= _NINE:
-        power = min(10 * power + data[place] - _ZERO, 99_999)
-        place += 1
-    return place if place > begin else -1, -power if down else power
+    down = data[cursor] == _MINUS
+    if down or data[cursor] == _PLUS:
+        cursor += 1
+    begin, power = cursor, 0
+    while _ZERO <= data[cursor] <= _NINE:
+        power = min(10 * power + data[cursor] - _ZERO, 99_999)
+        cursor += 1
+    return cursor if cursor > begin else -1, -power if down else power
 
 
 @inlined
-def _store(kind: int, begin: int, filled: int, field: Offsets, number: Times, whole: Offsets, value: Times,
+def _store(kind: int, begin: int, filled: int, field: Offsets, numbers: Times, whole: Offsets, value: Times,
            given: Offsets, late: Offsets, count: Offsets) -> None:  # fmt: skip
     """Keep the node or link whose fields were collected, if there is still room for it."""
     row = count[kind]
@@ -174,7 +172,7 @@ def _store(kind: int, begin: int, filled: int, field: Offsets, number: Times, wh
         _fail(count, NOT_WHOLE, field[one, 0], field[one, 1], one)
     if field[other, 2] != WHOLE:
         _fail(count, NOT_WHOLE, field[other, 0], field[other, 1], other)
-    whole[kind, row, FIRST], whole[kind, row, SECOND] = int(number[one]), int(number[other])
+    whole[kind, row, FIRST], whole[kind, row, SECOND] = int(numbers[one]), int(numbers[other])
     whole[kind, row, PLACE], whole[kind, row, WORD_FROM], whole[kind, row, WORD_TO] = begin, -1, -1
     if filled & (1 << WORD):
         whole[kind, row, WORD_FROM], whole[kind, row, WORD_TO] = field[WORD, 0], field[WORD, 1]
@@ -182,7 +180,7 @@ def _store(kind: int, begin: int, filled: int, field: Offsets, number: Times, wh
     for slot in range(TIME, SLOTS):
         value[kind, row, slot - TIME] = np.nan
         if filled & (1 << slot):
-            value[kind, row, slot - TIME] = number[slot]
+            value[kind, row, slot - TIME] = numbers[slot]
             given[kind, slot] += 1
             if field[slot, 2] == BAD:
                 _fail(count, NOT_NUMBER, field[slot, 0], field[slot, 1], slot)
@@ -193,11 +191,11 @@ def _store(kind: int, begin: int, filled: int, field: Offsets, number: Times, wh
 @inner
 def _store_late(kind: int, row: int, slot: int, field: Offsets, late: Offsets, count: Offsets) -> None:
     """Note a number that has too many digits for the fast way."""
-    place = count[N_LATE]
+    index = count[N_LATE]
     count[N_LATE] += 1
-    if place < len(late):
-        late[place, 0], late[place, 1], late[place, 2] = kind, row, slot - TIME
-        late[place, 3], late[place, 4] = field[slot, 0], field[slot, 1]
+    if index < len(late):
+        late[index, 0], late[index, 1], late[index, 2] = kind, row, slot - TIME
+        late[index, 3], late[index, 4] = field[slot, 0], field[slot, 1]
 
 
 @inlined
@@ -218,23 +216,23 @@ def scan(data: Bytes, start: int, end: int, quotes: bool, whole: Offsets, value:
     The byte before `end` must be a newline: every loop over bytes stops there. `whole`, `value` and `given` have the
     nodes in part 0 and the links in part 1.
     """
-    field, number = np.zeros((SLOTS, 3), np.int64), np.zeros(SLOTS)  # where each field of an item stands, its state
-    place, begin, filled, kept, kind = start, start, 0, 0, -1  # kept: header fields of the lines before this one
-    while place < end and count[STATUS] == OK:
-        if data[place] == _HASH:
-            place = _line_end(data, place)
-        if data[place] == _NEWLINE:
+    field, numbers = np.zeros((SLOTS, 3), np.int64), np.zeros(SLOTS)  # where each field of an item stands, its state
+    cursor, begin, filled, kept, kind = start, start, 0, 0, -1  # kept: header fields of the lines before this one
+    while cursor < end and count[STATUS] == OK:
+        if data[cursor] == _HASH:
+            cursor = _line_end(data, cursor)
+        if data[cursor] == _NEWLINE:
             if kind >= 0:
-                _store(kind, begin, filled, field, number, whole, value, given, late, count)
-            place += 1
-            begin, filled, kept, kind = place, 0, count[N_HEADER], -1
+                _store(kind, begin, filled, field, numbers, whole, value, given, late, count)
+            cursor += 1
+            begin, filled, kept, kind = cursor, 0, count[N_HEADER], -1
             continue
-        if data[place] <= _SPACE:
-            place += 1
+        if data[cursor] <= _SPACE:
+            cursor += 1
             continue
-        name, equals = place, _name_end(data, place)
+        name, equals = cursor, _name_end(data, cursor)
         if data[equals] != _EQUALS:
-            place = equals
+            cursor = equals
             # A dot on its own ends a sub-lattice, which the header speaks of as well.
             if not (data[name] == _DOT and equals == name + 1):
                 _fail(count, BINARY if data[equals] == _TILDE else NO_EQUALS, name, equals, IGNORED)
@@ -242,22 +240,22 @@ def scan(data: Bytes, start: int, end: int, quotes: bool, whole: Offsets, value:
         slot = _slot(data, name, equals)
         if slot in (NODE, LINK):
             if kind >= 0:  # a second one on this line
-                _store(kind, begin, filled, field, number, whole, value, given, late, count)
+                _store(kind, begin, filled, field, numbers, whole, value, given, late, count)
                 begin, filled = name, 0
             kind, count[N_HEADER] = slot - NODE, kept
         field[slot, 0], field[slot, 2] = equals + 1, BAD
         if slot >= NODE:
-            place, field[slot, 2], number[slot] = _number(data, equals + 1)
+            cursor, field[slot, 2], numbers[slot] = _number(data, equals + 1)
         if field[slot, 2] == BAD:
-            place = _value_end(data, equals + 1, quotes)
-        field[slot, 1] = place
+            cursor = _value_end(data, equals + 1, quotes)
+        field[slot, 1] = cursor
         if kind < 0:
-            _store_header(name, equals, place, header, count)
+            _store_header(name, equals, cursor, header, count)
         filled |= 1 << slot
 
 
 @compiled
-def number_ends(number: Offsets, node_offsets: Offsets, pairs: Offsets, link_offsets: Offsets, source: Ints,
+def number_ends(node_ids: Offsets, node_offsets: Offsets, pairs: Offsets, link_offsets: Offsets, source: Ints,
                 target: Ints, status: Offsets) -> None:  # fmt: skip
     """The nodes at both ends of every link, counted from 0 in each lattice, where nodes are numbered so.
 
@@ -269,7 +267,7 @@ def number_ends(number: Offsets, node_offsets: Offsets, pairs: Offsets, link_off
         nodes = node_offsets[u + 1] - n0
         status[u] = NUMBERED
         for node in range(nodes):
-            if number[n0 + node] != node:
+            if node_ids[n0 + node] != node:
                 status[u] = OTHERWISE
                 break
         if status[u] == OTHERWISE:
@@ -283,12 +281,12 @@ def number_ends(number: Offsets, node_offsets: Offsets, pairs: Offsets, link_off
 
 
 @compiled
-def outer_nodes(number: Offsets, node_offsets: Offsets, source: Ints, target: Ints, link_offsets: Offsets,
+def outer_nodes(node_ids: Offsets, node_offsets: Offsets, source: Ints, target: Ints, link_offsets: Offsets,
                 given: Offsets, outer: Ints, candidates: Offsets) -> None:  # fmt: skip
     """The start (row 0) and the end (row 1) of each lattice: the node with the `given` number, or the only one that
     no link enters, or leaves, where that is NOT_GIVEN. `candidates` says how many nodes it could be.
     """
-    entered, left = np.zeros(len(number), np.bool_), np.zeros(len(number), np.bool_)
+    entered, left = np.zeros(len(node_ids), np.bool_), np.zeros(len(node_ids), np.bool_)
     for u in range(len(node_offsets) - 1):
         n0, n1 = node_offsets[u], node_offsets[u + 1]
         for link in range(link_offsets[u], link_offsets[u + 1]):
@@ -296,7 +294,7 @@ def outer_nodes(number: Offsets, node_offsets: Offsets, source: Ints, target: In
             entered[n0 + target[link]] = True
         for node in range(n0, n1):
             is_start, is_end = left[node] and not entered[node], entered[node] and not left[node]
-            if is_start if given[0, u] == NOT_GIVEN else number[node] == given[0, u]:
+            if is_start if given[0, u] == NOT_GIVEN else node_ids[node] == given[0, u]:
                 outer[0, u], candidates[0, u] = node - n0, candidates[0, u] + 1
-            if is_end if given[1, u] == NOT_GIVEN else number[node] == given[1, u]:
+            if is_end if given[1, u] == NOT_GIVEN else node_ids[node] == given[1, u]:
                 outer[1, u], candidates[1, u] = node - n0, candidates[1, u] + 1

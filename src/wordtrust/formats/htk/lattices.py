@@ -93,11 +93,11 @@ def _check_counts(
         if links == 0:
             raise text.error("the lattice has no links (J=)", text.end - 1, _CUT)
         if header.links not in (None, links):
-            found = f"the header announces {header.links:,} links, but there are {links:,}"
-            raise text.error(found, text.end - 1, _CUT)
+            message = f"the header announces {header.links:,} links, but there are {links:,}"
+            raise text.error(message, text.end - 1, _CUT)
         if nodes and header.nodes not in (None, nodes):
-            found = f"the header announces {header.nodes:,} nodes, but there are {nodes:,}"
-            raise text.error(found, text.end - 1, _CUT)
+            message = f"the header announces {header.nodes:,} nodes, but there are {nodes:,}"
+            raise text.error(message, text.end - 1, _CUT)
     except InputError as error:
         raise error.at(utt=utt) from None
 
@@ -178,29 +178,29 @@ class SlfLattices:
     def _blame(self, row: int, error: InputError) -> None:
         self.errors.setdefault(row, error)
 
-    def _blame_link(self, link: int, found: str, remedy: str = _CUT) -> None:
+    def _blame_link(self, link: int, message: str, remedy: str = _CUT) -> None:
         """Note an error about a link. `link` counts through all lattices."""
         row = int(self._link_rows[link])
-        self._blame(row, self._texts[row].error(found, int(self._links.whole[link, PLACE]), remedy))
+        self._blame(row, self._texts[row].error(message, int(self._links.whole[link, PLACE]), remedy))
 
-    def _blame_links(self, bad: Offsets, found: str, remedy: str) -> None:
+    def _blame_links(self, bad: Offsets, message: str, remedy: str) -> None:
         """Note an error about the first of these links in each lattice that has any."""
-        for place in np.unique(self._link_rows[bad], return_index=True)[1].tolist():
-            self._blame_link(int(bad[place]), found, remedy)
+        for index in np.unique(self._link_rows[bad], return_index=True)[1].tolist():
+            self._blame_link(int(bad[index]), message, remedy)
 
     def _graph(self) -> tuple[Ints, Ints]:
         """[links] the nodes at the two ends, counted from 0 in each lattice."""
         pairs = self._links.whole[:, FIRST : SECOND + 1]
         if not len(self._nodes):  # a lattice may leave its nodes to its links
-            numbers = [np.unique(pairs[first:last]) for first, last in pairwise(self._link_offsets.tolist())]
-            self._node_offsets = csr_offsets([len(own) for own in numbers])
-            self._numbers = np.concatenate(numbers)
+            node_ids = [np.unique(pairs[first:last]) for first, last in pairwise(self._link_offsets.tolist())]
+            self._node_offsets = csr_offsets([len(own) for own in node_ids])
+            self._node_ids = np.concatenate(node_ids)
         else:
-            self._numbers = self._nodes.whole[:, FIRST]
+            self._node_ids = self._nodes.whole[:, FIRST]
         source, target = np.zeros(len(pairs), np.int32), np.zeros(len(pairs), np.int32)
         status = np.empty(len(self._texts), np.int64)
         kernels.number_ends(
-            self._numbers, self._node_offsets, pairs, self._link_offsets, source, target, status
+            self._node_ids, self._node_offsets, pairs, self._link_offsets, source, target, status
         )  # fmt: skip
         for row in np.flatnonzero(status != kernels.NUMBERED).tolist():
             links = slice(self._link_offsets[row], self._link_offsets[row + 1])
@@ -210,22 +210,22 @@ class SlfLattices:
                 self._blame_missing_node(row, int(status[row]))
         return source, target
 
-    def _node_numbers(self, row: int) -> Offsets:
+    def _node_ids_of(self, row: int) -> Offsets:
         """[nodes] of one lattice, as the file numbers them."""
-        numbers: Offsets = self._numbers[self._node_offsets[row] : self._node_offsets[row + 1]]
-        return numbers
+        node_ids: Offsets = self._node_ids[self._node_offsets[row] : self._node_offsets[row + 1]]
+        return node_ids
 
     def _renumbered(self, row: int, pairs: Offsets) -> Offsets:
         """[links, 2] the ends of a lattice's links counted from 0 in the order of its nodes."""
-        number = self._node_numbers(row)
-        order = np.argsort(number, kind="stable")
-        twice = np.flatnonzero(np.diff(number[order]) == 0)
+        node_ids = self._node_ids_of(row)
+        order = np.argsort(node_ids, kind="stable")
+        twice = np.flatnonzero(np.diff(node_ids[order]) == 0)
         if len(twice):
             again = int(order[twice[0] + 1])
-            place = int(self._nodes.whole[self._node_offsets[row] + again, PLACE])
-            self._blame(row, self._texts[row].error(f"node {number[again]} is there twice", place, _CUT))
-        rank = np.minimum(np.searchsorted(number[order], pairs), len(number) - 1)
-        is_node = number[order[rank]] == pairs
+            position = int(self._nodes.whole[self._node_offsets[row] + again, PLACE])
+            self._blame(row, self._texts[row].error(f"node {node_ids[again]} is there twice", position, _CUT))
+        rank = np.minimum(np.searchsorted(node_ids[order], pairs), len(node_ids) - 1)
+        is_node = node_ids[order[rank]] == pairs
         bad = np.flatnonzero(~is_node.all(axis=1))
         if len(bad):
             self._blame_missing_node(row, int(bad[0]))
@@ -234,9 +234,9 @@ class SlfLattices:
 
     def _blame_missing_node(self, row: int, link: int) -> None:
         link += int(self._link_offsets[row])
-        nodes = set(self._node_numbers(row).tolist())
+        nodes = set(self._node_ids_of(row).tolist())
         ends = self._links.whole[link, FIRST : SECOND + 1].tolist()
-        missing = next(number for number in ends if number not in nodes)
+        missing = next(node_id for node_id in ends if node_id not in nodes)
         self._blame_link(link, f"a link leads to or from node {missing}, which is not there")
 
     def _outer_nodes(self) -> tuple[Ints, Ints]:
@@ -244,14 +244,14 @@ class SlfLattices:
         given = np.array([(_outer(header.start), _outer(header.end)) for header in self._headers], np.int64).T
         outer, candidates = np.zeros(given.shape, np.int32), np.zeros(given.shape, np.int64)
         kernels.outer_nodes(
-            self._numbers, self._node_offsets, self._source, self._target, self._link_offsets,
+            self._node_ids, self._node_offsets, self._source, self._target, self._link_offsets,
             given, outer, candidates,
         )  # fmt: skip
         for side, row in zip(*np.nonzero(candidates != 1), strict=True):
             links = slice(self._link_offsets[row], self._link_offsets[row + 1])
             source, target = self._source[links], self._target[links]
             fits = np.setdiff1d(target, source) if side else np.setdiff1d(source, target)
-            self._blame(row, self._outer_error(row, ("start", "end")[side], self._node_numbers(row)[fits]))
+            self._blame(row, self._outer_error(row, ("start", "end")[side], self._node_ids_of(row)[fits]))
         return outer[0], outer[1]
 
     def _outer_error(self, row: int, name: str, candidates: Offsets) -> InputError:
@@ -264,7 +264,7 @@ class SlfLattices:
                 f"there is no {name} node: no node that no link {links}", text.start,
                 "A lattice has no cycles: this looks like a grammar",
             )  # fmt: skip
-        listed = ", ".join(str(number) for number in candidates[:10].tolist()) + ", ..." * (len(candidates) > 10)
+        listed = ", ".join(str(node_id) for node_id in candidates[:10].tolist()) + ", ..." * (len(candidates) > 10)
         return text.error(
             f"{len(candidates)} nodes could be the {name}, because no link {links} them: {listed}", text.start,
             f"Say which one: {name}=NUMBER in the header",
@@ -277,8 +277,8 @@ class SlfLattices:
             return self._labels(self._links, self._link_offsets, tokens), np.zeros(0, np.int32)
         if on_links == on_nodes == NONE:
             for row, text in enumerate(self._texts):
-                found = "neither nodes nor links have words (W=)"
-                self._blame(row, text.error(found, text.start, "Have the words written as well"))
+                message = "neither nodes nor links have words (W=)"
+                self._blame(row, text.error(message, text.start, "Have the words written as well"))
         node_token = np.zeros(0, np.int32)
         token = np.zeros(len(self._links), np.int32)
         if on_nodes != NONE:
@@ -292,18 +292,18 @@ class SlfLattices:
     def _labels(self, items: Items, offsets: Offsets, tokens: Tokens) -> Ints:
         """[items] the token of each node or link, -1 for those without label."""
         data = self._texts[0].data
-        number, starts, ends = items.labels(data)
+        label_ids, starts, ends = items.labels(data)
         labels = [data[start:end] for start, end in zip(starts, ends, strict=True)]
         words = _decoded_labels(labels, quotes=self._quotes)
         table = [-1 if word is None else tokens.id("" if word == _NULL else word) for word in words]
         if None in words:
-            bad = np.flatnonzero(np.array([*(word is None for word in words), False])[number])
+            bad = np.flatnonzero(np.array([*(word is None for word in words), False])[label_ids])
             rows, first = np.unique(np.searchsorted(offsets, bad, "right") - 1, return_index=True)
             for row, item in zip(rows.tolist(), bad[first].tolist(), strict=True):
-                plain = unescaped(labels[number[item]], quotes=self._quotes)
-                found, place = f"the word {plain[:40]!r} is not in UTF-8", int(items.whole[item, WORD_FROM])
-                self._blame(row, self._texts[row].error(found, place, "Convert the file (iconv -t utf-8)"))
-        return np.array([*table, -1], np.int32)[number]
+                plain = unescaped(labels[label_ids[item]], quotes=self._quotes)
+                message, position = f"the word {plain[:40]!r} is not in UTF-8", int(items.whole[item, WORD_FROM])
+                self._blame(row, self._texts[row].error(message, position, "Convert the file (iconv -t utf-8)"))
+        return np.array([*table, -1], np.int32)[label_ids]
 
     def _needs_silence(self) -> bool:
         """Whether something depends on which links say a word: scores or times that are missing."""
@@ -354,11 +354,11 @@ class SlfLattices:
             outer = self._node_offsets[:-1] + start
             time[outer] = np.where(np.isnan(time[outer]), 0.0, time[outer])
             missing = np.flatnonzero(np.isnan(time))
-            rows, places = np.unique(np.searchsorted(self._node_offsets, missing, "right") - 1, return_index=True)
-            for row, node in zip(rows.tolist(), missing[places].tolist(), strict=True):
-                number, place = self._nodes.whole[node, [FIRST, PLACE]].tolist()
-                found = f"node {number} has no time t, but others have"
-                self._blame(row, self._texts[row].error(found, place, "Give all nodes a time"))
+            rows, first = np.unique(np.searchsorted(self._node_offsets, missing, "right") - 1, return_index=True)
+            for row, node in zip(rows.tolist(), missing[first].tolist(), strict=True):
+                node_id, position = self._nodes.whole[node, [FIRST, PLACE]].tolist()
+                message = f"node {node_id} has no time t, but others have"
+                self._blame(row, self._texts[row].error(message, position, "Give all nodes a time"))
         return time
 
     @property
@@ -445,7 +445,7 @@ def _decoded(label: bytes) -> str | None:
 
 def _silent_tokens(tokens: Tokens, token: Ints) -> Flags:
     """Which tokens say no word."""
-    return np.array([tokens.pieces[number][0][0] == 0 for number in token.tolist()], np.bool_)
+    return np.array([tokens.pieces[token_id][0][0] == 0 for token_id in token.tolist()], np.bool_)
 
 
 def _depths(nodes: int, source: Ints, target: Ints, silent: Flags) -> Times:

@@ -39,10 +39,10 @@ class LatticeText:
     end: int
     line: int = 1  # of the file, on which it starts
 
-    def error(self, found: str, at: int, remedy: str = "Is this an HTK lattice, and is it whole?") -> InputError:
+    def error(self, message: str, at: int, remedy: str = "Is this an HTK lattice, and is it whole?") -> InputError:
         """An error about byte `at` of `data`."""
         line = self.line + count_lines(self.data, self.start, at)
-        return InputError(found, place=f"line {line}", remedy=remedy)
+        return InputError(message, place=f"line {line}", remedy=remedy)
 
 
 def count_lines(data: bytes, start: int, end: int) -> int:
@@ -169,15 +169,15 @@ class Scanner:
 
 
 def _refusal(text: LatticeText, status: int, start: int, end: int, field: int) -> InputError:
-    found = repr(text.data[start : min(end, start + 40)].decode("utf-8", "replace"))
+    shown = repr(text.data[start : min(end, start + 40)].decode("utf-8", "replace"))
     if status == kernels.SUBLATTICE_USED:
-        return sublattice(text, found, start)
+        return sublattice(text, shown, start)
     if status == kernels.BINARY:
-        return text.error(f"the field {found} is binary", start, "Have the lattice written as text (HTK: no B in -q)")
+        return text.error(f"the field {shown} is binary", start, "Have the lattice written as text (HTK: no B in -q)")
     messages = {
-        kernels.NO_EQUALS: f"expected NAME=VALUE, found {found}",
-        kernels.NOT_WHOLE: f"the {TITLES.get(field)} is {found}, not a whole number",
-        kernels.NOT_NUMBER: f"the {TITLES.get(field)} is {found}, not a number",
+        kernels.NO_EQUALS: f"expected NAME=VALUE, found {shown}",
+        kernels.NOT_WHOLE: f"the {TITLES.get(field)} is {shown}, not a whole number",
+        kernels.NOT_NUMBER: f"the {TITLES.get(field)} is {shown}, not a number",
         kernels.NO_NODES: "a link without start node S or end node E",
         kernels.LONG_HEADER: f"the header has more than {MAX_HEADER} fields",
     }
@@ -198,14 +198,14 @@ def unescaped(value: bytes, *, quotes: bool) -> bytes:
         value = value[1:-1]
     if b"\\" not in value:
         return value
-    plain, place = bytearray(), 0
-    while place < len(value):
-        if value[place] == ord("\\") and place + 1 < len(value):
-            digits = value[place + 1 : place + 4]
+    plain, index = bytearray(), 0
+    while index < len(value):
+        if value[index] == ord("\\") and index + 1 < len(value):
+            digits = value[index + 1 : index + 4]
             octal = len(digits) - len(digits.lstrip(b"01234567"))
-            plain.append(int(digits[:octal], 8) & 255 if octal else value[place + 1])
-            place += 1 + (octal or 1)
+            plain.append(int(digits[:octal], 8) & 255 if octal else value[index + 1])
+            index += 1 + (octal or 1)
         else:
-            plain.append(value[place])
-            place += 1
+            plain.append(value[index])
+            index += 1
     return bytes(plain)

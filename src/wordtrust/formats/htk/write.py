@@ -67,7 +67,7 @@ def quoted(text: str) -> str:
     """A value that HTK reads as `text`: in quotes, with escapes, where it needs them."""
     if not _NEEDS_QUOTES.search(text):
         return text
-    escaped = _NEEDS_ESCAPE.sub(lambda found: _escape(found[0]), text)
+    escaped = _NEEDS_ESCAPE.sub(lambda match: _escape(match[0]), text)
     return f'"{escaped}"'
 
 

@@ -194,8 +194,8 @@ class Archive:
         if status == fst.DONE:
             return entry
         if status == fst.BAD or last:
-            found = "the bytes of a lattice make no sense" if status == fst.BAD else _cut(entry)
-            raise self._reader.error(found, utt=entry.utt, place=self._base + entry.end, remedy=_CUT_OFF)
+            message = "the bytes of a lattice make no sense" if status == fst.BAD else _cut(entry)
+            raise self._reader.error(message, utt=entry.utt, place=self._base + entry.end, remedy=_CUT_OFF)
         return None
 
     def _begin(self, *, last: bool) -> ArchiveEntry | None:
@@ -206,28 +206,28 @@ class Archive:
             header = fst.read_header(head[at:])
             if header is not None:
                 break
-        place = self._base + self._at
+        file_position = self._base + self._at
         if header is None and last and head.strip():
             header = "the end of the file inside a header"
         elif header is None and len(head) > fst.MAX_KEY:
             header = "no name of an utterance"
         if header is None:
             return None
-        utt = self._utt(name, place)
+        utt = self._utt(name, file_position)
         if isinstance(header, str):
-            raise self._reader.error(f"found {header}", utt=utt, place=place + at, remedy=_CUT_OFF)
+            raise self._reader.error(f"found {header}", utt=utt, place=file_position + at, remedy=_CUT_OFF)
         states = header.states if header.states >= 0 else np.iinfo(np.int64).max
         begin = self._at + at + header.size
-        return ArchiveEntry(utt, place, begin, header, begin, np.array([states, 0, 0, 0, 0]))
+        return ArchiveEntry(utt, file_position, begin, header, begin, np.array([states, 0, 0, 0, 0]))
 
-    def _utt(self, name: bytes, place: int) -> str:
+    def _utt(self, name: bytes, file_position: int) -> str:
         try:
             utt, self._unnamed = name.decode() or self._unnamed, ""
         except UnicodeDecodeError:
             utt = ""
         if not utt:
-            found = f"found no name of an utterance in UTF-8, but {name[:40]!r}"
-            raise self._reader.error(found, place=place, remedy=_CUT_OFF)
+            message = f"found no name of an utterance in UTF-8, but {name[:40]!r}"
+            raise self._reader.error(message, place=file_position, remedy=_CUT_OFF)
         return utt
 
 

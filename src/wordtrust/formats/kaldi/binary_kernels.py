@@ -79,9 +79,9 @@ def _shown(name: bytes) -> str:
 
 @inlined
 def _int32(data: Bytes, at: int) -> int:
-    place = np.uint64(at)
-    low = np.uint32(data[place]) | np.uint32(data[place + _1]) << np.uint32(8)
-    high = np.uint32(data[place + _2]) | np.uint32(data[place + _3]) << np.uint32(8)
+    first = np.uint64(at)
+    low = np.uint32(data[first]) | np.uint32(data[first + _1]) << np.uint32(8)
+    high = np.uint32(data[first + _2]) | np.uint32(data[first + _3]) << np.uint32(8)
     return int(np.int32(low | high << np.uint32(16)))
 
 

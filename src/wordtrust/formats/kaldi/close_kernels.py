@@ -36,28 +36,28 @@ def check_states(states: int, known_states: int, lines: int, target: Ints) -> in
 
 
 @inner
-def _number_states(source: Ints, target: Ints, final_state: Ints, start: int, number: Ints) -> int:
+def _number_states(source: Ints, target: Ints, final_state: Ints, start: int, node_of: Ints) -> int:
     """Number the states that occur, without gaps and in their order; gives how many they are."""
-    number[:] = 0
-    number[start] = 1
+    node_of[:] = 0
+    node_of[start] = 1
     for arc in range(len(source)):
-        number[source[arc]] = 1
-        number[target[arc]] = 1
+        node_of[source[arc]] = 1
+        node_of[target[arc]] = 1
     for final in range(len(final_state)):
-        number[final_state[final]] = 1
+        node_of[final_state[final]] = 1
     count = 0
-    for state in range(len(number)):
-        used = number[state]
-        number[state] = count if used else -1
+    for state in range(len(node_of)):
+        used = node_of[state]
+        node_of[state] = count if used else -1
         count += used
     return count
 
 
 @inner
-def _state_of(node: int, number: Ints) -> int:
+def _state_of(node: int, node_of: Ints) -> int:
     """The state that has a number, or -1."""
-    for state in range(len(number)):
-        if number[state] == node:
+    for state in range(len(node_of)):
+        if node_of[state] == node:
             return state
     return -1
 
@@ -108,9 +108,9 @@ def _frame_times(start: int, source: Ints, target: Ints, frames: Ints, time: Tim
     while done < reached:
         node = queue[done]
         done += 1
-        for place in range(first[node], first[node + 1]):
-            following = target[order[place]]
-            at = time[node] + frames[order[place]]
+        for leaving in range(first[node], first[node + 1]):
+            following = target[order[leaving]]
+            at = time[node] + frames[order[leaving]]
             if time[following] < 0:
                 time[following] = at
                 queue[reached] = following
@@ -150,19 +150,19 @@ def close(
         if status[u] != OK:
             about[u, 0] = states
             continue
-        number = np.empty(states, np.int32)
-        count = _number_states(source[a0:a1], target[a0:a1], ends, start[u], number)
-        new_start[u], new_end[u] = number[start[u]], count if end < 0 else number[end]
+        node_of = np.empty(states, np.int32)
+        count = _number_states(source[a0:a1], target[a0:a1], ends, start[u], node_of)
+        new_start[u], new_end[u] = node_of[start[u]], count if end < 0 else node_of[end]
         arc = arc_end
         for old in range(a0, a1):
             if not _is_zero(graph[old], acoustic[old]):
-                new_source[arc], new_target[arc] = number[source[old]], number[target[old]]
+                new_source[arc], new_target[arc] = node_of[source[old]], node_of[target[old]]
                 new_token[arc], new_frames[arc] = token[old], frames[old]
                 new_acoustic[arc], new_transition[arc] = 0 - acoustic[old], 0 - graph[old]
                 arc += 1
         for final in range(f0, f1 if end < 0 else f0):
             if not _is_zero(final_graph[final], final_acoustic[final]):
-                new_source[arc], new_target[arc] = number[final_state[final]], count
+                new_source[arc], new_target[arc] = node_of[final_state[final]], count
                 new_token[arc], new_frames[arc] = 0, final_frames[final]
                 new_acoustic[arc], new_transition[arc] = 0 - final_acoustic[final], 0 - final_graph[final]
                 arc += 1
@@ -173,9 +173,9 @@ def close(
         )  # fmt: skip
         if node >= 0:
             status[u] = TWO_TIMES
-            about[u, 0], about[u, 1], about[u, 2] = _state_of(node, number), times[node], frame
+            about[u, 0], about[u, 1], about[u, 2] = _state_of(node, node_of), times[node], frame
             times[:] = 0
-        for place in range(count):  # to the nanosecond: 7 * 0.01 is 0.07
-            times[place] = np.rint(times[place] * frame_length * 1e9) / 1e9
+        for index in range(count):  # to the nanosecond: 7 * 0.01 is 0.07
+            times[index] = np.rint(times[index] * frame_length * 1e9) / 1e9
         nodes[u], arcs[u] = count, arc - arc_end
         node_end, arc_end = node_end + count, arc

@@ -73,20 +73,20 @@ def _is_full(waiting: list[KaldiBatch]) -> bool:
 def _entry(line: bytes) -> tuple[str, str, int]:
     """Name, path and offset (-1: none) of a line."""
     try:
-        utt, _, place = line.decode().replace("\t", " ").strip(" \r").partition(" ")
+        utt, _, location = line.decode().replace("\t", " ").strip(" \r").partition(" ")
     except UnicodeDecodeError:
         raise InputError("the line is not UTF-8", remedy="Convert the list to UTF-8") from None
-    place = place.strip()
-    if not place:
+    location = location.strip()
+    if not location:
         raise InputError(f"{utt[:60]!r} has no file", remedy="A line is `utt path` or `utt path:offset`")
-    if place.endswith("|"):
+    if location.endswith("|"):
         raise InputError(
-            f"a command instead of a file: {place[:60]!r}",
+            f"a command instead of a file: {location[:60]!r}",
             utt=utt,
             remedy="Commands in lists are never run: run it yourself, and list the file that it writes",
         )
-    with_offset = _OFFSET.fullmatch(place)
-    return (utt, with_offset[1], int(with_offset[2])) if with_offset else (utt, place, -1)
+    with_offset = _OFFSET.fullmatch(location)
+    return (utt, with_offset[1], int(with_offset[2])) if with_offset else (utt, location, -1)
 
 
 class _ListedFiles:
@@ -123,11 +123,11 @@ class _ListedFiles:
     def _open(self, named: str, utt: str) -> None:
         if named == self._named:
             return
-        places = [Path(named), self._folder / named]
+        paths = [Path(named), self._folder / named]
         try:
-            path = next((place for place in places if place.is_file()), None)
+            path = next((candidate for candidate in paths if candidate.is_file()), None)
             if path is None:
-                tried = " nor ".join(dict.fromkeys(map(str, places)))
+                tried = " nor ".join(dict.fromkeys(map(str, paths)))
                 raise InputError(f"there is no file {tried}", utt=utt, remedy="Run it from where the list was made")
             raw = path.open("rb")
         except (OSError, ValueError) as error:

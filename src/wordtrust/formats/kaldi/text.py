@@ -89,8 +89,8 @@ class _TextChunks:
                     yield error
                     parts = [rest]
                 elif size > MAX_DOCUMENT:
-                    found = f"a lattice has {size:,} bytes and does not end"
-                    raise self._reader.error(found, place=self._line, remedy="Is this Kaldi text?")
+                    message = f"a lattice has {size:,} bytes and does not end"
+                    raise self._reader.error(message, place=self._line, remedy="Is this Kaldi text?")
         if any(parts):
             yield self._chunk(parts)
 
@@ -220,9 +220,9 @@ class TextLattices:
                 self._blame(chunk, row, begin, "an utterance has no name", remedy)
             self.unnamed = ""
 
-    def _blame(self, chunk: TextChunk, row: int, at: int, found: str, remedy: str) -> None:
+    def _blame(self, chunk: TextChunk, row: int, at: int, message: str, remedy: str) -> None:
         file, place = chunk.file or self._reader.file, f"line {chunk.line_of(row, at)}"
-        chunk.bad.setdefault(row, InputError(found, file=file, utt=chunk.names[row], place=place, remedy=remedy))
+        chunk.bad.setdefault(row, InputError(message, file=file, utt=chunk.names[row], place=place, remedy=remedy))
 
     def _explain_bad_lines(self, chunk: TextChunk) -> None:
         for row in np.flatnonzero(chunk.utts[:, kernel.BAD_AT] >= 0).tolist():
@@ -249,8 +249,8 @@ class TextLattices:
             return self._reader.spelled, self._spelled_tokens(chunk)
         for arc in _first_of_each(chunk, spelled):
             at = int(chunk.arcs[kernel.LABEL_AT, arc])
-            found = f"the word {_shown(chunk.text(at, _FIELD_END))} is not a number, but others in this file are"
-            self._blame(chunk, chunk.owner(arc), at, found, _LINES)
+            message = f"the word {_shown(chunk.text(at, _FIELD_END))} is not a number, but others in this file are"
+            self._blame(chunk, chunk.owner(arc), at, message, _LINES)
         return self._reader.look_up(label)
 
     def _spelled_tokens(self, chunk: TextChunk) -> Ints:
@@ -291,24 +291,15 @@ def explain(line: bytes) -> tuple[str, str]:
     """Why a line cannot be read, and what to do."""
     fields = _FIELD.findall(line)
     if not fields[0].isdigit():
-        found = f"a line begins with {_shown(fields[0])} where the number of a state belongs"
+        message = f"a line begins with {_shown(fields[0])} where the number of a state belongs"
         ending = "; a lattice ends with an empty line, and the next line names the next utterance"
-        return found, _LINES + ending * (len(fields) == 1)
+        return message, _LINES + ending * (len(fields) == 1)
     if any(text.isdigit() and len(text) > 9 and int(text[:20]) > 2**31 - 2 for text in fields[:2]):
-        return (
-            f"the number of a state is too large: {_shown(line.strip())}",
-            "The file is damaged: copy or make it again",
-        )
+        message = f"the number of a state is too large: {_shown(line.strip())}"
+        return message, "The file is damaged: copy or make it again"
     if len(fields) > 5:
         return f"a line has {len(fields)} fields: {_shown(line.strip())}", _LINES
     return f"cannot be read as an arc or a final state: {_shown(line.strip())}", _LINES
 
 
-FORMAT = Format(
-    name=NAME,
-    title="Kaldi lattice text",
-    suffixes=(".ark", ".ark.txt", ".lat.txt"),
-    sniff=sniff,
-    read=read,
-    write=write,
-)
+FORMAT = Format(NAME, "Kaldi lattice text", (".ark", ".ark.txt", ".lat.txt"), sniff=sniff, read=read, write=write)

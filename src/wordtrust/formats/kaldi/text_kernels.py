@@ -231,10 +231,10 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
     Row u of `utts` says where utterance u begins among the arcs and finals; BAD_AT is the first line in it that
     cannot be read, or -1. `odd` lists weights for Python to read: arc or final, its row, place, which costs.
     """
-    at, number, utt, arc, final, odd_count = 0, 0, -1, 0, 0, 0
+    at, line_number, utt, arc, final, odd_count = 0, 0, -1, 0, 0, 0
     inside, bad, plain, kind, odd_before = False, False, True, UNDECIDED, 0
     while at < size:
-        begin, number = at, number + 1
+        begin, line_number = at, line_number + 1
         at = _blanks(data, at)
         if data[at] == _NEWLINE:
             inside = False
@@ -242,12 +242,12 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
             inside, bad, plain, kind, odd_before = True, False, True, UNDECIDED, odd_count
             utt += 1
             # One by one: a whole row at once takes numba seconds to compile.
-            utts[utt, KEY], utts[utt, KEY_END], utts[utt, LINE] = at, at, number
+            utts[utt, KEY], utts[utt, KEY_END], utts[utt, LINE] = at, at, line_number
             utts[utt, ARCS], utts[utt, FINALS], utts[utt, START] = arc, final, -1
             utts[utt, KIND], utts[utt, BAD_AT], utts[utt, BAD_LINE] = UNDECIDED, -1, 0
             stop = _key(data, at)
             if stop < 0:  # a file without names: this is its first line already
-                at, number = begin, number - 1
+                at, line_number = begin, line_number - 1
                 continue
             utts[utt, KEY_END] = stop
         elif not bad:
@@ -257,16 +257,16 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
                 if arc > before:
                     utts[utt, START] = arcs[SOURCE, before] if utts[utt, START] < 0 else utts[utt, START]
                     utts[utt, KIND] = kind = COMPACT
-                    number += arc - before - 1
+                    line_number += arc - before - 1
                     continue
             line = _line(data, at)
-            found = line.weight.kind
-            bad = line.what == _BAD or line.state < 0 or (found != kind and UNDECIDED not in (kind, found))
+            line_kind = line.weight.kind
+            bad = line.what == _BAD or line.state < 0 or (line_kind != kind and UNDECIDED not in (kind, line_kind))
             if bad:
-                utts[utt, BAD_AT], utts[utt, BAD_LINE] = begin, number
+                utts[utt, BAD_AT], utts[utt, BAD_LINE] = begin, line_number
                 arc, final, odd_count = utts[utt, ARCS], utts[utt, FINALS], odd_before
             else:
-                kind = max(kind, found)
+                kind = max(kind, line_kind)
                 plain = line.what == FINAL and kind != FRAMED  # one arc that is not plain: others will not be either
                 utts[utt, KIND] = kind
                 utts[utt, START] = line.state if utts[utt, START] < 0 else utts[utt, START]
@@ -276,7 +276,7 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
                     odd_count += 1
                 arc, final = _keep(line, arcs, costs, arc, finals, final_costs, final)
         at = _next_line(data, at)
-    return utt + 1, arc, final, odd_count, number
+    return utt + 1, arc, final, odd_count, line_number
 
 
 @compiled

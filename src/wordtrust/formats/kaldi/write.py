@@ -8,7 +8,8 @@ placeholders, all 1; names and words have no blanks, `_` stands for them. Surfac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
@@ -37,20 +38,14 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
     first = next(batches, None)
     frame_length = options.frame_length or (first.origin.frame_length if first else None) or FRAME_LENGTH
     with atomic_text(path) as file:
-        for batch in _both(first, batches):
+        for batch in chain([] if first is None else [first], batches):
             labels = table.labels(batch)
-            for number, lattice in enumerate(batch):
-                arcs = slice(batch.arc_offsets[number], batch.arc_offsets[number + 1])
+            for row, lattice in enumerate(batch):
+                arcs = slice(batch.arc_offsets[row], batch.arc_offsets[row + 1])
                 _write_one(file, lattice, labels[arcs], frame_length)
         # Before the archive appears: what reads it needs them.
         table.save()
         _note_frame_length(path.parent / "recognizer.json", used.frame_length, frame_length)
-
-
-def _both(first: Lattices | None, rest: Iterator[Lattices]) -> Iterator[Lattices]:
-    if first is not None:
-        yield first
-        yield from rest
 
 
 def _write_one(file: TextIO, lattice: Lattice, labels: Ints, frame_length: float) -> None:
@@ -94,34 +89,34 @@ class _Table:
         if path.is_file():
             symbols = Symbols.load(path)
             words = symbols.words(symbols.ids)
-            self._old = [(word, number) for word, number in zip(words, symbols.ids.tolist(), strict=True) if word]
+            self._old = [(word, word_id) for word, word_id in zip(words, symbols.ids.tolist(), strict=True) if word]
         # Number 0 is no word to any reader, whatever a table says.
-        self._numbers = {word: number for word, number in self._old if number > 0} | {"": 0, _EPSILON: 0}
-        self._next = max([0, *(number for _, number in self._old)]) + 1
+        self._ids = {word: word_id for word, word_id in self._old if word_id > 0} | {"": 0, _EPSILON: 0}
+        self._next = max([0, *(word_id for _, word_id in self._old)]) + 1
         self._new: list[tuple[str, int]] = []
 
     def labels(self, batch: Lattices) -> Ints:
         """The number of every arc's word."""
         size = len(batch.vocabulary)
-        pairs, places = np.unique(batch.surface.astype(np.int64) * size + batch.word, return_inverse=True)
+        pairs, inverse = np.unique(batch.surface.astype(np.int64) * size + batch.word, return_inverse=True)
         texts = [(batch.vocabulary[pair // size], batch.vocabulary[pair % size]) for pair in pairs.tolist()]
-        numbers = [self._number(surface or word) for surface, word in texts]
-        return np.array(numbers, np.int32)[places]
+        word_ids = [self._id(surface or word) for surface, word in texts]
+        return np.array(word_ids, np.int32)[inverse]
 
-    def _number(self, text: str) -> int:
+    def _id(self, text: str) -> int:
         text = _unbroken(text) if text else ""
-        number = self._numbers.get(text)
-        if number is None:
-            number = self._numbers[text] = self._next
-            self._new.append((text, number))
+        word_id = self._ids.get(text)
+        if word_id is None:
+            word_id = self._ids[text] = self._next
+            self._new.append((text, word_id))
             self._next += 1
-        return number
+        return word_id
 
     def save(self) -> None:
         """Write the table if it has new words."""
         if self._new or not self._path.is_file():
             with atomic_text(self._path) as file:
-                file.writelines(f"{word} {number}\n" for word, number in (*self._old, *self._new))
+                file.writelines(f"{word} {word_id}\n" for word, word_id in (*self._old, *self._new))
 
 
 def _note_frame_length(path: Path, noted: float | None, frame_length: float) -> None:

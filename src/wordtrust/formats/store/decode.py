@@ -44,9 +44,9 @@ def _checked(schema: Any, kinds: Mapping[str, Any]) -> list[str]:
     for name, kind in kinds.items():
         if schema.names.count(name) != 1:
             raise InputError(f"there are {schema.names.count(name)} columns {name!r}, not 1", remedy=FOREIGN)
-        found = schema.field(name).type
-        if found != kind:
-            raise InputError(f"the column {name!r} is {found}, not {kind}", remedy=FOREIGN)
+        column_type = schema.field(name).type
+        if column_type != kind:
+            raise InputError(f"the column {name!r} is {column_type}, not {kind}", remedy=FOREIGN)
     return list(kinds)
 
 
@@ -88,7 +88,7 @@ class RowGroup:
         }
         arrays: dict[str, Any] = {**{name: values[own] for name, values in self.arcs.items()}, **there}
         frame_length = float(self.frame_length[start])
-        file, kind, times = (strings[number] for strings, number in zip(self.texts, self.origin[start], strict=True))
+        file, kind, times = (strings[index] for strings, index in zip(self.texts, self.origin[start], strict=True))
         return Lattices(
             utts=self.utts[start:stop],
             node_offsets=nodes - nodes[0],
@@ -133,7 +133,7 @@ class Decoder:
             utts=tuple(rows.filled("utt").to_pylist()),
             facts=ReadingFacts(*(rows.numbers(name) for name in ("place", *layout.COUNTS))),
             scales=_scales(rows),
-            origin=np.stack([places for _, places in origin], axis=1),
+            origin=np.stack([text_ids for _, text_ids in origin], axis=1),
             texts=tuple(strings for strings, _ in origin),
             frame_length=_frame_length(rows),
             notes={
@@ -222,7 +222,7 @@ def _texts(rows: _TableColumns, name: str) -> tuple[list[str], Ints]:
     """The different strings of a column, and which of them each row has."""
     array = rows.filled(name)
     check_strings(array.dictionary, name)
-    return ["", *array.dictionary.to_pylist()], numbers(array, name, 1)
+    return ["", *array.dictionary.to_pylist()], dictionary_ids(array, name, 1)
 
 
 def _scales(rows: _TableColumns) -> NDArray[np.float64]:
@@ -251,17 +251,17 @@ class VocabularyReader:
         """A vocabulary for all strings of these columns, and their numbers in it."""
         dictionaries = [array.dictionary for array in texts.values()]
         pairs = zip(dictionaries, self._dictionaries or [NO_TEXT] * len(dictionaries), strict=True)
-        if not all(mine.equals(theirs) for mine, theirs in pairs):
+        if not all(dictionary.equals(previous) for dictionary, previous in pairs):
             for name, array in texts.items():
                 check_strings(array.dictionary, name)
             size = 1 + sum(map(len, dictionaries))
             self._vocabulary = Vocabulary.later(size, partial(_strings, dictionaries))
             self._dictionaries = dictionaries
-        found, first = [], 1
+        word_ids, first = [], 1
         for name, array in texts.items():
-            found.append(numbers(array, name, first))
+            word_ids.append(dictionary_ids(array, name, first))
             first += len(array.dictionary)
-        return self._vocabulary, found
+        return self._vocabulary, word_ids
 
 
 def _strings(dictionaries: Sequence[Any]) -> list[str]:
@@ -275,16 +275,16 @@ def check_strings(dictionary: Any, name: str) -> None:
     dictionary.validate(full=True)
 
 
-def numbers(array: Any, name: str, first: int) -> Ints:
+def dictionary_ids(array: Any, name: str, first: int) -> Ints:
     """Places in the dictionary, counted from `first`, and 0 for the empty string. Nulls are left out."""
     dictionary = array.dictionary
     empty = 0 if len(dictionary) and dictionary[0].as_py() == "" else dictionary.index("").as_py()
     indices = np.frombuffer(array.indices.buffers()[1] or b"", np.int32)[array.offset : array.offset + len(array)]
     indices = indices if array.null_count == 0 else indices[present(array)]
-    found = np.empty(len(indices), np.int32)
-    if not _shift(indices, len(dictionary), np.int32(first), np.int32(empty), found):
+    ids = np.empty(len(indices), np.int32)
+    if not _shift(indices, len(dictionary), np.int32(first), np.int32(empty), ids):
         raise InputError(f"the column {name!r} refers to strings that are not there")
-    return found
+    return ids
 
 
 def present(array: Any) -> Flags:
@@ -297,12 +297,12 @@ def present(array: Any) -> Flags:
 
 
 @compiled
-def _shift(indices: Ints, size: int, first: np.int32, empty: np.int32, found: Ints) -> bool:
+def _shift(indices: Ints, size: int, first: np.int32, empty: np.int32, ids: Ints) -> bool:
     fits, last = True, np.int32(size - 1)
-    for place in range(len(indices)):  # without a branch, so that it runs in vector registers
-        index = indices[place]
+    for row in range(len(indices)):  # without a branch, so that it runs in vector registers
+        index = indices[row]
         fits &= (index >= 0) & (index <= last)
-        found[place] = index + first if index != empty else 0
+        ids[row] = index + first if index != empty else 0
     return fits
 
 

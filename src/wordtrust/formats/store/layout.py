@@ -199,7 +199,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 def _shards(record: dict[str, Any], file: Path) -> list[Shard]:
     try:
         items = json_checks.objects_of(record, "shards")
-        return [_shard(item, f"shards[{place}]") for place, item in enumerate(items)]
+        return [_shard(item, f"shards[{index}]") for index, item in enumerate(items)]
     except InputError as error:
         raise error.at(file=str(file)) from None
 

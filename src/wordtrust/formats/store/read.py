@@ -35,8 +35,8 @@ def _damage(file: str, place: str = "") -> Iterator[None]:
     except InputError as error:
         raise error.at(file=file, place=place) from None
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, RuntimeError) as error:
-        found = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"cannot be read on: {found}", file=file, place=place, remedy=DAMAGED) from None
+        message = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"cannot be read on: {message}", file=file, place=place, remedy=DAMAGED) from None
 
 
 class ShardReader:
@@ -59,8 +59,8 @@ class ShardReader:
                 yield from self._lattices(group, first, str(rows))
                 first += len(group.utts)
         if first != shard.utterances:
-            found = f"{first} utterances, but store.json says {shard.utterances}"
-            raise InputError(found, file=str(rows), remedy=DAMAGED)
+            message = f"{first} utterances, but store.json says {shard.utterances}"
+            raise InputError(message, file=str(rows), remedy=DAMAGED)
 
     def _lattices(self, group: RowGroup, first: int, name: str) -> Iterator[Lattices]:
         """The lattices of a row group; its first row has the number `first`. Bad ones are reported."""
@@ -96,11 +96,11 @@ class ShardReader:
 
 def _check_size(path: Path, size: int) -> None:
     try:
-        found = path.stat().st_size
+        actual = path.stat().st_size
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=DAMAGED) from None
-    if found != size:
-        raise InputError(f"the file has {found:,} bytes, store.json says {size:,}", file=str(path), remedy=DAMAGED)
+    if actual != size:
+        raise InputError(f"the file has {actual:,} bytes, store.json says {size:,}", file=str(path), remedy=DAMAGED)
 
 
 @contextmanager
@@ -118,13 +118,13 @@ def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str) -> Itera
     with _damage(arc_name):
         arc_names = arc_columns(arc_file.schema_arrow)
         if row_file.num_row_groups != arc_file.num_row_groups:
-            found = f"{arc_file.num_row_groups} row groups, but {row_file.num_row_groups} of utterances"
-            raise InputError(found, remedy=DAMAGED)
-    for number in range(row_file.num_row_groups):
-        with _damage(row_name, f"row group {number}"):
-            row_table = row_file.read_row_group(number, columns=row_names)
-        with _damage(arc_name, f"row group {number}"):
-            arc_table = arc_file.read_row_group(number, columns=arc_names)
+            message = f"{arc_file.num_row_groups} row groups, but {row_file.num_row_groups} of utterances"
+            raise InputError(message, remedy=DAMAGED)
+    for group in range(row_file.num_row_groups):
+        with _damage(row_name, f"row group {group}"):
+            row_table = row_file.read_row_group(group, columns=row_names)
+        with _damage(arc_name, f"row group {group}"):
+            arc_table = arc_file.read_row_group(group, columns=arc_names)
         yield row_table, arc_table
 
 

@@ -278,8 +278,8 @@ def _row_table(parts: list[Lattices], notes: Iterable[str]) -> pa.Table:
         own = name.removeprefix(layout.SCALE)
         columns[name] = _repeated(parts, [getattr(part.scales, own) for part in parts], pa.float64())
     for name in notes:
-        said = [text for part in parts for text in part.notes.get(name, (None,) * len(part))]
-        columns[layout.NOTE + name] = pa.array([text if text is None else _clean(text) for text in said], pa.string())
+        texts = [text for part in parts for text in part.notes.get(name, (None,) * len(part))]
+        columns[layout.NOTE + name] = pa.array([text and _clean(text) for text in texts], pa.string())
     schema = layout.row_schema(notes)
     return pa.table([columns[name] for name in schema.names], schema=schema)
 
@@ -320,8 +320,8 @@ def _arc_table(parts: list[Lattices], extra: Iterable[str]) -> pa.Table:
 def _utts(parts: list[Lattices]) -> Any:
     """Which utterance each arc is of; only for people and their tools."""
     names = list(dict.fromkeys(_clean(utt) for part in parts for utt in part.utts))
-    place = {name: number for number, name in enumerate(names)}
-    rows = np.array([place[_clean(utt)] for part in parts for utt in part.utts], np.int32)
+    row_of = {name: row for row, name in enumerate(names)}
+    rows = np.array([row_of[_clean(utt)] for part in parts for utt in part.utts], np.int32)
     arcs = np.concatenate([np.diff(part.arc_offsets) for part in parts])
     return pa.DictionaryArray.from_arrays(pa.array(np.repeat(rows, arcs)), pa.array(names, pa.string()))
 
@@ -358,22 +358,22 @@ class _Dictionary:
     """The strings of a column in a row group, and the column as numbers of them; the empty string is number 0."""
 
     def __init__(self) -> None:
-        self._place: dict[str, int] = {"": 0}
-        self._numbers: list[Ints] = []
+        self._index: dict[str, int] = {"": 0}
+        self._indices: list[Ints] = []
 
-    def add(self, numbers: Ints, vocabulary: Vocabulary) -> None:
+    def add(self, word_ids: Ints, vocabulary: Vocabulary) -> None:
         """Add arcs, given as numbers of a vocabulary."""
         used = np.zeros(len(vocabulary), np.bool_)
-        used[numbers] = True
+        used[word_ids] = True
         table = np.zeros(len(vocabulary), np.int32)
-        for number in np.flatnonzero(used).tolist():
-            table[number] = self._place.setdefault(_clean(vocabulary[number]), len(self._place))
-        self._numbers.append(table[numbers])
+        for word_id in np.flatnonzero(used).tolist():
+            table[word_id] = self._index.setdefault(_clean(vocabulary[word_id]), len(self._index))
+        self._indices.append(table[word_ids])
 
     def array(self, null: Flags | None = None) -> Any:
         """The column."""
-        numbers = pa.array(np.concatenate(self._numbers), mask=null)
-        return pa.DictionaryArray.from_arrays(numbers, pa.array(list(self._place), pa.string()))
+        indices = pa.array(np.concatenate(self._indices), mask=null)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(list(self._index), pa.string()))
 
 
 def _clean(text: str) -> str:
