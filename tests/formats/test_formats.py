@@ -107,6 +107,14 @@ def test_nothing_half_written_is_left(name: str, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="the reader failed"):
         write(broken(), tmp_path / "out", format=name)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OptionError, match="cannot be written"):
+        write(lattice.batch(), tmp_path / "missing" / "out", format=name)
+    if name != "store":
+        (tmp_path / "out").write_text("what was there before")
+        with pytest.raises(RuntimeError, match="the reader failed"):
+            write(broken(), tmp_path / "out", format=name)  # type: ignore[arg-type]
+        assert (tmp_path / "out").read_text() == "what was there before"
+        assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_recognizer_json_beside_a_file(tmp_path: Path) -> None:

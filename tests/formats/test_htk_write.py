@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES
 from tests.helpers.strategies import SCORE_SETS, assembled, batch_of, lattices
-from wordtrust.base.errors import OptionError
 from wordtrust.formats.format import ReadOptions, WriteOptions
 from wordtrust.formats.htk.write import write
 from wordtrust.lattices.lattice import Lattice, Lattices
@@ -121,21 +119,6 @@ def test_samples_round_trip(tmp_path: Path) -> None:
         made = back([lattices_of], tmp_path / "made.slf")
         for mine, theirs in zip(made, lattices_of, strict=True):
             assert mine.equals(theirs)
-
-
-def test_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
-    def failing() -> Iterator[Lattices]:
-        yield assembled("a", time=[0, 1], ends=[(0, 1)], tokens=["a"]).batch()
-        raise RuntimeError("interrupted")
-
-    path = tmp_path / "made.slf"
-    path.write_text("what was there before")
-    with pytest.raises(RuntimeError):
-        write(failing(), path, WriteOptions())
-    assert path.read_text() == "what was there before"
-    assert len(list(tmp_path.iterdir())) == 1
-    with pytest.raises(OptionError, match="cannot be written"):
-        write([], tmp_path / "missing" / "made.slf", WriteOptions())
 
 
 def test_scores_keep_all_their_bits(tmp_path: Path) -> None:
