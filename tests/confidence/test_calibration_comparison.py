@@ -29,11 +29,11 @@ def test_is_out_of_fold() -> None:
     """One calibrator by a plain loop."""
     score, correct = words(with_a_dip, SIZE)
     fold = balanced_folds(SIZE, SPEAKERS, 5)
-    found = np.empty(SIZE)
-    for number in range(5):
-        out = fold == number
-        found[out] = Platt().fit(score[~out], correct[~out]).predict(score[out])
-    wanted, raw = (Scores.of(each, correct, SPEAKERS).metrics() for each in (found, score))
+    calibrated = np.empty(SIZE)
+    for left_out in range(5):
+        out = fold == left_out
+        calibrated[out] = Platt().fit(score[~out], correct[~out]).predict(score[out])
+    wanted, raw = (Scores.of(scores, correct, SPEAKERS).metrics() for scores in (calibrated, score))
     table = compare(score, correct, SPEAKERS, calibrators=["platt"], replicates=50)
     for row, metrics in (("platt", wanted), ("uncalibrated", raw)):
         for measure in ("nce", "ece", "brier"):

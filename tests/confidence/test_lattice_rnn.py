@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tests.helpers.model_data import WORDS, Graph, made_network, random_graph
 from tests.helpers.shared import SHARED, needs_shared
@@ -20,10 +19,11 @@ from wordtrust.base.errors import InputError
 from wordtrust.confidence import features, word_table
 from wordtrust.confidence import lattice_rnn as module
 from wordtrust.confidence.config import EMBEDDINGS, MERGES, Config, weight_shapes
-from wordtrust.confidence.features import Arcs, Statistics
+from wordtrust.confidence.features import Statistics
 from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
 from wordtrust.confidence.lattice_rnn_kernels import node_levels, tanh
-from wordtrust.confidence.word_table import BatchWords, WordTable
+from wordtrust.confidence.levels import plan_levels
+from wordtrust.confidence.word_table import WordTable, known_arcs
 from wordtrust.lattices.lattice import Floats, Lattices, concatenate
 from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.training.dataset import Dataset
@@ -93,11 +93,10 @@ def torch_outputs(
     from wordtrust.training.batches import WordInputs, make_batch
     from wordtrust.training.lattice_rnn import LatticeRNN, confidence_of
 
-    words = BatchWords.of(nets)
-    rows = known.rows(words.words)
-    phones, mass = known.phones_of(words.words, rows)[words.index], known.mass_of(rows)[words.index]
-    arcs = Arcs(nets, phones.astype(np.float64), mass.astype(np.float64))
-    everything = WordTable((*known.words, *UNSEEN), vectors=_longer(known.vectors))  # torch's side cannot hash others
+    arcs, words, _ = known_arcs(nets, known)
+    assert known.vectors is not None
+    vectors = np.pad(known.vectors, ((0, len(UNSEEN)), (0, 0)))
+    everything = WordTable((*known.words, *UNSEEN), vectors=vectors)  # torch's side cannot hash others
     ahead, behind = node_levels(nets)
     assert nets.posterior is not None
     data = Dataset(
@@ -107,7 +106,7 @@ def torch_outputs(
         target=nets.target,
         level=ahead,
         level_back=behind,
-        features=stats.normalise(features.matrix(arcs, config.columns), arcs.silence),  # type: ignore[arg-type]
+        features=features.normalised(arcs, stats),  # type: ignore[arg-type]
         posterior=nets.posterior,
         label=np.zeros(len(nets.source), np.int8),
         path=np.zeros(len(nets.source), np.int8),
@@ -117,24 +116,12 @@ def torch_outputs(
     model = LatticeRNN(config)
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
     batch = make_batch(data, np.arange(len(data)), WordInputs(everything, config), config.merge, torch.device("cpu"))
-    found, order = np.empty((len(nets.source), config.outputs), np.float32), _forward_order(data)
-    confidence = np.empty(len(order), np.float32)
+    order = plan_levels(nets.batch_source, nets.batch_target, ahead.astype(np.int64)).arc
+    found, confidence = np.empty((len(order), config.outputs), np.float32), np.empty(len(order), np.float32)
     with torch.no_grad():
         outputs = model(batch)
         found[order], confidence[order] = outputs.numpy(), confidence_of(batch, outputs).numpy()
     return found, confidence
-
-
-def _longer(vectors: Floats | None) -> Floats:
-    assert vectors is not None
-    return np.concatenate([vectors, np.zeros((len(UNSEEN), DIMENSION), np.float32)])
-
-
-def _forward_order(data: Dataset) -> NDArray[np.int64]:
-    from wordtrust.confidence.levels import plan_levels
-
-    first = np.repeat(data.node_offsets[:-1], np.diff(data.arc_offsets))
-    return plan_levels(data.source + first, data.target + first, data.level.astype(np.int64)).arc
 
 
 def assert_like_torch(
@@ -240,17 +227,13 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("merge", MERGES)
-def test_how_utterances_are_cut_into_batches_does_not_matter(small_pieces: None, merge: str) -> None:
+def test_batches_and_threads_do_not_matter(small_pieces: None, merge: str) -> None:
     nets = random_networks(7, 120)
-    scorer = make_scorer(make_config(merge=merge), threads=3)
-    single = np.concatenate([scorer.outputs(lattice.batch())[:, 0] for lattice in nets])
-    np.testing.assert_allclose(scorer.outputs(nets)[:, 0], single, atol=2e-6)
-
-
-def test_the_same_in_every_run_and_for_any_number_of_threads(small_pieces: None) -> None:
-    nets = random_networks(8, 120)
-    one, four = (make_scorer(make_config(), threads=threads).outputs(nets)[:, 0] for threads in (1, 4))
+    scorers = [make_scorer(make_config(merge=merge), threads=threads) for threads in (1, 4)]
+    one, four = (scorer.outputs(nets)[:, 0] for scorer in scorers)
     np.testing.assert_array_equal(one, four)
+    single = np.concatenate([scorers[0].outputs(lattice.batch())[:, 0] for lattice in nets])
+    np.testing.assert_allclose(one, single, atol=2e-6)
 
 
 def test_many_threads_may_call_at_once(small_pieces: None) -> None:

@@ -111,9 +111,9 @@ def test_every_field_is_in_one_of_the_cards_above() -> None:
 @pytest.mark.parametrize("name", shipped.names(shipped.MODEL))
 def test_every_shipped_model_is_read_and_written_with_the_same_keys(name: str) -> None:
     on_disk = json.loads((shipped.FOLDER / name / "model.json").read_text("utf-8"))
-    said = {key: value for key, value in on_disk.items() if key not in FILE_KEYS and value != {}}
+    expected = {key: value for key, value in on_disk.items() if key not in FILE_KEYS and value != {}}
     card = load_model(shipped.FOLDER / name).card
-    assert json.loads(json.dumps(card.to_json())) == said
+    assert json.loads(json.dumps(card.to_json())) == expected
     assert card.shipped is not None
     assert (card.shipped.name, card.extra) == (name, {})
     assert (card.recognizer, card.is_generic) == ((None, True) if name == "generic" else (name, False))

@@ -31,9 +31,9 @@ from pathlib import Path
 sample, folder = map(Path, sys.argv[1:])
 
 def kernels():
-    known = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
-    ours = [each for each in known if each.py_func.__module__.startswith("wordtrust.")]
-    return {(each.py_func.__module__, each.py_func.__name__, str(args)) for each in ours for args in each.signatures}
+    functions = [made for made in gc.get_objects() if isinstance(made, Dispatcher)]
+    return {(kernel.py_func.__module__, kernel.py_func.__name__, str(args)) for kernel in functions
+            for args in kernel.signatures if kernel.py_func.__module__.startswith("wordtrust.")}
 
 warm.main(str(folder / "turns"), *warm.STEPS)
 foreseen = kernels()
@@ -45,7 +45,7 @@ for command in (
     ["evaluate", str(folder / "networks")],
 ):
     cli.main(command, standalone_mode=False)
-readers = {each for each in kernels() if each[0].startswith("wordtrust.formats.")}
+readers = {kernel for kernel in kernels() if kernel[0].startswith("wordtrust.formats.")}
 print("not foreseen:", sorted(kernels() - foreseen - readers))
 """
 
