@@ -15,7 +15,13 @@ from benchmarks.synthetic import words as made_up_words
 from benchmarks.timing import best_cpu
 from wordtrust.combination.error_regression import ErrorRegression
 from wordtrust.combination.rover import RoverSettings, grid, rover_errors, tune_rover
-from wordtrust.combination.subset_comparison import all_subsets, choose, compare_subsets, errors_of, mean_confidence
+from wordtrust.combination.subset_comparison import (
+    all_subsets,
+    compare_subsets,
+    errors_of,
+    mean_confidence,
+    select_system,
+)
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs
 from wordtrust.formats.references import Reference
 from wordtrust.lattices.vocabulary import Vocabulary
@@ -69,15 +75,15 @@ def _heard(
 Heard = list[list[list[tuple[str, float]]]]
 
 
-def _texts(together: SystemOutputs) -> tuple[Heard, list[list[str]]]:
+def _texts(outputs: SystemOutputs) -> tuple[Heard, list[list[str]]]:
     """(word, confidence) by recognizer and utterance, and what was said, as plain lists."""
     heard = []
-    for outputs in together.outputs:
-        assert outputs.confidence is not None
-        words = list(zip(outputs.vocabulary.lookup(outputs.word.tolist()), outputs.confidence.tolist(), strict=True))
-        heard.append([words[outputs.offsets[u] : outputs.offsets[u + 1]] for u in range(len(together))])
-    said = together.outputs[0].vocabulary.lookup(together.spoken.tolist())
-    bounds = zip(together.spoken_offsets[:-1].tolist(), together.spoken_offsets[1:].tolist(), strict=True)
+    for output in outputs.outputs:
+        assert output.confidence is not None
+        words = list(zip(output.vocabulary.lookup(output.word.tolist()), output.confidence.tolist(), strict=True))
+        heard.append([words[output.offsets[u] : output.offsets[u + 1]] for u in range(len(outputs))])
+    said = outputs.outputs[0].vocabulary.lookup(outputs.reference_words.tolist())
+    bounds = zip(outputs.reference_offsets[:-1].tolist(), outputs.reference_offsets[1:].tolist(), strict=True)
     return heard, [list(said[begin:end]) for begin, end in bounds]
 
 
@@ -113,29 +119,31 @@ def _compare(name: str, seconds: float, plain: float, subsets: int) -> None:
 
 def run() -> None:
     """Print seconds and ratios for every way, and for what has to be fitted first."""
-    together, subsets = recognizers(), all_subsets(RECOGNIZERS)
+    outputs, subsets = recognizers(), all_subsets(RECOGNIZERS)
     few = subsets[:: len(subsets) // PLAIN][:PLAIN]
-    (heard, said), errors = _texts(together), together.errors.tolist()
+    (heard, said), errors = _texts(outputs), outputs.errors.tolist()
 
     def choice(some: Sequence[tuple[int, ...]]) -> list[int]:
-        errors: list[int] = errors_of(choose(mean_confidence(together), some), together.errors).sum(axis=1).tolist()
+        errors: list[int] = (
+            errors_of(select_system(mean_confidence(outputs), some), outputs.errors).sum(axis=1).tolist()
+        )
         return errors
 
-    voted = rover_errors(together, few, VOTING).sum(axis=1).tolist()
+    voted = rover_errors(outputs, few, VOTING).sum(axis=1).tolist()
     if choice(few) != _plain_choice(heard, errors, few) or voted != _plain_rover(heard, said, few):
         raise SystemExit("plain Python finds other errors")
     plain = best_cpu(lambda: _plain_choice(heard, errors, few))
     _compare("choice by confidence", best_cpu(lambda: choice(subsets)), plain, len(subsets))
     plain = best_cpu(lambda: _plain_rover(heard, said, few), 1)
-    _compare("ROVER", best_cpu(lambda: rover_errors(together, subsets, VOTING)), plain, len(subsets))
-    print(f"ROVER's settings, {len(grid())} tried: {best_cpu(lambda: tune_rover(together, subsets), 1):.2f} s")
-    fitted = ErrorRegression.fit(together, subsets)
+    _compare("ROVER", best_cpu(lambda: rover_errors(outputs, subsets, VOTING)), plain, len(subsets))
+    print(f"ROVER's settings, {len(grid())} tried: {best_cpu(lambda: tune_rover(outputs, subsets), 1):.2f} s")
+    fitted = ErrorRegression.fit(outputs, subsets)
     fit, use = (
-        best_cpu(lambda: ErrorRegression.fit(together, subsets)),
-        best_cpu(lambda: fitted.choose(together, subsets)),
+        best_cpu(lambda: ErrorRegression.fit(outputs, subsets)),
+        best_cpu(lambda: fitted.choose(outputs, subsets)),
     )
     print(f"informed choice: fit {fit:.2f} s, choose {use:.2f} s")
-    whole = best_cpu(lambda: compare_subsets(together, subsets, informed=fitted, rover=VOTING))
+    whole = best_cpu(lambda: compare_subsets(outputs, subsets, informed=fitted, rover=VOTING))
     print(f"the whole table, with 1,000 draws of speakers: {whole:.2f} s")
 
 

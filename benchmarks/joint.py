@@ -13,9 +13,9 @@ import numpy as np
 
 from wordtrust.base.problems import Problems
 from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, hypotheses
+from wordtrust.combination.joint.arc_models import PotentialModel, inputs, marginals
 from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.model import THRESHOLD, best_words
-from wordtrust.combination.joint.weights import PotentialModel, inputs, marginals
 from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Lattices, Origin, concatenate
 from wordtrust.lattices.paths import one_best

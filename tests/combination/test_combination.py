@@ -14,7 +14,7 @@ from tests.helpers.made_models import SAMPLE, sample_networks, write_model, writ
 from wordtrust.base.errors import InputError, WordtrustError
 from wordtrust.cli import cli
 from wordtrust.combination.combination_file import FILE, FittedCombination
-from wordtrust.combination.joint import Decoded, JointHypotheses, JointModel
+from wordtrust.combination.joint import JointDecoding, JointHypotheses, JointModel
 from wordtrust.lattices.lattice import Lattices
 
 NAMES = ("one", "two", "three")
@@ -208,7 +208,7 @@ def test_all_systems_are_decoded_once(folder: Path, monkeypatch: pytest.MonkeyPa
     decoded: list[int] = []
     decode = JointModel._decode
 
-    def counted(self: JointModel, given: JointHypotheses, members: tuple[int, ...]) -> Decoded:
+    def counted(self: JointModel, given: JointHypotheses, members: tuple[int, ...]) -> JointDecoding:
         decoded.append(len(members))
         return decode(self, given, members)
 

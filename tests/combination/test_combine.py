@@ -20,9 +20,9 @@ from wordtrust.combination.rover import RoverSettings
 from wordtrust.combination.subset_comparison import (
     SubsetComparison,
     all_subsets,
-    choose,
     compare_subsets,
     mean_confidence,
+    select_system,
 )
 from wordtrust.combination.system_output import SystemOutputs
 
@@ -136,7 +136,7 @@ def _plain(recognizers: SystemOutputs) -> list[dict[str, Any]]:
 
 @given(several())
 def test_as_in_plain_python(recognizers: SystemOutputs) -> None:
-    words, found = len(recognizers.spoken), compare_subsets(recognizers, replicates=10).to_dict()
+    words, found = len(recognizers.reference_words), compare_subsets(recognizers, replicates=10).to_dict()
     expected = [
         {key: value if key == "members" else value / words for key, value in row.items()}
         for row in _plain(recognizers)
@@ -160,7 +160,7 @@ def test_with_copies_of_itself_nothing_changes(recognizers: SystemOutputs) -> No
 
 
 def test_ties_go_to_the_first_member() -> None:
-    assert choose(np.array([[0.5], [0.5], [0.4]]), [(0, 1), (1, 0), (2, 1, 0)]).tolist() == [[0], [1], [1]]
+    assert select_system(np.array([[0.5], [0.5], [0.4]]), [(0, 1), (1, 0), (2, 1, 0)]).tolist() == [[0], [1], [1]]
 
 
 def test_share_of_draws_in_which_no_subset_is_worse() -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.helpers.joint_data import chain, corpus, shared
 from wordtrust import OptionError
 from wordtrust.combination.joint import FitOptions, JointHypotheses
+from wordtrust.combination.joint.arc_models import ConfidenceModel, Layers, PotentialModel, columns_of, marginals
 from wordtrust.combination.joint.fit import fit_confidences
 from wordtrust.combination.joint.objective import (
     UnionExample,
@@ -19,13 +20,12 @@ from wordtrust.combination.joint.objective import (
     expected_accuracy,
     word_gradients,
 )
-from wordtrust.combination.joint.union import Union
-from wordtrust.combination.joint.weights import ConfidenceModel, Layers, PotentialModel, columns_of, marginals
+from wordtrust.combination.joint.union import JointLattice
 from wordtrust.lattices.posterior import FlatGraph, arc_masses, arc_shares
 from wordtrust.networks.build_store import REFERENCE, noted_references
 
 
-def heard(reference: str, *recognizers: list[tuple[str, float, float]]) -> Union:
+def heard(reference: str, *recognizers: list[tuple[str, float, float]]) -> JointLattice:
     """Recognizers that say one thing each of one utterance."""
     made = shared(*(chain(words, 1.5) for words in recognizers))
     return JointHypotheses.of([replace(each, notes={REFERENCE: (reference,)}) for each in made]).union(

@@ -12,8 +12,8 @@ from wordtrust.base.folds import balanced_folds
 from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, fit_joint, joint_errors
 from wordtrust.combination.joint import fit as fitting
 from wordtrust.combination.joint import model as decoding
+from wordtrust.combination.joint.arc_models import ConfidenceModel, PotentialModel
 from wordtrust.combination.joint.fit import THRESHOLDS, HeldOutFolds
-from wordtrust.combination.joint.weights import ConfidenceModel, PotentialModel
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 
 QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, confidence_epochs=4)
@@ -102,10 +102,10 @@ def test_decoding_in_batches_is_decoding_at_once(fitted: Fit, monkeypatch: pytes
     assert found.paths.offsets.tolist() == whole.paths.offsets.tolist()
     assert found.paths.arcs.tolist() == whole.paths.arcs.tolist()
     assert found.confidence == pytest.approx(whole.confidence, abs=1e-6)
-    assert np.array_equal(found.on_printed, whole.on_printed)
+    assert np.array_equal(found.on_one_best, whole.on_one_best)
     assert found.names == whole.names
     for name in names:
-        assert found.printed(name).arcs.tolist() == whole.printed(name).arcs.tolist()
+        assert found.one_best(name).arcs.tolist() == whole.one_best(name).arcs.tolist()
 
 
 def test_errors_in_batches_are_those_at_once(fitted: Fit, monkeypatch: pytest.MonkeyPatch) -> None:

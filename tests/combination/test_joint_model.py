@@ -16,11 +16,11 @@ from wordtrust.combination.joint import (
     FitOptions,
     JointHypotheses,
     JointModel,
+    align_utterances,
     fit,
     fit_joint,
     joint_errors,
     load_joint,
-    matched,
     save_joint,
 )
 from wordtrust.lattices.lattice import Lattices, concatenate
@@ -98,7 +98,7 @@ def test_how_sure_all_are_of_what_one_prints(fitted: tuple[JointModel, JointHypo
     found = model.decode(systems, names)
     assert found.names == model.names
     for name, each in zip(names, systems.hypotheses, strict=True):
-        assert errors(found.lattices, found.printed(name)) == errors(each, one_best(each))
+        assert errors(found.lattices, found.one_best(name)) == errors(each, one_best(each))
 
 
 def test_a_copy_of_a_recognizer_adds_nothing() -> None:
@@ -204,7 +204,7 @@ def test_errors_of_many_subsets(fitted: tuple[JointModel, JointHypotheses, list[
 def test_recognizers_are_matched_by_utterance() -> None:
     (one, other), _ = corpus(2, 3, (0.2, 0.2))
     turned = concatenate(other[row : row + 1] for row in (4, 0, 2))
-    first, second = matched([one, turned])
+    first, second = align_utterances([one, turned])
     assert first.utts == second.utts == ("utt0", "utt2", "utt4")
     assert first.notes[REFERENCE] == second.notes[REFERENCE]
 

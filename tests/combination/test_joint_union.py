@@ -15,7 +15,7 @@ from tests.helpers.strategies import lattices
 from wordtrust import OptionError, build, stream
 from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.hypotheses import CONFIDENCE, hypotheses
-from wordtrust.combination.joint.union import JointHypotheses, Union
+from wordtrust.combination.joint.union import JointHypotheses, JointLattice
 from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.paths import best_confidence, best_paths, one_best
@@ -35,7 +35,7 @@ def output(network: Lattices) -> list[str]:
     return [word for word in network.vocabulary.lookup(network.word[arcs].tolist()) if word]
 
 
-def joined(*recognizers: Lattices) -> Union:
+def joined(*recognizers: Lattices) -> JointLattice:
     return JointHypotheses.of(shared(*recognizers)).union(range(len(recognizers)))
 
 
@@ -50,7 +50,7 @@ def test_every_output_is_a_path_and_no_word_is_lost(recognizers: list[Lattices])
     assert (merged.source < merged.target).all()  # in topological order, so without a cycle
     assert (np.diff(merged.time) >= 0).all()
     for number, each in enumerate(prepared):
-        own = np.where(union.own[:, number], 1.0, -1e6)
+        own = np.where(union.in_output[:, number], 1.0, -1e6)
         assert said(merged, own) == output(each)
         words = set(each.word[each.extra[CONFIDENCE] > 0].tolist()) - {0}
         assert words <= set(merged.word[union.confidence[:, number] > 0].tolist())
@@ -67,7 +67,7 @@ def test_what_recognizers_print_is_a_path_too(recognizers: list[Lattices]) -> No
         prepared.append(hypotheses(each, each.posterior, best, vocabulary))
     union = JointHypotheses.of(prepared).union(range(len(prepared)))
     for number, each in enumerate(recognizers):
-        assert said(union.lattices, np.where(union.printed[:, number], 1.0, -1e6)) == output(each)
+        assert said(union.lattices, np.where(union.in_one_best[:, number], 1.0, -1e6)) == output(each)
 
 
 @given(networks)
@@ -114,13 +114,13 @@ def test_evidence_by_hand() -> None:
     assert table["will"]["word"] == pytest.approx([0.9, 0.0])
     assert table["will"]["rival"] == pytest.approx([0.0, 0.6])
     assert table["will"]["words"] == pytest.approx([0.9, 0.6])
-    assert table["will"]["own"] == [1.0, 0.0]
+    assert table["will"]["in_output"] == [1.0, 0.0]
     assert table["well"]["posterior"] == pytest.approx([0.0, 0.6])
-    assert table["well"]["alike"] == pytest.approx([0.75 * 0.9, 0.6])  # three of four letters
-    assert table["well"]["own_alike"] == pytest.approx([0.75, 1.0])
-    assert table["i"]["alike"] == pytest.approx([0.9, 0.6])
-    assert table["i"]["sure"] == pytest.approx([(0.9 + 0.9 + 0.25) / 2.5, (0.6 + 0.6 + 0.25) / 2.5])
-    assert table["i"]["agreed"] == pytest.approx([(0.6 + 0.25) / 2.5, (0.9 + 0.25) / 2.5])
+    assert table["well"]["spelling_similarity"] == pytest.approx([0.75 * 0.9, 0.6])  # three of four letters
+    assert table["well"]["output_similarity"] == pytest.approx([0.75, 1.0])
+    assert table["i"]["spelling_similarity"] == pytest.approx([0.9, 0.6])
+    assert table["i"]["mean_confidence"] == pytest.approx([(0.9 + 0.9 + 0.25) / 2.5, (0.6 + 0.6 + 0.25) / 2.5])
+    assert table["i"]["peer_confidence"] == pytest.approx([(0.6 + 0.25) / 2.5, (0.9 + 0.25) / 2.5])
 
 
 @cache
@@ -136,17 +136,17 @@ def distance(one: str, other: str) -> int:
 def test_alike_words(one: str, other: str) -> None:
     recognizers = [chain([(f"x{word}", 0.0, 0.5)], 0.5, 0.5) for word in (one, other)]
     union = joined(*recognizers)
-    found = evidence(union).own_alike
+    found = evidence(union).output_similarity
     place = union.lattices[0].words.index(f"x{one}")
     assert found[place, 1] == pytest.approx(1 - distance(one, other) / max(len(one) + 1, len(other) + 1))
 
 
 def test_long_words_are_compared_by_their_beginnings() -> None:
     one, other = (chain([("a" * 24 + "b" * count, 0.0, 0.5)], 0.5) for count in (1, 5000))
-    assert evidence(joined(one, other)).own_alike.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert evidence(joined(one, other)).output_similarity.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
-def plain_evidence(lattice: Lattice, union: Union, arc: int, system: int) -> list[float]:
+def plain_evidence(lattice: Lattice, union: JointLattice, arc: int, system: int) -> list[float]:
     """The definition, arc by arc."""
     time = lattice.time.copy()
     for node in range(1, len(time)):
@@ -163,7 +163,7 @@ def plain_evidence(lattice: Lattice, union: Union, arc: int, system: int) -> lis
             and 2 * common >= min(end[arc] - start[arc], end[other] - start[other])
         )
         if same:
-            word, own = word + sure, own + bool(union.own[other, system])
+            word, own = word + sure, own + bool(union.in_output[other, system])
             posterior += float(union.posterior[other, system])
         if start[other] <= middle < end[other]:
             if lattice.word[other] == 0:
@@ -209,10 +209,10 @@ def test_real_recognizers_together_know_more() -> None:
     alone = [oracle_errors(each, said) for each in made]
     assert oracle_errors(union.lattices, said) < min(alone)
     for number, each in enumerate(made):
-        own = best_paths(union.lattices, np.where(union.own[:, number], 1.0, -1e6))
+        own = best_paths(union.lattices, np.where(union.in_output[:, number], 1.0, -1e6))
         before = score_paths(each, one_best(each), ReferenceWords.of(said, each))
         assert score_paths(union.lattices, own, ReferenceWords.of(said, union.lattices)).errors == before.errors
-    words = union.own[union.lattices.word > 0]
+    words = union.in_output[union.lattices.word > 0]
     assert words.all(axis=1).sum() > 0.85 * words[:, 0].sum()  # most words of both outputs meet in one arc
 
 

@@ -169,7 +169,8 @@ def test_as_in_plain_python(recognizers: SystemOutputs, how: RoverSettings) -> N
 
 
 def _reference(recognizers: SystemOutputs, utterance: int) -> list[str]:
-    said = recognizers.spoken[recognizers.spoken_offsets[utterance] : recognizers.spoken_offsets[utterance + 1]]
+    first, last = recognizers.reference_offsets[utterance : utterance + 2]
+    said = recognizers.reference_words[first:last]
     return list(recognizers.outputs[0].vocabulary.lookup(said.tolist()))
 
 

@@ -14,7 +14,7 @@ from experiments import shift
 from tests.helpers.joint_data import corpus
 from tests.helpers.study_data import write_data
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.combination.joint import Decoded
+from wordtrust.combination.joint import JointDecoding
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs
 from wordtrust.formats.references import Reference
 from wordtrust.lattices.paths import one_best
@@ -286,13 +286,13 @@ def test_joined_words_by_hand() -> None:
     references = {utt: Reference(utt, text, tuple(text.split()), speaker) for utt, text, speaker in said}
     confidence, picked = lattices.extra["confidence"].astype(np.float64), lattices.picked
     assert picked is not None
-    decoded = Decoded(lattices, confidence, one_best(lattices), ("r",), picked[:, np.newaxis])
+    decoded = JointDecoding(lattices, confidence, one_best(lattices), ("r",), picked[:, np.newaxis])
     own = SystemOutput.of(lattices, confidence, decoded.paths)
     together = SystemOutputs.of({"r": own}, references)
     record = joint_record(decoded, together)
     assert record["against_best_member"] == {"value": 0.0, "low": 0.0, "high": 0.0, "p": 1.0}
     assert record["one_best"]["r"] == record["output"]
-    assert record["errors"]["wer"] == pytest.approx(together.errors.sum() / len(together.spoken))
+    assert record["errors"]["wer"] == pytest.approx(together.errors.sum() / len(together.reference_words))
     assert own.confidence is not None
     right = [
         word in references[utt].words for number, utt in enumerate(own.utts) for word in own.words(number)

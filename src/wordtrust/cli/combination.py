@@ -142,7 +142,7 @@ def _fit(
     folds: dict[str, list[str]] = {}
     for name, model in fold_models:
         folds.setdefault(name, []).append(model)
-    data = given.on(stores, folds, allow_mismatch=allow_mismatch)
+    data = given.with_data(stores, folds, allow_mismatch=allow_mismatch)
     fitted = fit_combination(
         data, joint=joint, subsets=every, jobs=jobs,
         notify=notify,

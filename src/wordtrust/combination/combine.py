@@ -22,11 +22,11 @@ from ..confidence.shipped import COMBINATION, folder_of
 from ..lattices.lattice import Ints
 from ..transcripts.transcript import Transcript
 from .combination_file import FittedCombination
-from .joint import Decoded, JointHypotheses, JointModel, fit_joint, joint_errors
+from .joint import JointDecoding, JointHypotheses, JointModel, fit_joint, joint_errors
 from .rover import RoverSettings
-from .subset_comparison import SubsetComparison, Subsets, all_subsets, choose, compare_subsets, mean_confidence
+from .subset_comparison import SubsetComparison, Subsets, all_subsets, compare_subsets, mean_confidence, select_system
 from .system_output import SystemOutputs, chosen_transcripts
-from .systems import CombinationInput, FoldModels, References, SystemSource
+from .systems import CombinationInput, FoldModels, ReferenceSource, SystemSource
 
 NO_REFERENCES = (
     "nobody knows what was said here: write the words (--transcripts FILE), or build networks with --ref REF.tsv"
@@ -50,7 +50,7 @@ class CombinationResult:
 
 def combine(
     systems: Mapping[str, SystemSource] | CombinationInput,
-    references: References = None,
+    references: ReferenceSource = None,
     *,
     fitted: FittedCombination | str | Path | None = None,
     joint: bool = True,
@@ -94,7 +94,7 @@ class _Joined:
 
     def __init__(self, model: JointModel, hypotheses: JointHypotheses, names: Sequence[str], words: bool) -> None:
         self._model, self._hypotheses, self._names = model, hypotheses, names
-        self.decoded: Decoded | None = model.decode(hypotheses, names) if words else None
+        self.decoded: JointDecoding | None = model.decode(hypotheses, names) if words else None
 
     def errors(self, subsets: Subsets, jobs: int) -> Ints:
         """[subsets, utterances]; subsets are indices into the names."""
@@ -150,13 +150,13 @@ def _transcripts(
         chosen = fitted.informed.choose(outputs, everyone)[0]
     else:
         calibrated = all(output.calibrated is not None for output in outputs.outputs)
-        chosen = choose(mean_confidence(outputs, calibrated=calibrated), everyone)[0]
+        chosen = select_system(mean_confidence(outputs, calibrated=calibrated), everyone)[0]
     return chosen_transcripts(outputs, chosen.tolist())
 
 
 def fit_combination(
     systems: Mapping[str, SystemSource] | CombinationInput,
-    references: References = None,
+    references: ReferenceSource = None,
     *,
     fold_models: FoldModels | None = None,
     joint: bool = True,
@@ -175,7 +175,7 @@ def fit_combination(
     given = CombinationInput.of(systems, references, allow_mismatch=allow_mismatch)
     if fold_models:
         sources = {name: system.source for name, system in given.systems.items()}
-        given = given.on(sources, fold_models, allow_mismatch=allow_mismatch)
+        given = given.with_data(sources, fold_models, allow_mismatch=allow_mismatch)
     held_out = given.outputs()
     fitted_subsets = _subsets(len(held_out.names), subsets)
     fitted = FittedCombination.fit(held_out, fitted_subsets)

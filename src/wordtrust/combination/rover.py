@@ -181,8 +181,8 @@ def _count(
     most = int((tried[:, 1] - tried[:, 0]).max(initial=0))
     errors = np.zeros((most, len(order), int(column.max(initial=0)) + 1), np.int32)
     too_long = count_errors(
-        words.word, words.confidence, words.offsets, outputs.spoken, outputs.spoken_offsets, outputs.unknown,
-        members, sizes, shared, np.ascontiguousarray(tried[order]), by, parameters, column, errors,
+        words.word, words.confidence, words.offsets, outputs.reference_words, outputs.reference_offsets,
+        outputs.unknown, members, sizes, shared, np.ascontiguousarray(tried[order]), by, parameters, column, errors,
     )  # fmt: skip
     _check_aligned(outputs, too_long)
     return errors[:, np.argsort(order)]

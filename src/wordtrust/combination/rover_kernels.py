@@ -93,6 +93,12 @@ def extend(slots: Slots, size: int, members: int, word: Ints, first: int, last: 
 
 
 @inner
+def _same_word(word: Ints, one: int, other: int) -> bool:
+    """Whether two indices of words stand for the same word, or both for none."""
+    return one == other or (min(one, other) > NOTHING and word[one] == word[other])
+
+
+@inner
 def _weigh(slots: Slots, size: int, members: int, word: Ints, confidence: Reals, choice: Ints, weight: Reals) -> int:
     """List the candidates of all slots, those of the first systems first; return how many there are.
 
@@ -104,18 +110,17 @@ def _weigh(slots: Slots, size: int, members: int, word: Ints, confidence: Reals,
         begin = count
         for member in range(members):
             own = slots[s, member]
-            own_word = word[own] if own != NOTHING else NOTHING
-            one = begin
-            while one < count and own_word != (word[choice[one, 0]] if choice[one, 0] != NOTHING else NOTHING):
-                one += 1
-            if one == count:
-                choice[one, 0], choice[one, 1] = own, s
-                weight[one, 0], weight[one, 1], weight[one, 2] = 0.0, 0.0, 0.0
+            candidate = begin
+            while candidate < count and not _same_word(word, own, choice[candidate, 0]):
+                candidate += 1
+            if candidate == count:
+                choice[candidate, 0], choice[candidate, 1] = own, s
+                weight[candidate, 0], weight[candidate, 1], weight[candidate, 2] = 0.0, 0.0, 0.0
                 count += 1
             value = confidence[own] if own != NOTHING else 0.0
-            weight[one, 0] += 1.0
-            weight[one, 1] += value
-            weight[one, 2] = max(weight[one, 2], value)
+            weight[candidate, 0] += 1.0
+            weight[candidate, 1] += value
+            weight[candidate, 2] = max(weight[candidate, 2], value)
     return count
 
 
@@ -125,25 +130,26 @@ def _vote(
 ) -> int:
     """Write the candidates that win their slots to `winners`, except empty ones; return how many there are."""
     length, winner, best = 0, 0, -1.0
-    for one in range(count + 1):
-        if one == count or (one > 0 and choice[one, 1] != choice[one - 1, 1]):  # the slot before it is decided
+    for candidate in range(count + 1):
+        is_new_slot = candidate == count or (candidate > 0 and choice[candidate, 1] != choice[candidate - 1, 1])
+        if is_new_slot:  # the slot before it is decided
             if count > 0 and choice[winner, 0] != NOTHING:
                 winners[length] = winner
                 length += 1
             best = -1.0
-        if one == count:
+        if candidate == count:
             break
-        score = weight[one, 0] / members
+        score = weight[candidate, 0] / members
         if by != FREQUENCY:
-            value = weight[one, 1] / weight[one, 0] if by == AVERAGE else weight[one, 2]
-            score = alpha * score + (1.0 - alpha) * (value if choice[one, 0] != NOTHING else nothing)
+            value = weight[candidate, 1] / weight[candidate, 0] if by == AVERAGE else weight[candidate, 2]
+            score = alpha * score + (1.0 - alpha) * (value if choice[candidate, 0] != NOTHING else nothing)
         if score > best + TIE:  # a tie stays with the earlier system
-            winner, best = one, score
+            winner, best = candidate, score
     return length
 
 
 @inner
-def _errors(spoken: Ints, first: int, last: int, hypothesis: Ints, size: int, unknown: int, cost: Ints) -> int:
+def _errors(reference: Ints, first: int, last: int, hypothesis: Ints, size: int, unknown: int, cost: Ints) -> int:
     """Fewest substitutions, deletions and insertions between reference and hypothesis."""
     for j in range(size + 1):
         cost[j] = j
@@ -151,7 +157,7 @@ def _errors(spoken: Ints, first: int, last: int, hypothesis: Ints, size: int, un
         diagonal = cost[0]
         cost[0] += 1
         for j in range(1, size + 1):
-            same = spoken[i] == hypothesis[j - 1] and spoken[i] != unknown
+            same = reference[i] == hypothesis[j - 1] and reference[i] != unknown
             best = min(diagonal if same else diagonal + 1, min(cost[j], cost[j - 1]) + 1)
             diagonal = cost[j]
             cost[j] = best
@@ -170,7 +176,7 @@ def _sizes(offsets: Offsets, u: int) -> tuple[int, int]:
 
 @compiled
 def count_errors(
-    word: Ints, confidence: Reals, offsets: Offsets, spoken: Ints, spoken_offsets: Offsets, unknown: int,
+    word: Ints, confidence: Reals, offsets: Offsets, reference: Ints, reference_offsets: Offsets, unknown: int,
     members: Ints, sizes: Ints, shared: Ints, tried: Ints, by: Ints, parameters: Reals, column: Ints, errors: Ints,
 ) -> int:  # fmt: skip
     """Add the errors of each setting, subset and utterance to errors[setting, subset, column of the utterance].
@@ -183,7 +189,7 @@ def count_errors(
     """
     systems, steps = len(offsets), np.empty(1, np.uint8)
     size = np.zeros(systems + 1, np.int64)
-    for u in range(len(spoken_offsets) - 1):
+    for u in range(len(reference_offsets) - 1):
         longest, total = _sizes(offsets, u)
         slots = np.empty((systems + 1, total, systems), np.int32)
         choice, weight = np.empty((total * systems, 2), np.int32), np.empty((total * systems, 3))
@@ -212,7 +218,7 @@ def count_errors(
                     hypothesis[j] = winner
                 if not same:
                     wrong = _errors(
-                        spoken, spoken_offsets[u], spoken_offsets[u + 1], hypothesis, length, unknown, cost
+                        reference, reference_offsets[u], reference_offsets[u + 1], hypothesis, length, unknown, cost
                     )
                 before = length
                 errors[setting - tried[subset, 0], subset, column[u]] += wrong

@@ -108,7 +108,7 @@ def _with_confidences(outputs: SystemOutputs, calibrated: bool) -> Iterator[tupl
         yield output, values
 
 
-def choose(scores: Reals, subsets: Subsets) -> Ints:
+def select_system(scores: Reals, subsets: Subsets) -> Ints:
     """[subsets, utterances] the member with the largest score; ties go to the first member."""
     chosen = np.empty((len(subsets), scores.shape[1]), np.int32)
     for row, subset in enumerate(subsets):
@@ -129,9 +129,9 @@ def choice_errors(
     """[subsets, utterances] the errors of choosing whole outputs, by every method whose confidences there are."""
     methods = {}
     if all(output.confidence is not None for output in outputs.outputs):
-        methods["raw"] = choose(mean_confidence(outputs), subsets)
+        methods["raw"] = select_system(mean_confidence(outputs), subsets)
     if all(output.calibrated is not None for output in outputs.outputs):
-        methods["calibrated"] = choose(mean_confidence(outputs, calibrated=True), subsets)
+        methods["calibrated"] = select_system(mean_confidence(outputs, calibrated=True), subsets)
     if informed is not None:
         methods["informed"] = informed.choose(outputs, subsets)
     return {method: errors_of(chosen, outputs.errors) for method, chosen in methods.items()}
@@ -159,14 +159,14 @@ def compare_subsets(
         methods["rover"] = rover_errors(outputs, subsets, rover)
     methods |= dict(others or {})
     _check(outputs, subsets, one_best, methods)
-    oracle = errors_of(choose(-outputs.errors.astype(np.float64), subsets), outputs.errors)
+    oracle = errors_of(select_system(-outputs.errors.astype(np.float64), subsets), outputs.errors)
     return _ErrorTable(outputs, subsets, one_best, methods, oracle).compare(replicates, seed)
 
 
 def _check(
     outputs: SystemOutputs, subsets: Subsets, one_best: SystemOutputs | None, methods: Mapping[str, Ints]
 ) -> None:
-    if not len(outputs.spoken):
+    if not len(outputs.reference_words):
         raise OptionError("there is no word in the references of these utterances: error rates have no meaning")
     if one_best is not None and (one_best.names, one_best.utts) != (outputs.names, outputs.utts):
         raise ValueError("the 1-best outputs are those of other recognizers or utterances")
@@ -189,7 +189,7 @@ class _ErrorTable:
     oracle: Ints
 
     def compare(self, replicates: int, seed: int) -> SubsetComparison:
-        words = len(self.outputs.spoken)
+        words = len(self.outputs.reference_words)
         alone = self.outputs.errors.sum(axis=1, dtype=np.int64)
         best = self._best(alone)
         totals = {method: errors.sum(axis=1, dtype=np.int64) for method, errors in self.methods.items()}

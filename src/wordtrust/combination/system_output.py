@@ -118,8 +118,8 @@ def _part(values: Reals | None, indices: NDArray[np.int64]) -> Reals | None:
 
 def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> SystemOutput:
     arcs = paths.arcs_in(lattices)
-    spoken = lattices.word[arcs] > 0
-    offsets, arcs = csr_offsets(spoken)[paths.offsets], arcs[spoken]
+    is_word = lattices.word[arcs] > 0
+    offsets, arcs = csr_offsets(is_word)[paths.offsets], arcs[is_word]
     first_node = np.repeat(lattices.node_offsets[:-1], np.diff(offsets))
     return SystemOutput(
         utts=lattices.utts,
@@ -128,7 +128,7 @@ def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> SystemOu
         start=lattices.time[first_node + lattices.source[arcs]],
         end=lattices.time[first_node + lattices.target[arcs]],
         vocabulary=lattices.vocabulary,
-        confidence=None if shown is None else shown[spoken],
+        confidence=None if shown is None else shown[is_word],
         surface=lattices.surface[arcs],
     )
 
@@ -199,8 +199,8 @@ class SystemOutputs:
     names: tuple[str, ...]
     outputs: tuple[SystemOutput, ...]  # one for each system
     speakers: tuple[str, ...]  # [utterances]
-    spoken: Ints  # reference words, numbered as in the outputs, utterances end to end
-    spoken_offsets: Offsets  # [utterances + 1]
+    reference_words: Ints  # of the references, numbered as in the outputs, utterances end to end
+    reference_offsets: Offsets  # [utterances + 1]
     left_out: Mapping[str, int]  # how many utterances each system lacked
 
     @classmethod
@@ -220,13 +220,13 @@ class SystemOutputs:
         if gone and missing == "error":
             raise _missing(lacking, len(every))
         utts = [utt for utt in every if missing == "empty" or utt not in gone]
-        spoken_by = _references(utts, references)
+        chosen = _references(utts, references)
         vocabulary = Vocabulary()
         outputs = tuple(output.take(utts, vocabulary) for output in systems.values())
-        spoken = np.array([vocabulary.id(word) for reference in spoken_by for word in reference.words], np.int32)
-        counts = row_offsets(reference.words for reference in spoken_by)
+        words = np.array([vocabulary.id(word) for reference in chosen for word in reference.words], np.int32)
+        offsets = row_offsets(reference.words for reference in chosen)
         return cls(
-            tuple(systems), outputs, tuple(reference.speaker_or_utt for reference in spoken_by), spoken, counts,
+            tuple(systems), outputs, tuple(reference.speaker_or_utt for reference in chosen), words, offsets,
             {name: len(absent) for name, absent in lacking.items()},
         )  # fmt: skip
 
@@ -250,7 +250,9 @@ class SystemOutputs:
 
     def count_errors(self, output: SystemOutput) -> Ints:
         """[utterances] word errors of an output that has these utterances and word numbers."""
-        alignments = align_ids(self.spoken, self.spoken_offsets, output.word, output.offsets, unknown=self.unknown)
+        alignments = align_ids(
+            self.reference_words, self.reference_offsets, output.word, output.offsets, unknown=self.unknown
+        )
         errors: Ints = alignments.counts[:, 1:].sum(axis=1, dtype=np.int32)
         return errors
 

@@ -18,12 +18,12 @@ from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths
 from ..lattices.vocabulary import Vocabulary
 from ..networks.build_store import REFERENCE
-from .joint import JointHypotheses, hypotheses, matched
+from .joint import JointHypotheses, align_utterances, hypotheses
 from .system_output import Missing, SystemOutput, SystemOutputs, concatenate_outputs, references_of
 
 # A model (or a calibrator of words) with networks (or words), or words with confidences alone.
 SystemSource = tuple[WordScorer | Calibrator | str | Path, BatchSource] | BatchSource
-References = Mapping[str, Reference] | str | Path | None
+ReferenceSource = Mapping[str, Reference] | str | Path | None
 FoldModels = Mapping[str, Sequence[WordScorer | str | Path]]
 
 
@@ -100,7 +100,7 @@ class CombinationInput:
     def of(
         cls,
         systems: Mapping[str, SystemSource] | CombinationInput,
-        references: References = None,
+        references: ReferenceSource = None,
         *,
         allow_mismatch: bool = False,
     ) -> CombinationInput:
@@ -116,7 +116,7 @@ class CombinationInput:
             references = read_references(Path(references))
         return cls(loaded, references)
 
-    def on(
+    def with_data(
         self,
         sources: Mapping[str, BatchSource],
         fold_models: FoldModels | None = None,
@@ -186,4 +186,5 @@ class CombinationInput:
     def hypotheses(self) -> JointHypotheses:
         """The hypotheses of all systems, for the joint network."""
         vocabulary = Vocabulary()
-        return JointHypotheses.of(matched([system.hypotheses(vocabulary) for system in self.systems.values()]))
+        networks = [system.hypotheses(vocabulary) for system in self.systems.values()]
+        return JointHypotheses.of(align_utterances(networks))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.files import atomic
 from ..combination.combination_file import FittedCombination
-from ..combination.joint import Decoded, JointHypotheses, joint_errors
+from ..combination.joint import JointDecoding, JointHypotheses, joint_errors
 from ..combination.rover import RoverSettings
 from ..combination.subset_comparison import SubsetComparison, all_subsets, compare_subsets
 from ..combination.system_output import SystemOutputs
@@ -88,7 +88,7 @@ class SubsetsOnTest:
         """The networks of all recognizers."""
         return self.systems.hypotheses()
 
-    def joint_output(self) -> Decoded | None:
+    def joint_output(self) -> JointDecoding | None:
         """The words of the joint network of all recognizers, where a joint model was fitted."""
         if self.fitted is None or self.fitted.joint is None:
             return None

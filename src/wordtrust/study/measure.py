@@ -13,7 +13,7 @@ from ..base.version import __version__
 from ..combination.combination_file import FILE as COMBINATION
 from ..combination.combination_file import JOINT as JOINT_FILE
 from ..combination.combination_file import FittedCombination
-from ..combination.joint import Decoded
+from ..combination.joint import JointDecoding
 from ..combination.system_output import SystemOutput, SystemOutputs
 from ..confidence.evaluate_model import arc_confidences
 from ..confidence.model_file import MODEL_JSON, SCALES
@@ -214,7 +214,7 @@ def _test_record(test: Difference) -> dict[str, Any]:
     return {"value": test.value, "low": test.low, "high": test.high, "p": test.p}
 
 
-def joint_record(decoded: Decoded, outputs: SystemOutputs) -> dict[str, Any]:
+def joint_record(decoded: JointDecoding, outputs: SystemOutputs) -> dict[str, Any]:
     """Errors and confidences of the joint network of all recognizers, and its confidences in the 1-best of each.
 
     `outputs` are those of the recognizers with their own models: the best of them is what has to be beaten.
@@ -227,18 +227,20 @@ def joint_record(decoded: Decoded, outputs: SystemOutputs) -> dict[str, Any]:
         "interval": [interval.low, interval.high],
         "against_best_member": _test_record(compare(errors, _best_member(outputs))["wer"]),
         "output": _measures(words),
-        "one_best": {name: _measures(_score_joint(decoded, decoded.printed(name))[0]) for name in decoded.names},
+        "one_best": {name: _measures(_score_joint(decoded, decoded.one_best(name))[0]) for name in decoded.names},
         "reliability": [asdict(each) for each in reliability(words)],
     }
 
 
 def _best_member(outputs: SystemOutputs) -> SpeakerErrors:
     best = outputs.outputs[int(outputs.errors.sum(axis=1).argmin())]
-    alignments = align_ids(outputs.spoken, outputs.spoken_offsets, best.word, best.offsets, unknown=outputs.unknown)
+    alignments = align_ids(
+        outputs.reference_words, outputs.reference_offsets, best.word, best.offsets, unknown=outputs.unknown
+    )
     return SpeakerErrors.of(alignments, list(outputs.speakers))
 
 
-def _score_joint(decoded: Decoded, paths: Paths) -> tuple[Scores, SpeakerErrors]:
+def _score_joint(decoded: JointDecoding, paths: Paths) -> tuple[Scores, SpeakerErrors]:
     """The words of paths through the joint network, with the confidences that people see."""
     lattices = decoded.lattices
     spoken = noted_references(lattices)
@@ -260,8 +262,8 @@ def repair_examples(outputs: SystemOutputs, printed: SystemOutputs) -> list[dict
     for system, name in enumerate(outputs.names):
         index = _largest_gain(outputs, printed.errors[system] - outputs.errors[system])
         if index is not None:
-            first, last = outputs.spoken_offsets[index : index + 2].tolist()
-            spoken = outputs.outputs[0].vocabulary.lookup(outputs.spoken[first:last].tolist())
+            first, last = outputs.reference_offsets[index : index + 2].tolist()
+            spoken = outputs.outputs[0].vocabulary.lookup(outputs.reference_words[first:last].tolist())
             records.append(
                 {
                     "recognizer": name,
@@ -276,6 +278,6 @@ def repair_examples(outputs: SystemOutputs, printed: SystemOutputs) -> list[dict
 
 def _largest_gain(outputs: SystemOutputs, gain: Ints) -> int | None:
     """The utterance with the largest gain, if there is any; the first of those with equal gains."""
-    eligible = np.where(np.diff(outputs.spoken_offsets) <= _LONGEST_EXAMPLE, gain, 0)
+    eligible = np.where(np.diff(outputs.reference_offsets) <= _LONGEST_EXAMPLE, gain, 0)
     best = int(eligible.argmax())
     return best if eligible[best] > 0 else None

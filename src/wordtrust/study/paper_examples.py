@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..combination.subset_comparison import choose, mean_confidence
+from ..combination.subset_comparison import mean_confidence, select_system
 from ..combination.system_output import SystemOutputs
 from ..lattices.lattice import Ints
 from ..lattices.weights import Reals
@@ -48,7 +48,7 @@ def examples(together: SystemOutputs, count: int = 6) -> list[Example]:
     """
     means = [mean_confidence(together, calibrated=each) for each in (False, True)]
     everybody = [tuple(range(len(together.names)))]
-    raw, calibrated = (choose(mean, everybody)[0] for mean in means)
+    raw, calibrated = (select_system(mean, everybody)[0] for mean in means)
     utterances = np.arange(len(together))
     gain = together.errors[raw, utterances] - together.errors[calibrated, utterances]
     wins, losses = _largest(gain, together.speakers), _largest(-gain, together.speakers)
@@ -66,8 +66,8 @@ def _largest(gain: Ints, speakers: Sequence[str]) -> list[int]:
 
 
 def _example(together: SystemOutputs, number: int, means: Sequence[Reals], raw: int, calibrated: int) -> Example:
-    first, last = together.spoken_offsets[number : number + 2].tolist()
-    spoken = together.outputs[0].vocabulary.lookup(together.spoken[first:last].tolist())
+    first, last = together.reference_offsets[number : number + 2].tolist()
+    spoken = together.outputs[0].vocabulary.lookup(together.reference_words[first:last].tolist())
     said = tuple(
         Said(
             name, " ".join(outputs.words(number)), int(together.errors[place, number]),

@@ -3,7 +3,7 @@
 1. `hypotheses` prunes each recognizer's scored networks to what it believes.
 2. `union` puts recognizers on one clock and merges their hypotheses into one network.
 3. `evidence` gathers what every recognizer says about every arc of it.
-4. `weights` turns that evidence into probabilities of arcs and into confidences.
+4. `arc_models` turns that evidence into probabilities of arcs and into confidences.
 5. `model` decodes the words that gain most, or the best member's output where a subset does not beat it.
 6. `fit` learns the weights on held-out utterances, by expected word errors (`objective`); `model_file` stores them.
 
@@ -17,12 +17,12 @@
 from __future__ import annotations
 
 from .fit import FitOptions, fit_joint
-from .hypotheses import hypotheses, matched
-from .model import Decoded, JointModel, SubsetSettings, joint_errors
+from .hypotheses import align_utterances, hypotheses
+from .model import JointDecoding, JointModel, SubsetSettings, joint_errors
 from .model_file import load_joint, save_joint
-from .union import JointHypotheses, Union
+from .union import JointHypotheses, JointLattice
 
 __all__ = [
-    "Decoded", "FitOptions", "JointHypotheses", "JointModel", "SubsetSettings", "Union", "fit_joint", "hypotheses",
-    "joint_errors", "load_joint", "matched", "save_joint",
+    "FitOptions", "JointDecoding", "JointHypotheses", "JointLattice", "JointModel", "SubsetSettings",
+    "align_utterances", "fit_joint", "hypotheses", "joint_errors", "load_joint", "save_joint",
 ]  # fmt: skip

@@ -24,12 +24,12 @@ from ...lattices.lattice import Ints, Lattices
 from ...lattices.paths import one_best
 from ...lattices.posterior import FlatGraph
 from ...networks.build_store import REFERENCE, SPEAKER
+from .arc_models import ConfidenceModel, Layers, PotentialModel, inputs, marginals
 from .evidence import evidence
 from .model import BATCH, JointModel, Members, SubsetSettings, best_words, path_errors
 from .model_file import load_joint, save_joint
 from .objective import Batch, UnionExample, confidence_gradients, examples, word_gradients
-from .union import JointHypotheses, Union
-from .weights import ConfidenceModel, Layers, PotentialModel, inputs, marginals
+from .union import JointHypotheses, JointLattice
 
 THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 MAX_UNIONS = 80_000  # utterances of all unions together that are kept: about 1 GB
@@ -161,7 +161,7 @@ def output_errors(hypotheses: Lattices) -> Ints:
     return path_errors(hypotheses, one_best(hypotheses))
 
 
-def _errors(union: Union, model: PotentialModel, members: Members, thresholds: Sequence[float]) -> Ints:
+def _errors(union: JointLattice, model: PotentialModel, members: Members, thresholds: Sequence[float]) -> Ints:
     """[thresholds, utterances] word errors of one model's decoding of a union."""
     x, silent = inputs(union, evidence(union)), union.lattices.word == 0
     marginal = marginals(FlatGraph.of(union.lattices), model.potentials(x, silent, members))

@@ -24,7 +24,7 @@ from ...lattices.vocabulary import Vocabulary, renumbered
 from ...lattices.weights import Reals
 
 MIN_CONFIDENCE = 0.02
-CONFIDENCE, PRINTED = "confidence", "printed"  # of each arc, among `Lattices.extra`
+CONFIDENCE, IN_ONE_BEST = "confidence", "one_best"  # of each arc, among `Lattices.extra`
 MAX_LETTERS = 24  # of a word that are compared
 Codes = NDArray[np.uint32]
 _MIN_POSTERIOR = 1e-30
@@ -42,20 +42,20 @@ def hypotheses(
         raise OptionError("hypotheses are joined by confidences and posteriors; build networks first")
     if confidence.shape != networks.word.shape or not np.isfinite(confidence).all():
         raise OptionError(f"{len(networks.word)} arcs need one finite confidence each, not {confidence.shape}")
-    picked, printed = on_paths(networks, output), on_paths(networks, one_best(networks))
+    picked, in_one_best = on_paths(networks, output), on_paths(networks, one_best(networks))
     arc_confidence = np.where(networks.word > 0, confidence, networks.posterior).astype(np.float32)
-    keep = (np.maximum(arc_confidence, networks.posterior) > minimum) | picked | printed
+    keep = (np.maximum(arc_confidence, networks.posterior) > minimum) | picked | in_one_best
     _keep_complete_paths(networks, keep)
     kept = replace(
         networks, acoustic=None, transition=None, picked=picked,
-        extra={CONFIDENCE: np.clip(arc_confidence, 0.0, 1.0), PRINTED: printed.astype(np.float32)},
+        extra={CONFIDENCE: np.clip(arc_confidence, 0.0, 1.0), IN_ONE_BEST: in_one_best.astype(np.float32)},
         word=renumbered(networks.word, networks.vocabulary, vocabulary),
         surface=renumbered(networks.surface, networks.vocabulary, vocabulary), vocabulary=vocabulary,
     )  # fmt: skip
     return select_arcs(kept, keep)
 
 
-def matched(hypotheses: Sequence[Lattices]) -> list[Lattices]:
+def align_utterances(hypotheses: Sequence[Lattices]) -> list[Lattices]:
     """Reduce all recognizers to the utterances that they share, in the order of the first."""
     shared = set(hypotheses[0].utts).intersection(*(lattices.utts for lattices in hypotheses[1:]))
     utts = [utt for utt in hypotheses[0].utts if utt in shared]

@@ -22,9 +22,9 @@ from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
 from ...networks.labels import score_paths
 from ...transcripts.transcript import ALTERNATIVES, Transcript, transcripts
+from .arc_models import ConfidenceModel, PotentialModel, inputs, marginals
 from .evidence import evidence
-from .union import JointHypotheses, Union
-from .weights import ConfidenceModel, PotentialModel, inputs, marginals
+from .union import JointHypotheses, JointLattice
 
 Members = tuple[int, ...]  # indices of recognizers, sorted; the best recognizer of a model is the first
 THRESHOLD = 0.25
@@ -44,17 +44,17 @@ class SubsetSettings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decoded:
+class JointDecoding:
     """The union of some recognizers, the confidence of each arc given all of them, and the chosen words."""
 
     lattices: Lattices
     confidence: Reals  # [arcs] those of the arcs that cross an instant sum to at most 1
     paths: Paths
     names: tuple[str, ...]  # the recognizers, the best first
-    on_printed: Flags  # [arcs, recognizers] on a recognizer's own 1-best
+    on_one_best: Flags  # [arcs, recognizers] on a recognizer's own 1-best
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Decoded]) -> Decoded:
+    def concatenate(cls, parts: Sequence[JointDecoding]) -> JointDecoding:
         """Join utterances that the same recognizers decoded in several parts."""
         if len(parts) == 1:
             return parts[0]
@@ -66,12 +66,12 @@ class Decoded:
                 np.concatenate([part.paths.arcs for part in parts]),
             ),
             parts[0].names,
-            np.concatenate([part.on_printed for part in parts]),
+            np.concatenate([part.on_one_best for part in parts]),
         )
 
-    def printed(self, name: str) -> Paths:
+    def one_best(self, name: str) -> Paths:
         """A recognizer's own 1-best as paths through the union, to see how confident all together are of it."""
-        return best_paths(self.lattices, np.where(self.on_printed[:, self.names.index(name)], 1.0, _OFF_PATH))
+        return best_paths(self.lattices, np.where(self.on_one_best[:, self.names.index(name)], 1.0, _OFF_PATH))
 
     def transcripts(
         self, *, alternatives: int = ALTERNATIVES, show: Callable[[Reals], Reals] | None = None
@@ -95,17 +95,17 @@ class JointModel:
     settings: Mapping[Members, SubsetSettings] = field(default_factory=dict)
     card: Mapping[str, object] = field(default_factory=dict)
 
-    def decode(self, systems: JointHypotheses, names: Sequence[str]) -> Decoded:
+    def decode(self, systems: JointHypotheses, names: Sequence[str]) -> JointDecoding:
         """Decode recognizers together; `names` are those of `systems`, in any order."""
-        return Decoded.concatenate(list(self.decode_parts(systems, names)))
+        return JointDecoding.concatenate(list(self.decode_parts(systems, names)))
 
-    def decode_parts(self, systems: JointHypotheses, names: Sequence[str]) -> Iterator[Decoded]:
+    def decode_parts(self, systems: JointHypotheses, names: Sequence[str]) -> Iterator[JointDecoding]:
         """Like `decode`, a batch of utterances at a time."""
         members = self.members(names)
         ordered = systems.order([list(names).index(self.names[member]) for member in members])
         return (self._decode(batch, members) for batch in ordered.batches(BATCH))
 
-    def _decode(self, systems: JointHypotheses, members: Members) -> Decoded:
+    def _decode(self, systems: JointHypotheses, members: Members) -> JointDecoding:
         """Decode just these recognizers, the best first."""
         union = systems.union(range(len(members)))
         x, silent = inputs(union, evidence(union)), union.lattices.word == 0
@@ -119,7 +119,7 @@ class JointModel:
             by_fold = [model.confidence(flat, x, silent, members) for model in self.confidence_models]
             confidence = np.mean(by_fold, axis=0)
         names = tuple(self.names[member] for member in members)
-        return Decoded(union.lattices, confidence, paths, names, union.printed)
+        return JointDecoding(union.lattices, confidence, paths, names, union.in_one_best)
 
     def members(self, names: Sequence[str]) -> Members:
         """The indices of recognizers, sorted."""
@@ -131,15 +131,15 @@ class JointModel:
         return tuple(sorted(self.names.index(name) for name in names))
 
 
-def best_member_paths(union: Union) -> Paths:
+def best_member_paths(union: JointLattice) -> Paths:
     """The output of the first recognizer, the best one."""
-    return best_paths(union.lattices, np.where(union.own[:, 0], 1.0, _OFF_PATH))
+    return best_paths(union.lattices, np.where(union.in_output[:, 0], 1.0, _OFF_PATH))
 
 
-def best_words(union: Union, marginal: Reals, threshold: float) -> Paths:
+def best_words(union: JointLattice, marginal: Reals, threshold: float) -> Paths:
     """The words that gain most over the threshold, with a small bonus for those of the best member."""
     gain = np.where(union.lattices.word == 0, 0.0, marginal - threshold)
-    return best_paths(union.lattices, gain + MARGIN * union.own[:, 0])
+    return best_paths(union.lattices, gain + MARGIN * union.in_output[:, 0])
 
 
 def path_errors(lattices: Lattices, paths: Paths) -> Ints:

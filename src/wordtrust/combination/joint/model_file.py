@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ...base.errors import InputError
 from ...confidence.tensors import read_tensors, write_tensors
+from .arc_models import PER_SYSTEM, SHARED, ConfidenceModel, Layers, Matrix, PotentialModel, columns_of
 from .model import JointModel, Members, SubsetSettings
-from .weights import PER_SYSTEM, SHARED, ConfidenceModel, Layers, Matrix, PotentialModel, columns_of
 
 KIND = "wordtrust joint model"
 VERSION = 2

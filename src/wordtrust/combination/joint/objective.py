@@ -28,10 +28,10 @@ from ...lattices.posterior import FlatGraph, arc_masses, arc_shares
 from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
 from ...networks.labels import ReferenceWords, label_arcs, oracle_paths, score_paths
+from .arc_models import ConfidenceModel, Layers, Matrix, PotentialModel, Rows, inputs, rows_of, sigmoid
 from .evidence import evidence, separated_times
 from .hypotheses import on_paths
-from .union import JointHypotheses, Union
-from .weights import ConfidenceModel, Layers, Matrix, PotentialModel, Rows, inputs, rows_of, sigmoid
+from .union import JointHypotheses, JointLattice
 
 MIN_LOSS = 0.3  # nats or errors an utterance: unions with less do not count for more
 _MIN_PROBABILITY = 1e-6
@@ -54,16 +54,16 @@ class UnionExample:
     def of(cls, systems: JointHypotheses, members: Sequence[int]) -> UnionExample:
         """Join some recognizers."""
         union = systems.union(members)
-        lattices, spoken = union.lattices, noted_references(union.lattices)
+        lattices, references = union.lattices, noted_references(union.lattices)
         return cls(
             members=tuple(members),
             small=inputs(union, evidence(union)).astype(np.float16),
             silent=lattices.word == 0,
             flat=FlatGraph.of(lattices),
-            oracle=on_paths(lattices, oracle_paths(lattices, spoken)),
-            right=label_arcs(lattices, spoken) > 0,
-            accuracy=accuracies(union, spoken),
-            words=len(spoken.words),
+            oracle=on_paths(lattices, oracle_paths(lattices, references)),
+            right=label_arcs(lattices, references) > 0,
+            accuracy=accuracies(union, references),
+            words=len(references.words),
         )
 
     @property
@@ -99,14 +99,14 @@ def _random_subset(random: np.random.Generator, systems: int) -> list[int]:
     return sorted(random.choice(systems, int(random.integers(2, most + 1)), replace=False).tolist())
 
 
-def accuracies(union: Union, spoken: ReferenceWords) -> Reals:
+def accuracies(union: JointLattice, references: ReferenceWords) -> Reals:
     """[arcs] by how much each arc brings the words of a path closer to the reference; 0 for silence."""
     lattices, time = union.lattices, separated_times(union)
-    best = score_paths(lattices, oracle_paths(lattices, spoken), spoken)
+    best = score_paths(lattices, oracle_paths(lattices, references), references)
     aligned = best.alignments.reference >= 0
     owner = best.words.utterance_of_arc[aligned]
     arc, first_node = best.words.arcs_in(lattices)[aligned], lattices.node_offsets[owner]
-    reference = spoken.words[spoken.offsets[owner] + best.alignments.reference[aligned]]
+    reference = references.words[references.offsets[owner] + best.alignments.reference[aligned]]
     offsets = csr_offsets(np.bincount(owner, minlength=len(lattices)))
     accuracy = np.zeros(len(lattices.word))
     _accuracies(

@@ -30,12 +30,12 @@ from ...lattices.paths import one_best
 from ...lattices.text import UNKNOWN
 from ...networks.align import align_ids
 from ...networks.hwcn import TOLERANCE, build
-from .hypotheses import CONFIDENCE, PRINTED, Letters
+from .hypotheses import CONFIDENCE, IN_ONE_BEST, Letters
 
 MIN_JUMP = 0.03  # seconds: a smaller jump of the clock is one instant, in its middle
 _STEP = 1e-6  # minimum seconds between two nodes of an utterance: no two share an instant
 _START, _END, _OWN = 0, 1, 2  # node numbers: the shared start and end, then the first recognizer's nodes
-_SYSTEM, _PICKED = "system", "own"
+_SYSTEM, _IN_OUTPUT = "system", "output"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,14 +132,14 @@ def _warp(
 
 
 @dataclass(frozen=True, eq=False)
-class Union:
+class JointLattice:
     """The networks of several recognizers as one, and what each of them brought."""
 
     lattices: Lattices  # posteriors are the mean over all recognizers; `picked` is the pivot's output
     confidence: Floats  # [arcs, recognizers] of each arc; for silence its posterior
     posterior: Floats  # [arcs, recognizers]
-    own: Flags  # [arcs, recognizers] on the recognizer's best-confidence output
-    printed: Flags  # [arcs, recognizers] on the recognizer's own 1-best
+    in_output: Flags  # [arcs, recognizers] on the recognizer's best-confidence output
+    in_one_best: Flags  # [arcs, recognizers] on the recognizer's own 1-best
     letters: Letters  # of all words
 
 
@@ -197,7 +197,7 @@ class JointHypotheses:
             ),
         )
 
-    def union(self, members: Sequence[int], *, tolerance: float = TOLERANCE) -> Union:
+    def union(self, members: Sequence[int], *, tolerance: float = TOLERANCE) -> JointLattice:
         """The union of these recognizers; the first one is the pivot."""
         pivot = self.hypotheses[members[0]]
         warped = [self._warped(member, members[0]) for member in members]
@@ -279,7 +279,7 @@ class _WarpedNetworks:
         out = np.bincount(lattices.batch_source, lattices.posterior, len(self.time))
         into = np.bincount(lattices.batch_target, lattices.posterior, len(self.time))
         through = np.minimum(np.maximum(out, into), 1.0)[self.split].astype(np.float32)
-        printed, split = lattices.extra[PRINTED], self.split
+        in_one_best, split = lattices.extra[IN_ONE_BEST], self.split
         return {
             "owner": np.concatenate([arc_owner, node_owner]),
             "source": np.concatenate([left[lattices.batch_source], entered[self.split]]),
@@ -287,8 +287,8 @@ class _WarpedNetworks:
             "token": np.concatenate([self.token, np.zeros(len(self.split), np.int32)]),
             "posterior": np.concatenate([lattices.posterior, through]),
             CONFIDENCE: np.concatenate([lattices.extra[CONFIDENCE], through]),
-            _PICKED: np.concatenate([lattices.picked, self._on_path(lattices.picked)[split]]).astype(np.float32),
-            PRINTED: np.concatenate([printed, self._on_path(printed > 0)[split]]).astype(np.float32),
+            _IN_OUTPUT: np.concatenate([lattices.picked, self._on_path(lattices.picked)[split]]).astype(np.float32),
+            IN_ONE_BEST: np.concatenate([in_one_best, self._on_path(in_one_best > 0)[split]]).astype(np.float32),
             _SYSTEM: np.full(len(arc_owner) + len(self.split), system, np.float32),
         }
 
@@ -330,12 +330,12 @@ def _between_shared_ends(members: Sequence[_WarpedNetworks], pivot: Lattices) ->
         target=arcs["target"].astype(np.int32),
         token=arcs["token"].astype(np.int32),
         scores={"posterior": arcs["posterior"].astype(np.float32)},
-        extra={name: arcs[name].astype(np.float32) for name in (CONFIDENCE, PRINTED, _SYSTEM, _PICKED)},
+        extra={name: arcs[name].astype(np.float32) for name in (CONFIDENCE, IN_ONE_BEST, _SYSTEM, _IN_OUTPUT)},
         notes=pivot.notes,
     )
 
 
-def _merged(joined: Lattices, systems: int, tolerance: float, letters: Letters) -> Union:
+def _merged(joined: Lattices, systems: int, tolerance: float, letters: Letters) -> JointLattice:
     networks = build(joined, tolerance=tolerance)
     arcs, is_merged = len(networks.lattices.source), networks.arc >= 0
     cell = networks.arc[is_merged].astype(np.int64) * systems + joined.extra[_SYSTEM][is_merged].astype(np.int64)
@@ -346,8 +346,8 @@ def _merged(joined: Lattices, systems: int, tolerance: float, letters: Letters) 
         return np.minimum(sums, 1.0).astype(np.float32)
 
     assert joined.posterior is not None
-    own, posterior = table(joined.extra[_PICKED]) > 0, table(joined.posterior)
+    in_output, posterior = table(joined.extra[_IN_OUTPUT]) > 0, table(joined.posterior)
     mean = posterior.mean(axis=1, dtype=np.float32)
-    lattices = replace(networks.lattices, picked=own[:, 0].copy(), extra={}, posterior=mean)
-    printed = table(joined.extra[PRINTED]) > 0
-    return Union(lattices, table(joined.extra[CONFIDENCE]), posterior, own, printed, letters)
+    lattices = replace(networks.lattices, picked=in_output[:, 0].copy(), extra={}, posterior=mean)
+    in_one_best = table(joined.extra[IN_ONE_BEST]) > 0
+    return JointLattice(lattices, table(joined.extra[CONFIDENCE]), posterior, in_output, in_one_best, letters)

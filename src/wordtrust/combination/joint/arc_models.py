@@ -25,7 +25,7 @@ from ...lattices.lattice import Flags
 from ...lattices.posterior import FlatGraph, arc_masses, arc_shares
 from ...lattices.weights import Reals
 from .evidence import Evidence
-from .union import Union
+from .union import JointLattice
 
 Matrix = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -53,7 +53,7 @@ def scaled_logit(probability: Matrix) -> Matrix:
     return odds
 
 
-def inputs(union: Union, evidence: Evidence) -> Matrix:
+def inputs(union: JointLattice, evidence: Evidence) -> Matrix:
     """[arcs, columns] the inputs of the models: `PER_SYSTEM` for each member in turn, then `SHARED`."""
     arcs, members = evidence.word.shape
     table = np.empty((arcs, columns_of(members)), np.float32)
@@ -66,27 +66,29 @@ def inputs(union: Union, evidence: Evidence) -> Matrix:
 
 def _per_system(evidence: Evidence) -> tuple[Matrix | float, ...]:
     """[arcs, members] each: the columns of `PER_SYSTEM`."""
-    word, words, alike, odds = evidence.word, evidence.words, evidence.alike, scaled_logit(evidence.word)
+    word, words, odds = evidence.word, evidence.words, scaled_logit(evidence.word)
+    similarity, sure, peers = evidence.spelling_similarity, evidence.mean_confidence, evidence.peer_confidence
     return (
-        1.0, word, odds, evidence.own, evidence.rival, scaled_logit(evidence.rival), scaled_logit(1 - words),
-        scaled_logit(evidence.silence), scaled_logit(evidence.posterior), scaled_logit(evidence.arc), alike,
-        np.where(words > _MIN_WORDS, alike / np.maximum(words, np.float32(0.1)), 0), evidence.own_alike,
-        evidence.sure, evidence.agreed, evidence.sure * odds, evidence.agreed * odds, evidence.printed,
+        1.0, word, odds, evidence.in_output, evidence.rival, scaled_logit(evidence.rival), scaled_logit(1 - words),
+        scaled_logit(evidence.silence), scaled_logit(evidence.posterior), scaled_logit(evidence.arc), similarity,
+        np.where(words > _MIN_WORDS, similarity / np.maximum(words, np.float32(0.1)), 0), evidence.output_similarity,
+        sure, peers, sure * odds, peers * odds, evidence.in_one_best,
     )  # fmt: skip
 
 
-def _shared(union: Union, evidence: Evidence) -> tuple[NDArray[np.floating] | float, ...]:
+def _shared(union: JointLattice, evidence: Evidence) -> tuple[NDArray[np.floating] | float, ...]:
     """[arcs] each: the columns of `SHARED`."""
-    lattices, word, own, alike = union.lattices, evidence.word, evidence.own, evidence.alike
+    lattices, word, similarity = union.lattices, evidence.word, evidence.spelling_similarity
+    share_of_votes = evidence.in_output.mean(axis=1)
     seconds = lattices.end_time - lattices.start_time
     letters, largest = union.letters.lengths[lattices.word], word.max(axis=1)
     assert lattices.posterior is not None
     return (
-        1.0, largest, scaled_logit(largest), _second_largest(word), own.mean(axis=1) ** 2, word.mean(axis=1) ** 2,
+        1.0, largest, scaled_logit(largest), _second_largest(word), share_of_votes**2, word.mean(axis=1) ** 2,
         np.minimum(seconds, 1.0), scaled_logit(evidence.arc.max(axis=1)), scaled_logit(lattices.posterior),
-        alike.mean(axis=1), alike.max(axis=1), np.minimum(letters, _MAX_LETTERS) / _MAX_LETTERS,
+        similarity.mean(axis=1), similarity.max(axis=1), np.minimum(letters, _MAX_LETTERS) / _MAX_LETTERS,
         np.minimum(seconds / np.maximum(letters, 1), _MAX_SECONDS_A_LETTER) / _MAX_SECONDS_A_LETTER,
-        (letters == 1).astype(np.float32), own.max(axis=1), own.mean(axis=1),
+        (letters == 1).astype(np.float32), evidence.in_output.max(axis=1), share_of_votes,
     )  # fmt: skip
 
 
