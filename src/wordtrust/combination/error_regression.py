@@ -2,7 +2,7 @@
 
 A confidence that is calibrated for one system alone does not say which of two outputs to take: a system that is 80%
 sure of everything is right more often where another is sure as well. So the errors of each member's output are
-predicted from all members outputs: how many words each has, how much each doubts (the sum of 1 - confidence), and
+predicted from all members' outputs: how many words each has, how much each doubts (the sum of 1 - confidence), and
 how many words each two differ in. A linear model for each subset, fitted on held-out utterances by ridge regression,
 is enough. It also sees what a mean of confidences cannot: missing words.
 
@@ -45,8 +45,9 @@ class _Predictors:
         count = len(outputs.names)
         differences = np.zeros((count, count, len(outputs)), np.int32)
         for one, other in combinations(range(count), 2):
-            pair = _differences(outputs.outputs[one], outputs.outputs[other])
-            differences[one, other] = differences[other, one] = pair
+            first, second = outputs.outputs[one], outputs.outputs[other]
+            alignments = align_ids(first.word, first.offsets, second.word, second.offsets)
+            differences[one, other] = differences[other, one] = alignments.errors
         doubts = [doubt for doubt in map(_doubts, outputs.outputs) if doubt is not None]
         return cls(
             np.stack([output.lengths for output in outputs.outputs]).astype(np.float64),
@@ -71,12 +72,6 @@ class _Predictors:
     def _pairs(self, members: list[int]) -> NDArray[np.int32]:
         one, other = zip(*combinations(members, 2), strict=True)
         return self.differences[list(one), list(other)]
-
-
-def _differences(one: SystemOutput, other: SystemOutput) -> Ints:
-    alignments = align_ids(one.word, one.offsets, other.word, other.offsets)
-    errors: Ints = alignments.counts[:, 1:].sum(axis=1, dtype=np.int32)
-    return errors
 
 
 def _doubts(output: SystemOutput) -> Reals | None:

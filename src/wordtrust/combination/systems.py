@@ -111,7 +111,7 @@ class CombinationInput:
             raise OptionError("name two recognizers or more")
         loaded = {name: System.of(source, allow_mismatch=allow_mismatch) for name, source in systems.items()}
         if references is None and any(system.scorer is None for system in loaded.values()):
-            raise OptionError("NAME=FILE needs the references: --ref REF.tsv (or give NAME=MODEL,STORE)")
+            raise OptionError("words alone (NAME=FILE) need references (--ref REF.tsv); or give models and networks")
         if isinstance(references, str | Path):
             references = read_references(Path(references))
         return cls(loaded, references)
@@ -126,13 +126,15 @@ class CombinationInput:
         """The same systems on data to fit on; `fold_models` are trained without a fold of speakers each."""
         folds = fold_models or {}
         if set(sources) != set(self.systems):
-            raise OptionError(f"--fit needs one NAME=STORE for each of {', '.join(self.systems)}")
+            raise OptionError(f"--fit (sources) needs one NAME=STORE for each of {', '.join(self.systems)}")
         unknown = set(folds) - set(self.systems)
         if unknown:
-            raise OptionError(f"--fold-model names {min(unknown)!r}, which is no recognizer here")
+            raise OptionError(f"--fold-model (fold_models) names {min(unknown)!r}, which is no recognizer here")
         lacking = [name for name in self.systems if folds and not folds.get(name)]
         if lacking:
-            raise OptionError(f"--fold-model is needed for every recognizer or for none; {lacking[0]} has none")
+            raise OptionError(
+                f"--fold-model (fold_models) is for every recognizer or for none; {lacking[0]} has none"
+            )
 
         def scorer(model: WordScorer | str | Path) -> WordScorer:
             return model if isinstance(model, WordScorer) else load(model, allow_mismatch=allow_mismatch)

@@ -12,12 +12,13 @@ import numpy as np
 from ..formats.references import Reference
 from ..lattices.lattice import ARC_SCORES, Lattices
 from ..lattices.paths import one_best
+from ..networks.labels import ReferenceWords, oracle_paths, score_paths
 from .metrics import ErrorCounts
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusCounts:
-    """CorpusCounts of a set of utterances; `+` joins two sets, `CorpusCounts()` is the empty one."""
+    """What is in a set of utterances; `+` joins two sets, `CorpusCounts()` is the empty one."""
 
     utterances: int = 0
     nodes: int = 0
@@ -94,11 +95,9 @@ def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | Non
 
 
 def _errors(lattices: Lattices, references: Mapping[str, Reference]) -> dict[str, Any]:
-    from ..networks.labels import ReferenceWords, oracle_paths, score_paths
-
-    spoken = ReferenceWords.of([references[utt].words for utt in lattices.utts], lattices)
-    paths = {"one_best": one_best(lattices), "oracle": oracle_paths(lattices, spoken)}
-    return {name: ErrorCounts.of(score_paths(lattices, path, spoken).alignments) for name, path in paths.items()}
+    words = ReferenceWords.of([references[utt].words for utt in lattices.utts], lattices)
+    paths = {"one_best": one_best(lattices), "oracle": oracle_paths(lattices, words)}
+    return {name: ErrorCounts.of(score_paths(lattices, path, words).alignments) for name, path in paths.items()}
 
 
 def count_by_file(

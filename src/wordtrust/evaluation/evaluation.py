@@ -45,7 +45,7 @@ _DIGITS = 7  # that float32 keeps: how many of a confidence can have been writte
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Word errors of every way to choose words, and scores of every population; `+` joins shards."""
+    """Word errors of every criterion to choose words, and scores of every population; `+` joins shards."""
 
     utterances: int = 0
     errors: dict[str, SpeakerErrors] = field(default_factory=dict)  # one_best, best_confidence, oracle, ...
@@ -134,19 +134,19 @@ def evaluate_batch(
     """Evaluate one batch of networks."""
     _require_references(networks)
     kinds = score_arcs(networks)
-    references = [note.split() for note in networks.notes[REFERENCE]]
-    spoken, speakers = ReferenceWords.of(references, networks), list(networks.notes[SPEAKER])
-    paths = {
+    texts = [note.split() for note in networks.notes[REFERENCE]]
+    references, speakers = ReferenceWords.of(texts, networks), list(networks.notes[SPEAKER])
+    chosen = {
         "one_best": one_best(networks),
         "best_confidence": choose(networks, list(kinds.values())[-1].confidence),
-        "oracle": oracle_paths(networks, spoken),
+        "oracle": oracle_paths(networks, references),
     }
-    scored = {name: score_paths(networks, path, spoken) for name, path in paths.items()}
-    errors = {name: SpeakerErrors.of(each.alignments, speakers) for name, each in scored.items()}
+    scored = {name: score_paths(networks, path, references) for name, path in chosen.items()}
+    errors = {name: SpeakerErrors.of(paths.alignments, speakers) for name, paths in scored.items()}
     for name, note in (("tuned_one_best", TUNED_ONE_BEST), ("tuned_mbr", TUNED_MBR)):
         if note in networks.notes:
-            texts = [text.split() for text in networks.notes[note]]
-            errors[name] = SpeakerErrors.of(align_all(references, texts), speakers)
+            tuned = [text.split() for text in networks.notes[note]]
+            errors[name] = SpeakerErrors.of(align_all(texts, tuned), speakers)
     scores = dict(_arc_scores(networks, kinds, speakers))
     for population, name in (("one_best", "one_best"), ("output", "best_confidence")):
         alignments = scored[name].alignments
@@ -220,10 +220,10 @@ def evaluate_words(
 
 
 def _evaluate_words(lattices: Lattices, references: Mapping[str, Reference]) -> Evaluation:
-    spoken = [references[utt] for utt in lattices.utts]
-    speakers = [reference.speaker_or_utt for reference in spoken]
+    chosen = [references[utt] for utt in lattices.utts]
+    speakers = [reference.speaker_or_utt for reference in chosen]
     paths, confidence = one_best_words(lattices)
-    words = ReferenceWords.of([reference.words for reference in spoken], lattices)
+    words = ReferenceWords.of([reference.words for reference in chosen], lattices)
     try:
         alignments = score_paths(lattices, paths, words).alignments
     except InputError as error:

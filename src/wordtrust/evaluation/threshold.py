@@ -6,16 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .evaluation import Evaluation
-from .metrics import (
-    GuaranteedThreshold,
-    OperatingPoint,
-    Scores,
-    errors_caught,
-    guaranteed_threshold,
-    operating_point,
-)
+from .metrics import GuaranteedThreshold, OperatingPoint, Scores, errors_caught, guaranteed_threshold, operating_point
+from .metrics.resample import LEVEL
+from .metrics.thresholds import PRECISION
 
-PRECISION, LEVEL = 0.98, 0.95
 REVIEW_SHARES = (0.05, 0.1, 0.2, 0.3)
 
 

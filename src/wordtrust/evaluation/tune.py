@@ -24,7 +24,9 @@ from ..formats.batches import BatchSource, read_batches
 from ..formats.references import Reference
 from ..lattices.lattice import Lattices
 from ..lattices.paths import best_paths, one_best
+from ..lattices.text import UNKNOWN
 from ..lattices.weights import LENGTH, Scales, log_scores, only_posteriors
+from ..networks.align import align_ids
 from ..networks.consensus import consensus
 from ..networks.hwcn import TOLERANCE, build
 from ..networks.labels import Labels, ReferenceWords, label_arcs, score_paths
@@ -43,7 +45,7 @@ class _Batch:
     """Lattices with their references."""
 
     lattices: Lattices
-    spoken: ReferenceWords
+    references: ReferenceWords
 
 
 def tune(
@@ -61,7 +63,7 @@ def tune(
         _Batch(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch))
         for batch in read_batches(lattices)
     ]
-    words = sum(len(part.spoken.words) for part in parts)
+    words = sum(len(part.references.words) for part in parts)
     if not words:
         raise OptionError("there is nothing to tune on: no reference words")
     _require_scores(parts)
@@ -71,14 +73,14 @@ def tune(
     notify("1-best: ratio and word penalty")
     best, best_errors = _fewest_errors(parts, given, list(_grid(parts, given)))
     notify("posteriors: overall scale")
-    labels = [label_arcs(build(part.lattices, tolerance=tolerance).lattices, part.spoken) for part in parts]
+    labels = [label_arcs(build(part.lattices, tolerance=tolerance).lattices, part.references) for part in parts]
     tried = list(dict.fromkeys(_overall(_shapes(parts, given, best))))
     quality = {scales: _nce(parts, labels, scales, tolerance) for scales in tried}
     posterior = max(quality, key=lambda scales: quality[scales])
     notify("minimum Bayes risk: overall scale")
     mbr_errors = {scales: _mbr_errors(parts, scales) for scales in tried}
     mbr = min(mbr_errors, key=lambda scales: mbr_errors[scales])
-    own = sum(score_paths(p.lattices, one_best(p.lattices), p.spoken).errors for p in parts)
+    own = sum(score_paths(p.lattices, one_best(p.lattices), p.references).errors for p in parts)
     dev = {
         "utterances": float(sum(len(part.lattices) for part in parts)),
         "as_given": own / words,
@@ -121,7 +123,7 @@ def _bonuses() -> Iterator[float]:
 
 
 def _fewest_errors(parts: Sequence[_Batch], given: Scales, grid: Sequence[Scales]) -> tuple[Scales, int]:
-    errors = {scales: _path_errors(parts, scales) for scales in grid}
+    errors = {scales: _one_best_errors(parts, scales) for scales in grid}
     return min(errors.items(), key=lambda item: (item[1], _distance(item[0], given)))
 
 
@@ -134,9 +136,9 @@ def _distance(scales: Scales, given: Scales) -> float:
     )
 
 
-def _path_errors(parts: Sequence[_Batch], scales: Scales) -> int:
+def _one_best_errors(parts: Sequence[_Batch], scales: Scales) -> int:
     chosen = ((part, best_paths(part.lattices, log_scores(part.lattices, scales))) for part in parts)
-    return sum(score_paths(part.lattices, paths, part.spoken).errors for part, paths in chosen)
+    return sum(score_paths(part.lattices, paths, part.references).errors for part, paths in chosen)
 
 
 def _shapes(parts: Sequence[_Batch], given: Scales, best: Scales) -> Iterator[Scales]:
@@ -166,15 +168,11 @@ def _nce(parts: Sequence[_Batch], labels: Sequence[Labels], scales: Scales, tole
 
 
 def _mbr_errors(parts: Sequence[_Batch], scales: Scales) -> int:
-    from ..lattices.text import UNKNOWN
-    from ..networks.align import align_ids
-
     errors = 0
     for part in parts:
-        decoded = consensus(part.lattices, scales)
+        decoded, references = consensus(part.lattices, scales), part.references
         unknown = decoded.vocabulary.find(UNKNOWN)
-        aligned = align_ids(
-            part.spoken.words, part.spoken.offsets, decoded.word[decoded.best], decoded.best_offsets, unknown=unknown
-        )
-        errors += int(aligned.counts[:, 1:].sum())
+        words = decoded.word[decoded.best]
+        aligned = align_ids(references.words, references.offsets, words, decoded.best_offsets, unknown=unknown)
+        errors += int(aligned.errors.sum())
     return errors

@@ -65,6 +65,12 @@ class Alignments:
     def __len__(self) -> int:
         return len(self.counts)
 
+    @property
+    def errors(self) -> Ints:
+        """[utterances] substitutions, deletions and insertions."""
+        errors: Ints = self.counts[:, 1:].sum(axis=1, dtype=np.int32)
+        return errors
+
     def __getitem__(self, utterance: int) -> Alignment:
         index = range(len(self))[utterance]
         words = slice(self.offsets[index], self.offsets[index + 1])

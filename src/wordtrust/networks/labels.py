@@ -69,7 +69,7 @@ class ScoredPaths:
     @property
     def errors(self) -> int:
         """Substitutions, deletions and insertions of all of them."""
-        return int(self.alignments.counts[:, 1:].sum())
+        return int(self.alignments.errors.sum())
 
 
 def score_paths(lattices: Lattices, paths: Paths, references: ReferenceWords) -> ScoredPaths:

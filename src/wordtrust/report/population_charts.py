@@ -9,10 +9,12 @@ from statistics import NormalDist
 import numpy as np
 
 from ..evaluation.metrics import Scores, errors_caught, operating_point
+from ..evaluation.metrics.scores import REVIEWED
+from ..evaluation.metrics.thresholds import PRECISION
 from ..transcripts.page_style import role
 from .chart import Axis, Bars, Chart, Dots, Line, Mark, Note, Reals, percent, probability_axis, rounded_up, share_axis
 from .curves import Bin, Sweep, deviate, histograms, reliability, thin
-from .wording import KINDS, PRECISION, REVIEWED, called
+from .wording import KINDS, called
 
 _DET_TICKS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 _DIAGONAL = Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "ideal")

@@ -17,9 +17,11 @@ from ..evaluation.metrics import (
     intervals,
     operating_point,
 )
+from ..evaluation.metrics.scores import REVIEWED
+from ..evaluation.metrics.thresholds import PRECISION
 from .chart import percent, rounded_up
 from .comparison_charts import finite
-from .wording import COMBINED, KINDS, POPULATIONS, PRECISION, REVIEWED, WAYS, called
+from .wording import COMBINED, KINDS, POPULATIONS, WAYS, called
 
 MEASURES = {
     "eer": "EER %", "nce": "NCE", "auc": "AUC", "auc_pr_wrong": "PR wrong", "ece": "ECE", "brier": "Brier",

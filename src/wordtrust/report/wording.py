@@ -43,8 +43,6 @@ COMBINED_BY = {
     "informed": "fewest expected errors",
     "joint": "joint network",
 }
-PRECISION = 0.98  # of the operating point that is shown
-REVIEWED = 0.1  # share of the words that is reviewed, least trusted first
 MEASURES = {
     "WER": "word error rate: substituted, deleted and inserted words for each word that was said. 0 is perfect.",
     "EER": "where as many right words are rejected as wrong ones accepted. 0 is perfect, 50% is a coin.",

@@ -29,6 +29,7 @@ from ..evaluation.metrics import (
     intervals,
     operating_point,
 )
+from ..evaluation.metrics.thresholds import PRECISION
 from ..formats import stream
 from ..lattices.lattice import Ints, Lattices
 from ..lattices.paths import Paths
@@ -45,7 +46,6 @@ from .paper_steps import PAPER, judge_paper, measure_paper
 from .steps import Steps, contents_key, key_of, read_json, write_json
 from .stores import StoreBuilder
 
-PRECISION = 0.98  # of the operating point that is reported
 _MIN_REPLICATES, _MAX_REPLICATES = 200, 1000
 _MAX_RESAMPLED = 100_000_000  # arcs of all replicates of one comparison
 _ERROR_RIVALS = ("one_best", "tuned_one_best", "tuned_mbr")

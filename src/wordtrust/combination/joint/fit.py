@@ -26,7 +26,7 @@ from ...lattices.posterior import FlatGraph
 from ...networks.build_store import REFERENCE, SPEAKER
 from .arc_models import ConfidenceModel, Layers, PotentialModel, inputs, marginals
 from .evidence import evidence
-from .model import BATCH, JointModel, Members, SubsetSettings, best_words, path_errors
+from .model import BATCH, JointModel, Members, SubsetSettings, best_words, errors_by_utterance
 from .model_file import load_joint, save_joint
 from .objective import Batch, UnionExample, confidence_gradients, examples, word_gradients
 from .union import JointHypotheses, JointLattice
@@ -158,7 +158,7 @@ class HeldOutFolds:
 
 def output_errors(hypotheses: Lattices) -> Ints:
     """[utterances] word errors of a recognizer's own output."""
-    return path_errors(hypotheses, one_best(hypotheses))
+    return errors_by_utterance(hypotheses, one_best(hypotheses))
 
 
 def _errors(union: JointLattice, model: PotentialModel, members: Members, thresholds: Sequence[float]) -> Ints:
@@ -166,7 +166,7 @@ def _errors(union: JointLattice, model: PotentialModel, members: Members, thresh
     x, silent = inputs(union, evidence(union)), union.lattices.word == 0
     marginal = marginals(FlatGraph.of(union.lattices), model.potentials(x, silent, members))
     tried = [best_words(union, marginal, threshold) for threshold in thresholds]
-    return np.stack([path_errors(union.lattices, paths) for paths in tried])
+    return np.stack([errors_by_utterance(union.lattices, paths) for paths in tried])
 
 
 def fit_joint(

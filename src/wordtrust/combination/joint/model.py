@@ -81,7 +81,7 @@ class JointDecoding:
 
     def errors(self) -> Ints:
         """[utterances] word errors of the chosen words; the recognizers' networks must carry references."""
-        return path_errors(self.lattices, self.paths)
+        return errors_by_utterance(self.lattices, self.paths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,11 +142,9 @@ def best_words(union: JointLattice, marginal: Reals, threshold: float) -> Paths:
     return best_paths(union.lattices, gain + MARGIN * union.in_output[:, 0])
 
 
-def path_errors(lattices: Lattices, paths: Paths) -> Ints:
+def errors_by_utterance(lattices: Lattices, paths: Paths) -> Ints:
     """[utterances] word errors of paths through networks that carry their references."""
-    counts = score_paths(lattices, paths, noted_references(lattices)).alignments.counts
-    errors: Ints = counts[:, 1:].sum(axis=1, dtype=np.int32)
-    return errors
+    return score_paths(lattices, paths, noted_references(lattices)).alignments.errors
 
 
 def joint_errors(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,7 @@ class ErrorCounts:
         return cls(*alignments.counts.sum(axis=0, dtype=np.int64).tolist())
 
     def __add__(self, other: ErrorCounts) -> ErrorCounts:
-        return ErrorCounts(
-            self.hits + other.hits,
-            self.substitutions + other.substitutions,
-            self.deletions + other.deletions,
-            self.insertions + other.insertions,
-        )
+        return ErrorCounts(*map(add, astuple(self), astuple(other)))
 
     @property
     def errors(self) -> int:

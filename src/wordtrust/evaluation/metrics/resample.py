@@ -108,11 +108,11 @@ def intervals(
 ) -> dict[str, Interval]:
     """A confidence interval for every measure of these errors or scores."""
     size = len(measured.speakers)
-    found = {}
+    results = {}
     for name, values in _replicate(measured.values, size, replicates, seed).items():
         low, high, defined = _middle(values[1:], level, size)
-        found[name] = Interval(_defined(values[0]), low, high, level, defined, size)
-    return found
+        results[name] = Interval(_defined(values[0]), low, high, level, defined, size)
+    return results
 
 
 def compare(
@@ -127,12 +127,12 @@ def compare(
         subtracted = right.values(weights)
         return {name: values - subtracted[name] for name, values in left.values(weights).items()}
 
-    found = {}
+    results = {}
     for name, values in _replicate(differences, len(names), replicates, seed).items():
         low, high, defined = _middle(values[1:], level, len(names))
         p = None if low is None or np.isnan(values[0]) else _two_sided(values[1:])
-        found[name] = Difference(_defined(values[0]), low, high, p, level, defined, len(names))
-    return found
+        results[name] = Difference(_defined(values[0]), low, high, p, level, defined, len(names))
+    return results
 
 
 def _replicate(

@@ -107,9 +107,9 @@ def review_curve(scores: Scores, points: int = 101) -> tuple[Values, Values] | N
     if not wrong.any():
         return None
     reviewed = np.concatenate([[0], np.cumsum(right + wrong)]) / len(scores)
-    found_errors = np.concatenate([[0], np.cumsum(wrong)]) / wrong.sum()
+    caught_errors = np.concatenate([[0], np.cumsum(wrong)]) / wrong.sum()
     shares = np.linspace(0, 1, points)
-    return shares, np.interp(shares, reviewed, found_errors)
+    return shares, np.interp(shares, reviewed, caught_errors)
 
 
 @dataclass(frozen=True, slots=True)
