@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from wordtrust.base.folds import speaker_id
+from wordtrust.base.table import Table
 from wordtrust.confidence.choice import CRITERIA, Choice
 from wordtrust.evaluation.evaluation import ArcConfidence, Evaluation, evaluate_batch
 from wordtrust.evaluation.metrics import SpeakerErrors
 from wordtrust.lattices.lattice import Floats, Lattices
 from wordtrust.networks.build_store import SPEAKER, noted_references
 from wordtrust.networks.labels import score_paths
-
-from .markdown import table
 
 POPULATIONS = ("arcs", "arcs_paper", "one_best")
 # Heading, where it stands in a run, and what it is shown as: a factor and the number of digits.
@@ -88,19 +87,19 @@ def runs_markdown(runs: Sequence[Mapping[str, Any]]) -> str:
     """A table for each recognizer, variants in the order of their first run."""
     parts = ["# Ablations\n", NOTE]
     for recognizer in dict.fromkeys(str(run["recognizer"]) for run in runs):
-        parts += [f"## {recognizer}\n", _recognizer_table([run for run in runs if run["recognizer"] == recognizer])]
+        parts.append(_recognizer_table(recognizer, [run for run in runs if run["recognizer"] == recognizer]))
     return "\n".join(parts)
 
 
-def _recognizer_table(runs: Sequence[Mapping[str, Any]]) -> str:
+def _recognizer_table(recognizer: str, runs: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for variant in dict.fromkeys(str(run["variant"]) for run in runs):
         own = [run for run in runs if run["variant"] == variant]
         cells = [
             _mean_cell([_value(run, *keys) for run in own], factor, digits) for _, keys, factor, digits in COLUMNS
         ]
-        rows.append([variant, str(len(own)), *cells])
-    return table(["variant", "seeds", *(heading for heading, *_ in COLUMNS)], rows) + "\n"
+        rows.append((variant, str(len(own)), *cells))
+    return Table(recognizer, ("variant", "seeds", *(heading for heading, *_ in COLUMNS)), tuple(rows)).to_markdown()
 
 
 def _value(run: Mapping[str, Any], population: str, name: str) -> float | None:

@@ -16,14 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from wordtrust.audio.audio_file import AudioFile
+from wordtrust.base.table import Table
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats.references import References, read_references
 from wordtrust.lattices.text import DEFAULT
 from wordtrust.networks.align import align_all
 from wordtrust.transcription.manifest import AUDIO_SUFFIXES
 from wordtrust.transcription.transcriber import Transcriber, recordings
-
-from .markdown import table, table_row
 
 COLUMNS = ("recognizer", "its own WER", "NCE of its scores", "WER of the output", "NCE of the confidences")
 
@@ -49,10 +48,10 @@ def hear(spec: str, clips: list[Path]) -> tuple[list[ScoredWords], list[ScoredWo
     with Transcriber(spec.split(",")) as transcriber:
         for clip in clips:
             [recording] = recordings([AudioFile.open(clip)])
-            heard = list(transcriber.recognize(recording))
-            own.append([each for part in heard for each in own_words(part.lines[0], transcriber.identities[0].pick)])
-            said = [transcriber.transcript(recording, part) for part in heard]
-            ours.append([(word.norm, word.confidence) for part in said for word in part.words])
+            segments, pick = list(transcriber.recognize(recording)), transcriber.identities[0].pick
+            own.append([word for segment in segments for word in own_words(segment.lines[0], pick)])
+            transcripts = [transcriber.transcript(recording, segment) for segment in segments]
+            ours.append([(word.norm, word.confidence) for transcript in transcripts for word in transcript.words])
     return own, ours
 
 
@@ -67,11 +66,11 @@ def figures(words: list[ScoredWords], spoken: list[tuple[str, ...]]) -> list[str
     return [f"{rate:.2f}", f"{Scores.of(confidences, aligned.correct).metrics().nce:.3f}"]
 
 
-def row(spec: str, clips: list[Path], references: References) -> str:
-    """One line of the table."""
+def row(spec: str, clips: list[Path], references: References) -> tuple[str, ...]:
+    """The figures of one recognizer."""
     own, ours = hear(spec, clips)
     spoken = [references[clip.stem].words for clip in clips]
-    return table_row([spec, *figures(own, spoken), *figures(ours, spoken)])
+    return (spec, *figures(own, spoken), *figures(ours, spoken))
 
 
 def main() -> None:
@@ -83,9 +82,8 @@ def main() -> None:
     given = parser.parse_args()
     clips = sorted(file for file in given.clips.iterdir() if file.suffix in AUDIO_SUFFIXES)
     references = read_references(given.references)
-    print(table(COLUMNS, ()))
-    for spec in given.recognizers:
-        print(row(spec, clips, references), flush=True)
+    rows = tuple(row(spec, clips, references) for spec in given.recognizers)
+    print(Table("Clips", COLUMNS, rows).to_markdown())
 
 
 if __name__ == "__main__":

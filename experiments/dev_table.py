@@ -12,14 +12,13 @@ import argparse
 from pathlib import Path
 
 from wordtrust import Lattices, stream
+from wordtrust.base.table import Table
 from wordtrust.evaluation.evaluation import evaluate_networks
 from wordtrust.evaluation.tune import tune
 from wordtrust.formats.references import References, read_references
 from wordtrust.networks.build_store import BuildOptions, build_networks
 from wordtrust.networks.labels import ReferenceWords, oracle_paths, score_paths
 from wordtrust.networks.tuned_scales import TunedScales
-
-from .markdown import table, table_row
 
 TOLERANCES = (0.0, 0.05, 0.1, 0.15)
 COLUMNS = (
@@ -45,7 +44,7 @@ def networks(batches: list[Lattices], references: References, tuned: TunedScales
     return [build_networks(batch, options) for batch in batches]
 
 
-def row(name: str, file: Path, references: References) -> list[str]:
+def row(name: str, file: Path, references: References) -> tuple[str, ...]:
     """The figures of one recognizer."""
     batches = list(stream(file))
     tuned = tune(batches, references)
@@ -55,7 +54,7 @@ def row(name: str, file: Path, references: References) -> list[str]:
     rates += [oracle_rate(networks(batches, references, tuned, tolerance), references) for tolerance in TOLERANCES]
     scores = [evaluation[population]["posterior"] for population in ("arcs", "one_best", "output")]
     shown = [text for metrics in scores for text in (f"{100 * metrics['eer']:.2f}", f"{metrics['nce']:.3f}")]
-    return [name, *(f"{100 * rate:.2f}" for rate in rates), *shown]
+    return (name, *(f"{100 * rate:.2f}" for rate in rates), *shown)
 
 
 def main() -> None:
@@ -65,10 +64,11 @@ def main() -> None:
     parser.add_argument("--split", default="dev")
     arguments = parser.parse_args()
     references = read_references(arguments.data / "refs.tsv").of_split(arguments.split)
-    print(table(COLUMNS, ()))
+    rows = []
     for folder in sorted(path.parent for path in arguments.data.glob("*/recognizer.json")):
         [file] = folder.glob(f"{arguments.split}.*")
-        print(table_row(row(folder.name, file, references)), flush=True)
+        rows.append(row(folder.name, file, references))
+    print(Table(f"Lattices and networks of {arguments.split}", COLUMNS, tuple(rows)).to_markdown())
 
 
 if __name__ == "__main__":

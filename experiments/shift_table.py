@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .markdown import table
+from wordtrust.base.table import Table
 
 _SHOWN = ("EER %", "NCE", "ECE")
 
 
 def markdown(results: Mapping[str, Any]) -> str:
     """All tables, with what they show."""
-    parts = [f"Words of the 1-best, calibrated confidences, split `{results['split']}`."]
+    parts = [f"Words of the 1-best, calibrated confidences, split `{results['split']}`.\n"]
     parts += [_accents(name, rows) for name, rows in results["accents"].items()]
     parts.append(_strangers(results["strangers"]))
     if "outside" in results:
         parts.append(_outside(results["outside"]))
     parts.append(_repairs(results["repairs"]))
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n".join(part for part in parts if part)
 
 
 def _metrics(row: Mapping[str, Any]) -> list[str]:
@@ -36,17 +36,16 @@ def _percent(value: float | None) -> str:
 def _accents(name: str, rows: Mapping[str, Any]) -> str:
     head = ("accent", "speakers", "words", "right %", "mean confidence %", *_SHOWN)
     cells = [
-        [
+        (
             accent,
             f"{row['speakers']:,}",
             f"{row['words']:,}",
-            _percent(row["right"]),
-            _percent(row["mean"]),
+            *map(_percent, (row["right"], row["mean"])),
             *_metrics(row),
-        ]
+        )
         for accent, row in rows.items()
     ]
-    return f"### Accents: {name}\n\n" + table(head, cells)
+    return Table(f"Accents: {name}", head, tuple(cells)).to_markdown()
 
 
 def _strangers(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -58,8 +57,8 @@ def _strangers(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         lacking = "lacks " + ", ".join(row.get("lacking", ()))
         shown = [", ".join(_metrics(row[way])) if way in row else lacking for way in ways]
-        cells.append([row["model"], row["recognizer"], *shown])
-    return "### A model trained for another recognizer\n\n" + table(head, cells)
+        cells.append((row["model"], row["recognizer"], *shown))
+    return Table("A model trained for another recognizer", head, tuple(cells), texts=(1,)).to_markdown()
 
 
 def _outside(results: Mapping[str, Any]) -> str:
@@ -67,10 +66,11 @@ def _outside(results: Mapping[str, Any]) -> str:
     rows = [("in its domain", "calibrated", results["inside"])]
     rows += [("outside", kind.replace("_", " "), row) for kind, row in results["outside"].items()]
     cells = [
-        [where, kind, *(_percent(row.get(name)) for name in ("right", "mean", "sure", "sure_right")), *_metrics(row)]
+        (where, kind, *(_percent(row.get(name)) for name in ("right", "mean", "sure", "sure_right")), *_metrics(row))
         for where, kind, row in rows
     ]
-    return f"### Outside its domain: {results['model']} on {results['recognizer']}\n\n" + table(head, cells)
+    title = f"Outside its domain: {results['model']} on {results['recognizer']}"
+    return Table(title, head, tuple(cells), texts=(1,)).to_markdown()
 
 
 def _repairs(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -81,10 +81,10 @@ def _repairs(rows: Sequence[Mapping[str, Any]]) -> str:
     cells = []
     for row in rows:
         for name, by_size in row["calibrators"].items():
-            cells.append([row["case"], name, *(_cell(by_size.get(str(size))) for size in sizes)])
+            cells.append((row["case"], name, *(_cell(by_size.get(str(size))) for size in sizes)))
     head = ("case", "calibrator", *titles)
     note = "NCE and ECE, mean and standard deviation over draws of speakers."
-    return f"### Calibrated on utterances of one's own\n\n{note}\n\n" + table(head, cells)
+    return Table("Calibrated on utterances of one's own", head, tuple(cells), note, texts=(1,)).to_markdown()
 
 
 def _cell(measures: Mapping[str, Sequence[float]] | None) -> str:

@@ -196,4 +196,4 @@ def test_the_command_writes_figures_and_tables(made: Path, tmp_path: Path) -> No
     text = (tmp_path / "shift.md").read_text("utf-8")
     assert text == markdown(figures)
     assert "| one | two |" in text
-    assert "### Accents: one" in text
+    assert "## Accents: one" in text

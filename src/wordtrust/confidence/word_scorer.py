@@ -6,7 +6,7 @@ transcript = scorer(lattice)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import asdict
 from itertools import chain
@@ -108,14 +108,19 @@ class WordScorer:
         if self.wants_adapting and len(networks):
             return self.adapted([networks]).score(networks, alternatives=alternatives)
         confidence = self.confidence(networks)
-        paths, curve, factor = self.choice.paths(networks, confidence), self.calibration, self.domain_factor(networks)
-        show = (lambda scores: factor * curve.of("words", scores)) if curve else None
+        paths, factor = self.choice.paths(networks, confidence), self.domain_factor(networks)
+        show = self.word_calibration(factor)
         return transcripts(networks, confidence, paths, alternatives=alternatives, show=show), factor
 
     def domain_factor(self, networks: Lattices) -> float:
         """What calibrated confidences of a batch are multiplied by: 1, or less where it is out of domain."""
         usual = self._usual_features
         return 1.0 if usual is None else usual.confidence_factor(self.model, networks)
+
+    def word_calibration(self, domain_factor: float) -> Callable[[Floats], Floats] | None:
+        """From confidences of chosen words to those that are shown; None if the model is not calibrated."""
+        calibration = self.calibration
+        return calibration and (lambda scores: domain_factor * calibration.of("words", scores))
 
     @property
     def wants_adapting(self) -> bool:

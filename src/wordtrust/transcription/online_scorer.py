@@ -33,7 +33,7 @@ class OnlineScorer:
         self._scorer = self._original
         self._seen: list[Lattices] = []
         self._next_update = 1  # utterances after which the scorer is adapted again
-        self.domain_factor = 1.0  # the factor of confidences, below 1 where the speech is out of the model's domain
+        self.domain_factor = 1.0  # of calibrated confidences: below 1 where the speech is out of the model's domain
         if not self._original.model.is_generic and self._original.model.recognizer not in (None, "", identity.name):
             raise OptionError(
                 f"{self.model} was trained for {self._original.model.recognizer}, not for {identity.name}: "
@@ -64,7 +64,7 @@ class OnlineScorer:
         self._next_update = 2 * len(self._seen)
         if self._original.wants_adapting:
             self._scorer = self._original.adapted(self._seen)
-        if len(self._seen) >= LEAST_UTTERANCES:
+        if self._scorer.calibration and len(self._seen) >= LEAST_UTTERANCES:
             self.domain_factor = self._scorer.domain_factor(concatenate(_most_frequent_kind(self._seen)))
 
     def score(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
@@ -74,12 +74,8 @@ class OnlineScorer:
 
     def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
         """The words of an utterance."""
-        calibration, factor = self._scorer.calibration, self.domain_factor
-        return transcripts(
-            *self.score(networks),
-            alternatives=alternatives,
-            show=lambda scores: factor * (calibration.of("words", scores) if calibration else scores),
-        )[0]
+        show = self._scorer.word_calibration(self.domain_factor)
+        return transcripts(*self.score(networks), alternatives=alternatives, show=show)[0]
 
 
 def _most_frequent_kind(networks: Sequence[Lattices]) -> list[Lattices]:
@@ -146,11 +142,11 @@ class OnlineCombiner:
         ]
         if self.joint is not None:
             return self._decode_jointly(self.joint, networks)
-        found = [
+        candidates = [
             scorer.transcript(of_one, self._alternatives)
             for scorer, of_one in zip(self.scorers, networks, strict=True)
         ]
-        return max(found, key=lambda transcript: transcript.confidence or 0.0)
+        return max(candidates, key=lambda transcript: transcript.confidence or 0.0)
 
     def _decode_jointly(self, joint: JointModel, networks: Sequence[Lattices]) -> Transcript:
         vocabulary = Vocabulary()
