@@ -16,7 +16,7 @@ from typing import overload
 from ..base.errors import InputError
 from ..base.folds import speaker_id
 from ..lattices.lattice import Floats, Lattice, Lattices
-from ..lattices.weights import Scales
+from ..lattices.weights import Reals, Scales
 from ..networks.hwcn import Network, Networks
 from ..transcripts.transcript import Transcript, transcripts
 from .adapt import adapt, networks_for, tolerance_of
@@ -117,10 +117,10 @@ class WordScorer:
         usual = self._usual_features
         return 1.0 if usual is None else usual.confidence_factor(self.model, networks)
 
-    def word_calibration(self, domain_factor: float) -> Callable[[Floats], Floats] | None:
+    def word_calibration(self, domain_factor: float) -> Callable[[Reals], Reals] | None:
         """From confidences of chosen words to those that are shown; None if the model is not calibrated."""
         calibration = self.calibration
-        return calibration and (lambda scores: domain_factor * calibration.of("words", scores))
+        return None if calibration is None else lambda scores: domain_factor * calibration.of("words", scores)
 
     @property
     def wants_adapting(self) -> bool:
