@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.reading import stream_of
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
 from wordtrust.formats import htk
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.htk.scan import LatticeText, ScannedText, Scanner
-from wordtrust.formats.inputs import Stream, streams
+from wordtrust.formats.inputs import streams
 from wordtrust.lattices.lattice import Lattice
 
 Seen = tuple[list[Lattice], list[str]]
@@ -25,8 +24,7 @@ Seen = tuple[list[Lattice], list[str]]
 def seen(data: bytes, max_arcs: int) -> Seen:
     """All lattices of a file and the messages about those that are bad."""
     problems = Problems(skip=True)
-    stream = Stream(io.BytesIO(data), "many.slf", Path("many.slf"))
-    batches = list(htk.read(stream, ReadOptions(max_arcs=max_arcs), problems))
+    batches = list(htk.read(stream_of(data, "many.slf"), ReadOptions(max_arcs=max_arcs), problems))
     return [lattice for batch in batches for lattice in batch], [str(error) for error in problems.errors]
 
 
@@ -104,7 +102,5 @@ def test_together_or_alone_on_samples() -> None:
 
 @needs_shared
 def test_together_or_alone_on_real_lattices() -> None:
-    data = []
-    for stream in streams([SHARED / "formats" / "pocketsphinx.slf.tar"]):
-        data.append(stream.document())
+    data = [stream.document() for stream in streams([SHARED / "formats" / "pocketsphinx.slf.tar"])]
     assert_same(b"".join(data[:30]), max_arcs=10_000)

@@ -13,27 +13,14 @@ from hypothesis import strategies as st
 
 import wordtrust.formats as formats
 from tests.helpers.shared import SAMPLES
-from tests.helpers.strategies import SCORE_SETS, assembled, batch_of, lattices
+from tests.helpers.strategies import SCORE_SETS, WORDS, assembled, batch_of, lattices
 from wordtrust.formats.format import ReadOptions, WriteOptions
 from wordtrust.formats.htk.write import write
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import Normalizer
 from wordtrust.lattices.weights import Scales
 
-ODD_WORDS = (
-    "I",
-    "Middle-earth.",
-    "naïve",
-    "<sil>",
-    "",
-    "'em",
-    '"so-called"',
-    "back\\slash",
-    "a=b",
-    "#1",
-    "日本語",
-    "<unk>",
-)
+ODD_WORDS = (*WORDS, "'em", '"so-called"', "back\\slash", "a=b", "#1", "日本語", "<unk>")
 SCORES = (*SCORE_SETS, ("acoustic", "posterior"), ("acoustic", "transition", "posterior"))
 again = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import tempfile
 from dataclasses import replace
@@ -220,9 +219,3 @@ def test_samples() -> None:
     tide = read(SAMPLES / "jsonl" / "tide.jsonl")
     assert tide.origin == Origin("tide.json", "whisper", "aligned")
     assert tide[0].extra["rank"].tolist() == [0, 1, 0, 1]
-
-
-def test_packed_lines_read_like_plain_ones(tmp_path: Path) -> None:
-    packed = tmp_path / "x.gz"
-    packed.write_bytes(gzip.compress((SAMPLES / "jsonl" / "harbour.jsonl").read_bytes()))
-    assert read(packed)[1].equals(read(SAMPLES / "jsonl" / "harbour.jsonl")[1])

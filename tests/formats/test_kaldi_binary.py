@@ -8,24 +8,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wordtrust.formats as formats
 from tests.helpers.kaldi_files import (
     EXAMPLE,
     Compact,
+    archive_text,
     binary,
-    compact_text,
     compacts,
     expanded,
     header,
-    is_told_by_frames,
     options,
     read_binary,
     with_arcs,
     words_txt,
-)
+)  # fmt: skip
 from tests.helpers.reading import stream_of
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.base.errors import InputError
@@ -73,14 +72,6 @@ def test_compact(words: Path, made: list[Compact], double: bool, piece: int) -> 
     assert [lattice.utt for lattice in found] == [each.utt for each in made]
     assert all(lattice.equals(each.expected()) for lattice, each in zip(found, made, strict=True))
     assert found.facts.place.tolist() == [data.index(each.utt.encode()) for each in made]
-
-
-@settings(suppress_health_check=[HealthCheck.filter_too_much])
-@given(compacts(start_anywhere=True), st.booleans())
-def test_frames_expanded_from_words(words: Path, made: Compact, double: bool) -> None:
-    assume(is_told_by_frames(made))
-    (lattice,) = read_binary(binary(expanded(made), double=double), words)
-    assert lattice.equals(made.expected())
 
 
 def test_without_a_name_and_with_the_mark_of_binary_objects(words: Path) -> None:
@@ -183,7 +174,7 @@ def test_recognised_by_content() -> None:
     for data in (binary(EXAMPLE), binary(EXAMPLE, key=False), binary(expanded(EXAMPLE), double=True)):
         assert kaldi_binary.sniff(data, "x") == 1.0
     assert 0 < kaldi_binary.sniff(header("standard", 0, 1), "x") < 0.5
-    for other in (b"", b"u ", compact_text(EXAMPLE).encode(), b"utt \0BFM ", bytes(50)):
+    for other in (b"", b"u ", archive_text(EXAMPLE).encode(), b"utt \0BFM ", bytes(50)):
         assert kaldi_binary.sniff(other, "x") == 0.0
 
 

@@ -14,13 +14,12 @@ from tests.helpers.kaldi_files import (
     EXAMPLE,
     WORDS,
     Compact,
+    archive_text,
     binary,
-    compact_text,
     expanded,
-    framed_text,
     options,
     words_txt,
-)
+)  # fmt: skip
 from tests.helpers.reading import read_bytes, stream_of
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
@@ -35,8 +34,8 @@ def folder(tmp_path: Path) -> Path:
     """Archives with two lattices in every form, and a list of each."""
     words_txt(tmp_path)
     for name, entries in {
-        "text": [compact_text(each).encode() for each in (EXAMPLE, OTHER)],
-        "frames": [framed_text(expanded(each)).encode() for each in (EXAMPLE, OTHER)],
+        "text": [archive_text(each).encode() for each in (EXAMPLE, OTHER)],
+        "frames": [archive_text(expanded(each)).encode() for each in (EXAMPLE, OTHER)],
         "binary": [binary(each) for each in (EXAMPLE, OTHER)],
         "frames-binary": [binary(expanded(each), double=True) for each in (EXAMPLE, OTHER)],
     }.items():
@@ -63,7 +62,7 @@ def test_places_in_archives(folder: Path, form: str) -> None:
 
 
 def test_words_and_numbers_in_one_list(folder: Path) -> None:
-    (folder / "spelled").write_text(compact_text(replace(OTHER, utt="utt-3"), words=WORDS))
+    (folder / "spelled").write_text(archive_text(replace(OTHER, utt="utt-3"), words=WORDS))
     lines = "utt-1 binary.ark:6\nutt-3 spelled\nutt-1 text.ark:6\nutt-3 spelled\n"
     stream = kaldi_scp.read(stream_of(lines, str(folder / "l.scp")), options(folder / "words.txt"), Problems())
     found = [lattice for batch in stream for lattice in batch]
@@ -75,7 +74,7 @@ def test_words_and_numbers_in_one_list(folder: Path) -> None:
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("form", ["text", "binary"])
 def test_files_of_one_lattice(folder: Path, form: str, named: bool, packed: bool) -> None:
-    text = compact_text(EXAMPLE).encode()
+    text = archive_text(EXAMPLE).encode()
     data = binary(EXAMPLE, key=named) if form == "binary" else text if named else text.split(b"\n", 1)[1]
     (folder / "one").write_bytes(gzip.compress(data) if packed else data)
     (lattice,) = read_list(folder, "\n  utt-1   one  \n\n")
@@ -169,5 +168,5 @@ def test_recognised_by_content() -> None:
     assert kaldi_scp.sniff(b"a lats/a.lat\nb lats/b.lat\n", "x.scp") == 0.7
     assert kaldi_scp.sniff(b"a lats/a.lat\nb lats/b.lat\n", "x") < 0.5
     others = [b"", b"\n", b"hello there you\n", b"-12.5\thello\n", b"a A 0.1 0.2 word 0.9\n"]
-    for other in (*others, compact_text(EXAMPLE).encode()):
+    for other in (*others, archive_text(EXAMPLE).encode()):
         assert kaldi_scp.sniff(other, "x.scp") == 0.0

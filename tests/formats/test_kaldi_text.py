@@ -18,12 +18,13 @@ from tests.helpers.kaldi_files import (
     FRAME,
     WORDS,
     Compact,
-    compact_text,
+    archive_text,
+    binary,
     compacts,
     expanded,
-    framed_text,
     is_told_by_frames,
     options,
+    read_binary,
     read_text,
     with_arcs,
     words_txt,
@@ -42,7 +43,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_by_hand(words: Path) -> None:
-    (lattice,) = read_text(compact_text(EXAMPLE), words)
+    (lattice,) = read_text(archive_text(EXAMPLE), words)
     assert lattice.utt == "utt-1"
     assert lattice.time.tolist() == [0.0, 0.09, 0.15, 0.18]
     assert lattice.source.tolist() == [0, 0, 1, 2]
@@ -61,7 +62,7 @@ def test_by_hand(words: Path) -> None:
 
 
 def test_default_frame_length(words: Path) -> None:
-    stream = stream_of(compact_text(EXAMPLE), "lat.ark")
+    stream = stream_of(archive_text(EXAMPLE), "lat.ark")
     (lattice,) = concatenate(kaldi_text.read(stream, replace(options(words), frame_length=None), Problems()))
     assert lattice.time.tolist() == [0.0, 0.03, 0.05, 0.06]
 
@@ -69,7 +70,7 @@ def test_default_frame_length(words: Path) -> None:
 @given(st.lists(compacts(start_anywhere=True), min_size=1, max_size=3), st.sampled_from("\t "), st.booleans())
 def test_compact_text(words: Path, made: list[Compact], sep: str, crlf: bool) -> None:
     made = [replace(each, utt=f"utt-{place}") for place, each in enumerate(made)]
-    text = "".join(compact_text(each, sep=sep, newline="\r\n" if crlf else "\n") for each in made)
+    text = "".join(archive_text(each, sep=sep, newline="\r\n" if crlf else "\n") for each in made)
     found = read_text(text, words)
     assert found.utts == tuple(each.utt for each in made)
     for lattice, each in zip(found, made, strict=True):
@@ -77,17 +78,19 @@ def test_compact_text(words: Path, made: list[Compact], sep: str, crlf: bool) ->
 
 
 @settings(suppress_health_check=[HealthCheck.filter_too_much])
-@given(compacts(start_anywhere=True))
-def test_frames_expanded_from_words_become_these_words_again(words: Path, made: Compact) -> None:
+@given(compacts(start_anywhere=True), st.booleans())
+def test_frames_expanded_from_words_become_these_words_again(words: Path, made: Compact, double: bool) -> None:
     assume(is_told_by_frames(made))
-    (lattice,) = read_text(framed_text(expanded(made)), words)
+    (lattice,) = read_text(archive_text(expanded(made)), words)
+    assert lattice.equals(made.expected())
+    (lattice,) = read_binary(binary(expanded(made), double=double), words)
     assert lattice.equals(made.expected())
 
 
 @given(compacts())
 def test_words_instead_of_numbers(made: Compact) -> None:
     assume(any(arc[2] for arc in made.arcs))
-    (lattice,) = read_text(compact_text(made, words=WORDS), None)
+    (lattice,) = read_text(archive_text(made, words=WORDS), None)
     assert lattice.equals(made.expected())
 
 
@@ -99,15 +102,15 @@ def test_numbers_are_words_where_words_are(words: Path) -> None:
 
 
 def test_a_file_of_one_lattice_without_a_name(words: Path) -> None:
-    for text in (compact_text(EXAMPLE), framed_text(expanded(EXAMPLE))):
+    for text in (archive_text(EXAMPLE), archive_text(expanded(EXAMPLE))):
         (lattice,) = read_text(text.split("\n", 1)[1].rstrip("\n"), words)
         assert lattice.equals(replace(EXAMPLE, utt="lat.1").expected())
 
 
 def test_only_the_first_lattice_may_lack_a_name(words: Path) -> None:
-    nameless = compact_text(EXAMPLE).split("\n", 1)[1]
+    nameless = archive_text(EXAMPLE).split("\n", 1)[1]
     problems = Problems(skip=True)
-    assert len(read_text(nameless + nameless + compact_text(EXAMPLE), words, problems)) == 2
+    assert len(read_text(nameless + nameless + archive_text(EXAMPLE), words, problems)) == 2
     assert "line 7: an utterance has no name" in str(problems.errors[0])
 
 
@@ -118,7 +121,7 @@ def test_only_the_first_lattice_may_lack_a_name(words: Path) -> None:
 )
 def test_lattices_are_cut_nowhere(words: Path, made: list[Compact], piece: int, between: str) -> None:
     made = [replace(each, utt=f"utt-{place}") for place, each in enumerate(made)]
-    text = between.join(compact_text(each).rstrip("\n") + "\n" for each in made)
+    text = between.join(archive_text(each).rstrip("\n") + "\n" for each in made)
     whole = read_text(text, words)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kaldi_text, "PIECE", piece)
@@ -153,7 +156,7 @@ def test_costs_that_are_no_numbers(words: Path, cost: str) -> None:
 
 def test_final_weights_are_kept(words: Path) -> None:
     lattice = Compact("u", 3, ((0, 1, 1, 1.0, 2.0, 3), (1, 2, 2, 3.0, 4.0, 5)), ((1, 0.5, 0.25, 5), (2, 7.0, 8.0, 0)))
-    for text in (compact_text(lattice), framed_text(expanded(lattice))):
+    for text in (archive_text(lattice), archive_text(expanded(lattice))):
         (found,) = read_text(text, words)
         assert found.time.tolist() == [0.0, 0.09, 0.24, 0.24]
         assert list(zip(found.source.tolist(), found.target.tolist(), found.surfaces, strict=True)) == [
@@ -224,7 +227,7 @@ def test_bad_input_is_named_and_skipped(words: Path, name: str) -> None:
     data = text.encode(errors="surrogateescape")
     with pytest.raises(InputError, match=message):
         read_text(data, words)
-    good = compact_text(EXAMPLE).encode()
+    good = archive_text(EXAMPLE).encode()
     problems = Problems(skip=True)
     found = read_text(good + data.rstrip(b"\n") + b"\n\n" + good, words, problems)
     assert found.utts == ("utt-1", "utt-1")
@@ -244,9 +247,9 @@ def test_a_word_that_is_not_utf_8() -> None:
 
 def test_numbers_need_a_symbol_table() -> None:
     with pytest.raises(InputError, match=r"no symbol table.*--words words.txt"):
-        read_text(compact_text(EXAMPLE), None)
+        read_text(archive_text(EXAMPLE), None)
     silent = with_arcs(EXAMPLE, (0, 3, 0, 1.0, 1.0, 2))
-    assert read_text(compact_text(silent), None)[0].surfaces == ("",)
+    assert read_text(archive_text(silent), None)[0].surfaces == ("",)
 
 
 @pytest.mark.parametrize("piece", [1 << 22, 3000])
@@ -254,7 +257,7 @@ def test_too_many_arcs(words: Path, piece: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(kaldi_text, "PIECE", piece)
     monkeypatch.setattr(kaldi_text, "_LARGE", 5000)
     large = "large\n" + "0\t1\t1\t1,2,3_4\n" * 1000 + "1\n\n"
-    good = compact_text(EXAMPLE)
+    good = archive_text(EXAMPLE)
     problems = Problems(skip=True)
     found = read_text(good + large + good, words, problems, max_arcs=999)
     assert found.facts.place.tolist() == [1, 8 + 1003]
@@ -272,10 +275,10 @@ def test_text_that_never_ends(words: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_recognised_by_content() -> None:
-    text = compact_text(EXAMPLE).encode()
+    text = archive_text(EXAMPLE).encode()
     assert kaldi_text.sniff(text, "x") == 1.0
     assert kaldi_text.sniff(text.split(b"\n", 1)[1], "x") == 1.0
-    assert kaldi_text.sniff(framed_text(expanded(EXAMPLE)).encode(), "x") == 1.0
+    assert kaldi_text.sniff(archive_text(expanded(EXAMPLE)).encode(), "x") == 1.0
     assert kaldi_text.sniff(b"utt\n0 1 5\n1\n\n", "x") == 0.6
     assert kaldi_text.sniff(b"0 1 5 5 0.25\n1\n", "x") < 0.5  # OpenFst
     for other in (
@@ -294,7 +297,7 @@ def test_in_a_folder_with_its_table(tmp_path: Path) -> None:
     words_txt(tmp_path)
     (tmp_path / "recognizer.json").write_text('{"format": "kaldi", "words": "words.txt", "frame_length": 0.03}')
     with gzip.open(tmp_path / "lat.1.gz", "wt") as file:
-        file.write(compact_text(EXAMPLE))
+        file.write(archive_text(EXAMPLE))
     assert formats.read(tmp_path)[0].equals(EXAMPLE.expected())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from pathlib import Path
@@ -11,13 +10,12 @@ import numpy as np
 import pytest
 
 import wordtrust.formats as formats
+from tests.helpers.reading import read_bytes
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from wordtrust.base.errors import InputError
-from wordtrust.base.problems import Problems
 from wordtrust.formats import sphinx
 from wordtrust.formats.format import ReadOptions
-from wordtrust.formats.inputs import Stream
-from wordtrust.lattices.lattice import Lattice, concatenate
+from wordtrust.lattices.lattice import Lattice
 
 TOMATO = (SAMPLES / "sphinx" / "tomato.lat").read_text()
 BUNDLED = Path(formats.__file__).parents[1] / "sample" / "lattices"
@@ -25,8 +23,7 @@ LOG_BASE = math.log(1.0001)
 
 
 def read(text: str | bytes, options: ReadOptions = ReadOptions()) -> Lattice:
-    data = text.encode() if isinstance(text, str) else text
-    (lattice,) = concatenate(sphinx.read(Stream(io.BytesIO(data), "bad.lat", Path("bad.lat")), options, Problems()))
+    (lattice,) = read_bytes(sphinx.FORMAT, text, name="bad.lat", options=options)
     return lattice
 
 

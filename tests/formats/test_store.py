@@ -100,10 +100,6 @@ def test_half_characters_do_not_stop_the_writer(tmp_path: Path) -> None:
     assert (again.utt, again.surfaces) == ("u?", ("x?", "x?"))
 
 
-def test_an_empty_store(tmp_path: Path) -> None:
-    assert everything(write_store(tmp_path / "s")) == []
-
-
 def test_store_json_says_what_is_in_it(tmp_path: Path) -> None:
     second = replace(
         simple("u2", posterior=[1, 1, 0], rank=[1, 1, 2]), origin=Origin("b", "vosk"), notes={"who": "me"}

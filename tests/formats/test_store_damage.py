@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.stores import everything, four_shards, simple, tables, write_store
+from tests.helpers.stores import change_json, everything, four_shards, replace_file, simple, tables, write_store
 from tests.helpers.strategies import assembled
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
@@ -28,16 +26,12 @@ from wordtrust.lattices.lattice import Origin
 def changed(path: Path, rows: dict[str, Any] | None = None, arcs: dict[str, Any] | None = None) -> Path:
     """A store of one lattice in which these columns are others, or None for not there."""
     write_store(path, simple())
-    about = json.loads((path / STORE_FILE).read_text())
-    for name, table, columns in zip(("utterances", "arcs"), tables(path), (rows, arcs), strict=True):
+    for kind, table, columns in zip(("utterances", "arcs"), tables(path), (rows, arcs), strict=True):
         kept = {key: table[key] for key in table.column_names} | {
             key: of_type(value, table.schema.field(key).type if key in table.column_names else None)
             for key, value in (columns or {}).items()
         }
-        file = path / f"{name}-00000.parquet"
-        pq.write_table(pa.table({key: value for key, value in kept.items() if value is not None}), file)
-        about["shards"][0][f"{name}_bytes"] = file.stat().st_size
-    (path / STORE_FILE).write_text(json.dumps(about))
+        replace_file(path, kind, pa.table({key: value for key, value in kept.items() if value is not None}))
     return path
 
 
@@ -167,11 +161,7 @@ def test_a_bad_utterance_does_not_lose_the_others(tmp_path: Path) -> None:
     _, arcs = tables(path)
     target = arcs["target"].to_pylist()
     target[3] = 7
-    file = path / "arcs-00000.parquet"
-    pq.write_table(arcs.set_column(arcs.column_names.index("target"), "target", pa.array(target, pa.int32())), file)
-    about = json.loads((path / STORE_FILE).read_text())
-    about["shards"][0]["arcs_bytes"] = file.stat().st_size
-    (path / STORE_FILE).write_text(json.dumps(about))
+    replace_file(path, "arcs", arcs.set_column(arcs.column_names.index("target"), "target", int32(*target)))
     problems = Problems(skip=True)
     assert [lattice.utt for lattice in everything(path, problems=problems)] == ["u0", "u2"]
     assert [(error.utt, error.place) for error in problems.errors] == [("u1", "row 1")]
@@ -179,11 +169,7 @@ def test_a_bad_utterance_does_not_lose_the_others(tmp_path: Path) -> None:
 
 def test_row_groups_that_do_not_go_together(tmp_path: Path) -> None:
     path = write_store(tmp_path / "t", simple("u1"), simple("u2"), group_arcs=3)
-    utterances, _ = tables(path)
-    pq.write_table(utterances, path / "utterances-00000.parquet")
-    about = json.loads((path / STORE_FILE).read_text())
-    about["shards"][0]["utterances_bytes"] = (path / "utterances-00000.parquet").stat().st_size
-    (path / STORE_FILE).write_text(json.dumps(about))
+    replace_file(path, "utterances", tables(path)[0])
     with pytest.raises(InputError, match="2 row groups, but 1 of utterances"):
         everything(path)
 
@@ -246,8 +232,7 @@ BAD_JSON: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("change", "message"), BAD_JSON, ids=[message for _, message in BAD_JSON])
 def test_bad_store_json(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = write_store(tmp_path / "s", simple())
-    about = json.loads((path / STORE_FILE).read_text())
-    (path / STORE_FILE).write_text(json.dumps({**about, **change}).replace("Infinity", "1e400"))
+    change_json(path, lambda about: about.update(change))
     with pytest.raises(InputError, match=message) as caught:
         everything(path)
     assert caught.value.file == str(path / STORE_FILE)
@@ -255,7 +240,6 @@ def test_bad_store_json(change: dict[str, Any], message: str, tmp_path: Path) ->
 
 def test_counts_that_disagree(tmp_path: Path) -> None:
     path = write_store(tmp_path / "s", simple())
-    text = (path / STORE_FILE).read_text()
-    (path / STORE_FILE).write_text(text.replace('"utterances": 1', '"utterances": 1000000000000'))
+    change_json(path, lambda about: about["shards"][0].update(utterances=10**12))
     with pytest.raises(InputError, match=r"1 utterances, but store\.json says 1000000000000"):
         everything(path)

@@ -122,37 +122,24 @@ def ids(frames: int) -> str:
     return "_".join(str(17 + frame) for frame in range(frames))
 
 
-def compact_text(lattice: Compact, *, sep: str = "\t", words: tuple[str, ...] = (), newline: str = "\n") -> str:
+def archive_text(
+    lattice: Compact | Framed, *, sep: str = "\t", words: tuple[str, ...] = (), newline: str = "\n"
+) -> str:
     """An archive entry as Kaldi prints it: the start state first, weights that are one left out."""
+    compact = isinstance(lattice, Compact)
+
+    def weight(graph: float, acoustic: float, frames: float = 0) -> str:
+        costs = f"{number(graph)},{number(acoustic)}"
+        return (f"{costs},{ids(int(frames))}" if compact else costs) if graph or acoustic or frames else ""
+
     lines = [f"{lattice.utt} "]
-    order = [lattice.start, *(state for state in range(lattice.states) if state != lattice.start)]
-    for state in order:
-        for source, target, word, graph, acoustic, frames in lattice.arcs:
-            if source == state:
-                weight = f"{number(graph)},{number(acoustic)},{ids(frames)}" if graph or acoustic or frames else ""
-                label = words[word] if words else str(word)
-                lines.append(sep.join(filter(None, [str(source), str(target), label, weight])))
-        for final, graph, acoustic, frames in lattice.finals:
-            if final == state:
-                weight = f"{number(graph)},{number(acoustic)},{ids(frames)}" if graph or acoustic or frames else ""
-                lines.append(sep.join(filter(None, [str(final), weight])))
+    for state in [lattice.start, *(state for state in range(lattice.states) if state != lattice.start)]:
+        for source, target, label, *rest in (arc for arc in lattice.arcs if arc[0] == state):
+            labels = [words[label] if words else str(label)] if compact else [str(label), str(rest.pop(0))]
+            lines.append(sep.join(filter(None, [str(source), str(target), *labels, weight(*rest)])))
+        for _, *rest in (final for final in lattice.finals if final[0] == state):
+            lines.append(sep.join(filter(None, [str(state), weight(*rest)])))
     return newline.join([*lines, "", ""])
-
-
-def framed_text(lattice: Framed, *, sep: str = "\t") -> str:
-    """The same for a Lattice."""
-    lines = [f"{lattice.utt} "]
-    order = [lattice.start, *(state for state in range(lattice.states) if state != lattice.start)]
-    for state in order:
-        for source, target, ilabel, olabel, graph, acoustic in lattice.arcs:
-            if source == state:
-                weight = f"{number(graph)},{number(acoustic)}" if graph or acoustic else ""
-                lines.append(sep.join(filter(None, [str(source), str(target), str(ilabel), str(olabel), weight])))
-        for final, graph, acoustic, _ in lattice.finals:
-            if final == state:
-                weight = f"{number(graph)},{number(acoustic)}" if graph or acoustic else ""
-                lines.append(sep.join(filter(None, [str(final), weight])))
-    return "\n".join([*lines, "", ""])
 
 
 def header(arc_type: str, start: int, states: int, *, flags: int = 0, graph_type: str = "vector") -> bytes:
