@@ -20,7 +20,7 @@ from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import Normalizer
 from wordtrust.lattices.weights import Scales
 
-ODD_WORDS = (*WORDS, "'em", '"so-called"', "back\\slash", "a=b", "#1", "日本語", "<unk>")
+ODD_WORDS = (*WORDS, "'em", '"so-called"', "back\\slash", "a=b", "#1", "日本語")
 SCORES = (*SCORE_SETS, ("acoustic", "posterior"), ("acoustic", "transition", "posterior"))
 again = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
