@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz import Sample, samples, time_limit, try_one
 from tests.helpers.mutate import mutated, noise, truncated
-from wordtrust.formats import formats
+from wordtrust.formats import formats_by_name
 
 OUTCOMES = {"read", "skipped", "refused"}
 each_sample = pytest.mark.parametrize(
@@ -23,7 +23,7 @@ each_sample = pytest.mark.parametrize(
 
 
 def test_every_format_that_is_read_has_a_sample() -> None:
-    assert {sample.format for sample in samples()} == {name for name, each in formats().items() if each.read}
+    assert {sample.format for sample in samples()} == {name for name, each in formats_by_name().items() if each.read}
 
 
 @each_sample

@@ -12,7 +12,7 @@ from tests.fuzz import Sample, samples
 from tests.helpers.strategies import assembled
 from wordtrust.base.errors import InputError, OptionError, UnknownFormat
 from wordtrust.base.problems import Problems
-from wordtrust.formats import detect_format, formats, read, stream, writable, write
+from wordtrust.formats import detect_format, formats_by_name, read, stream, writable, write
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream, unpacked
 
@@ -96,7 +96,7 @@ def test_formats_that_cannot_share_arrays_are_told_to_stream() -> None:
     assert len(list(stream(paths))) == 2
 
 
-@pytest.mark.parametrize("name", [each.name for each in formats().values() if each.write])
+@pytest.mark.parametrize("name", [each.name for each in formats_by_name().values() if each.write])
 def test_nothing_half_written_is_left(name: str, tmp_path: Path) -> None:
     lattice = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[0.5])
 

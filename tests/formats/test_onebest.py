@@ -18,13 +18,13 @@ from tests.helpers.reading import posteriors, read_bytes, stream_of, timed_words
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
-from wordtrust.formats import formats
+from wordtrust.formats import formats_by_name
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.json_documents import iterate_documents
 from wordtrust.lattices.lattice import Lattice, Lattices
 
 NAMES = ("amazon", "assemblyai", "azure", "ctm", "deepgram", "google", "vosk", "whisper")
-OURS = {name: formats()[name] for name in NAMES}
+OURS = {name: formats_by_name()[name] for name in NAMES}
 
 
 def samples(*names: str) -> list[Path]:
@@ -280,7 +280,7 @@ def test_odd_values_anywhere_raise_only_our_error(path: Path, data: st.DataObjec
     problems, options = Problems(skip=True), ReadOptions(pick=data.draw(st.sampled_from(["total", "average"])))
     stream = stream_of("\n".join(json.dumps(document) for document in changed))
     with suppress(InputError):
-        for batch in formats()[path.parent.name].read(stream, options, problems):  # type: ignore[misc]
+        for batch in formats_by_name()[path.parent.name].read(stream, options, problems):  # type: ignore[misc]
             assert all(lattice.arcs for lattice in batch)
             assert all(np.all(np.isfinite(values)) for values in batch.arrays().values())
     assert all(error.file and error.utt for error in problems.errors)

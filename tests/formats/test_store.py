@@ -20,7 +20,7 @@ from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from tests.helpers.stores import everything, four_shards, simple, tables, write_store
 from tests.helpers.strategies import assembled, batch_of, lattices
 from wordtrust.base.errors import OptionError
-from wordtrust.formats import formats, read, stream, write
+from wordtrust.formats import formats_by_name, read, stream, write
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store import sniff
@@ -256,7 +256,7 @@ def test_recognised_by_content(tmp_path: Path) -> None:
     assert sniff((path / "arcs-00000.parquet").read_bytes()[:100], "x") == 1.0
     assert sniff(b"", "folder") == 1.0
     assert sniff(b"PARTY", "x.parquet") == 0.0
-    assert formats()["store"].suffixes == (".store",)
+    assert formats_by_name()["store"].suffixes == (".store",)
 
 
 def test_samples() -> None:

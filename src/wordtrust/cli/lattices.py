@@ -81,7 +81,7 @@ def formats() -> None:
     \b
     Example: wordtrust formats
     """
-    from ..formats import formats as known
+    from ..formats import formats_by_name
     from .tables import print_formats
 
-    print_formats(known().values())
+    print_formats(formats_by_name().values())

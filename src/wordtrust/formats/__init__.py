@@ -49,12 +49,10 @@ _SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the fi
 
 
 @cache
-def formats() -> dict[str, Format]:
+def formats_by_name() -> dict[str, Format]:
     """All formats by name."""
     modules = [import_module(f".{name}", __name__) for name in _MODULES]
-    return {
-        member.name: member for module in modules for member in getattr(module, "FORMATS", ()) or (module.FORMAT,)
-    }
+    return {fmt.name: fmt for module in modules for fmt in getattr(module, "FORMATS", ()) or (module.FORMAT,)}
 
 
 def stream(
@@ -137,18 +135,18 @@ def write(
 
 def writable(path: Path, name: str | None = None) -> Format:
     """The format to write `path` in."""
-    writers = {candidate.name: candidate for candidate in formats().values() if candidate.write}
+    writers = {fmt.name: fmt for fmt in formats_by_name().values() if fmt.write}
     if name is not None:
         if name not in writers:
             raise OptionError(f"cannot write the format {name!r}; these can be written: {', '.join(writers)}")
         return writers[name]
     plain = path.name.lower().removesuffix(".gz")
-    for candidate in writers.values():
-        if any(plain.endswith(suffix) for suffix in candidate.suffixes):
-            return candidate
+    for fmt in writers.values():
+        if any(plain.endswith(suffix) for suffix in fmt.suffixes):
+            return fmt
     if not path.suffix:
         return writers["store"]
-    listed = ", ".join(f"{'/'.join(candidate.suffixes)} ({candidate.name})" for candidate in writers.values())
+    listed = ", ".join(f"{'/'.join(fmt.suffixes)} ({fmt.name})" for fmt in writers.values())
     raise OptionError(f"{path}: the ending names no format that can be written. Known: {listed}; or use --to")
 
 
@@ -172,12 +170,12 @@ def detect_format(source: Stream, family: str | None = None) -> Format:
         raise source.error("the file is empty", remedy="Was the recognizer interrupted?")
     name = source.name.lower().removesuffix(".gz")
     # Those whose ending fits first: they are nearly always right, and a sure one ends the search.
-    candidates.sort(key=lambda candidate: not any(name.endswith(suffix) for suffix in candidate.suffixes))
+    candidates.sort(key=lambda fmt: not any(name.endswith(suffix) for suffix in fmt.suffixes))
     best, surest = candidates[0], 0.0
-    for candidate in candidates:
-        sure = candidate.sniff(head, name)
+    for fmt in candidates:
+        sure = fmt.sniff(head, name)
         if sure > surest:
-            best, surest = candidate, sure
+            best, surest = fmt, sure
         if surest >= 1:
             break
     if head.startswith(_SOUND) or (head[:4] == b"RIFF" and head[8:12] == b"WAVE"):
@@ -188,17 +186,15 @@ def detect_format(source: Stream, family: str | None = None) -> Format:
 
 
 def _candidates(family: str | None) -> list[Format]:
-    readable = [member for member in formats().values() if member.read]
-    matching = [member for member in readable if family in (None, member.name, member.name.partition("-")[0])]
+    readable = [fmt for fmt in formats_by_name().values() if fmt.read]
+    matching = [fmt for fmt in readable if family in (None, fmt.name, fmt.name.partition("-")[0])]
     if not matching:
-        raise OptionError(
-            f"cannot read the format {family!r}; known: {', '.join(member.name for member in readable)}"
-        )
+        raise OptionError(f"cannot read the format {family!r}; known: {', '.join(fmt.name for fmt in readable)}")
     return matching
 
 
 def _unknown(source: Stream, head: bytes, nearest: Format | None) -> UnknownFormat:
-    names = ", ".join(member.name for member in formats().values() if member.read)
+    names = ", ".join(fmt.name for fmt in formats_by_name().values() if fmt.read)
     guess = f"The nearest is {nearest.title}: try --format {nearest.name}. " if nearest else ""
     return UnknownFormat(
         f"no known format: it begins with {head[:40]!r}",

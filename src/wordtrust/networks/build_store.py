@@ -126,7 +126,7 @@ def build_store(
     work = (__version__, options.to_json(), options.tuned, references, key)
     resume = sha256(repr(work).encode()).hexdigest()[:16] if key else None
     with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.to_json()) as store:
-        utterances, nodes, arcs = store.resumed, store.resumed_nodes, store.resumed_arcs
+        utterances, nodes, arcs = store.resumed_totals.values()
         for networks in _parallel(_after(batches, store.resumed), options, jobs or available_cores()):
             store.add(networks)
             utterances, nodes, arcs = (

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,26 +107,26 @@ class StoreInfo:
     files: dict[str, None] = field(default_factory=dict)  # in the order in which they came
     network: dict[str, object] | None = None  # how networks were built: tolerance, labels, pruning
 
+    def totals(self) -> dict[str, int]:
+        """How many utterances, nodes and arcs are in the shards."""
+        return {name: sum(getattr(shard, name) for shard in self.shards) for name in ("utterances", "nodes", "arcs")}
+
     def dumps(self, wordtrust: str, named_files: int | None = _NAMED_FILES) -> str:
         """The text of store.json; `wordtrust` is the version that writes it.
 
         It names so many of the files that the lattices came from; None for all, which resuming needs.
         """
-        shards = [{name: getattr(shard, name) for name in Shard.__slots__} for shard in self.shards]
-        scales = [{name: getattr(entry, name) for name in Scales.__slots__} for entry in self.scales]
         record = {
             "kind": KIND,
             "version": VERSION,
             "wordtrust": wordtrust,
             "recognizer": self.recognizer,
-            "utterances": sum(shard.utterances for shard in self.shards),
-            "nodes": sum(shard.nodes for shard in self.shards),
-            "arcs": sum(shard.arcs for shard in self.shards),
+            **self.totals(),
             "scores": [name for name in ARC_SCORES if name in self.scores],
             "picked": self.picked,
             "extra": sorted(self.extra),
             "notes": sorted(self.notes),
-            "scales": sorted(scales, key=lambda entry: tuple(entry.values())),
+            "scales": sorted(map(asdict, self.scales), key=lambda scales: tuple(scales.values())),
             "times": sorted(self.times),
             "from": {
                 "formats": sorted(self.formats),
@@ -134,7 +134,7 @@ class StoreInfo:
                 "number_of_files": len(self.files),
             },
             **({} if self.network is None else {"network": self.network}),
-            "shards": shards,
+            "shards": [asdict(shard) for shard in self.shards],
         }
         return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
 
@@ -218,9 +218,8 @@ def _check_kind(record: dict[str, Any]) -> None:
 def _shard(record: dict[str, Any], where: str) -> Shard:
     name = json_checks.string(record, "name", where)
     if not _NAME.fullmatch(name):
-        raise InputError(
-            f"{where}.name is {name[:80]!r}, which is no part of a file name", remedy="The store is damaged"
-        )
+        found = f"{where}.name is {name[:80]!r}, which is no part of a file name"
+        raise InputError(found, remedy="The store is damaged")
     return Shard(name, *(_count(record, count, where) for count in Shard.__slots__[1:]))
 
 

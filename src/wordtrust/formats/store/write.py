@@ -84,17 +84,12 @@ class StoreWriter:
     @property
     def resumed(self) -> int:
         """How many utterances are in finished shards."""
-        return sum(shard.utterances for shard in self._info.shards)
+        return self.resumed_totals["utterances"]
 
     @property
-    def resumed_nodes(self) -> int:
-        """How many nodes are in finished shards."""
-        return sum(shard.nodes for shard in self._info.shards)
-
-    @property
-    def resumed_arcs(self) -> int:
-        """How many arcs are in finished shards."""
-        return sum(shard.arcs for shard in self._info.shards)
+    def resumed_totals(self) -> dict[str, int]:
+        """How many utterances, nodes and arcs are in finished shards."""
+        return self._info.totals()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
