@@ -197,7 +197,5 @@ def _unknown(source: Stream, head: bytes, nearest: Format | None) -> UnknownForm
     names = ", ".join(fmt.name for fmt in formats_by_name().values() if fmt.read)
     guess = f"The nearest is {nearest.title}: try --format {nearest.name}. " if nearest else ""
     return UnknownFormat(
-        f"no known format: it begins with {head[:40]!r}",
-        file=source.name,
-        remedy=f"{guess}Known formats: {names}",
+        f"no known format: it begins with {head[:40]!r}", file=source.name, remedy=f"{guess}Known formats: {names}"
     )

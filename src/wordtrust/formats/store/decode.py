@@ -118,11 +118,7 @@ class Decoder:
         """Two arrow tables as arrays; what does not fit together is an error."""
         rows, arcs = _TableColumns(row_table), _TableColumns(arc_table)
         arc_offsets, (node_offsets, time) = _arc_offsets(rows, arcs), _times(rows)
-        words = {
-            "word": arcs.filled("word"),
-            "surface": arcs.column("surface"),
-            "silence": rows.filled("silence"),
-        }
+        words = {"word": arcs.filled("word"), "surface": arcs.column("surface"), "silence": rows.filled("silence")}
         vocabulary, (word, shown, silence) = self._words.read(words)
         surface = default_surfaces(arc_offsets, word, silence)
         surface[np.flatnonzero(present(words["surface"]))] = shown
