@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
+from wordtrust.base.number_format import rounded_up
 from wordtrust.evaluation.metrics import Scores, review_curve
-from wordtrust.report.chart import fitted_axis, round_step, rounded_up
+from wordtrust.report.chart import fitted_axis, round_step
 from wordtrust.report.curves import Sweep, deviate, histograms, reliability, thin
 
 

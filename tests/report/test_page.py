@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from tests.helpers.html_page import HtmlPage
 from tests.helpers.transcripts import NASTY, hostile, transcripts
 from wordtrust.base.errors import OptionError
+from wordtrust.combination.subset_comparison import SubsetComparison, SubsetRates
 from wordtrust.evaluation.evaluation import Evaluation
 from wordtrust.evaluation.metrics import Scores, SpeakerErrors
 from wordtrust.networks.align import align_all
@@ -114,7 +116,7 @@ def test_more_errors_are_called_more(tmp_path: Path) -> None:
 
 def test_same_input_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        written(tmp_path / f"{name}.html", log=LOG, subsets=SUBSETS)
+        written(tmp_path / f"{name}.html", log=LOG, comparison=COMPARISON)
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.html", "two.html"]
 
@@ -175,9 +177,16 @@ def test_no_text_gets_out_of_its_place(
     tmp_path: Path, shown: list[Transcript], title: str, reference: list[str]
 ) -> None:
     examples = [labelled(each, reference) for each in shown]
-    subsets = [{"members": [title], "raw": 0.1, "calibrated": 0.2}]
+    comparison = replace(
+        COMPARISON, subsets=(SubsetRates((title,), 0.1, None, {"raw": 0.1, "calibrated": 0.2}, 0.1),)
+    )
     page = written(
-        tmp_path / "r.html", Evaluation(1), title=title, about={title: title}, examples=examples, subsets=subsets
+        tmp_path / "r.html",
+        Evaluation(1),
+        title=title,
+        about={title: title},
+        examples=examples,
+        comparison=comparison,
     )
     assert_harmless(page)
     assert not set("\u202e\u2066\u2028\x00\x1b") & set(page.text)
@@ -206,11 +215,21 @@ LOG = [
     {"epoch": 2, "loss": 0.3, "dev_loss": 0.3, "dev_eer": 0.08, "dev_nce": 0.6, "best": True},
     {"epoch": 3, "loss": 0.2, "dev_loss": 0.35, "dev_eer": 0.09, "dev_nce": 0.55, "best": False},
 ]
-SUBSETS = [
-    {"members": ["a", "b"], "best_member": 0.10, "raw": 0.12, "calibrated": 0.09, "joint": 0.08},
-    {"members": ["a", "c"], "best_member": 0.10, "raw": 0.10, "calibrated": 0.10, "joint": 0.09},
-    {"members": ["b", "c"], "best_member": 0.20, "raw": 0.25, "calibrated": 0.22, "joint": 0.19},
-]
+COMPARISON = SubsetComparison(
+    utterances=1,
+    words=100,
+    systems={"a": 0.1, "b": 0.2, "c": 0.2},
+    subsets=(
+        SubsetRates(("a", "b"), 0.10, None, {"raw": 0.12, "calibrated": 0.09, "joint": 0.08}, 0.05),
+        SubsetRates(("a", "c"), 0.10, None, {"raw": 0.10, "calibrated": 0.10, "joint": 0.09}, 0.05),
+        SubsetRates(("b", "c"), 0.20, None, {"raw": 0.25, "calibrated": 0.22, "joint": 0.19}, 0.05),
+    ),
+    better={"raw": 0, "calibrated": 1, "joint": 3},
+    equal={"raw": 1, "calibrated": 1, "joint": 0},
+    worse={"raw": 2, "calibrated": 1, "joint": 0},
+    rate_statistics={},
+    none_worse={},
+)
 
 
 def test_the_training_curve_marks_the_model_that_was_kept(tmp_path: Path) -> None:
@@ -223,15 +242,15 @@ def test_the_training_curve_marks_the_model_that_was_kept(tmp_path: Path) -> Non
 
 
 def test_subsets_are_counted(tmp_path: Path) -> None:
-    assert subset_table(SUBSETS).rows == (
+    assert subset_table(COMPARISON).rows == (
         ("by raw confidence", "0", "1", "2"),
         ("by calibrated confidence", "1", "1", "1"),
         ("jointly", "3", "0", "0"),
     )
-    names = [chart.name for chart in subset_charts(SUBSETS)]
+    names = [chart.name for chart in subset_charts(COMPARISON.subsets)]
     assert names[0] == "subsets-raw-calibrated"
     assert "subsets-best_member-rover" not in names  # not measured, so not drawn
-    page = written(tmp_path / "r.html", Evaluation(), subsets=SUBSETS)
+    page = written(tmp_path / "r.html", Evaluation(), comparison=COMPARISON)
     assert "1 of 3 below the line" not in page.text.split("Calibrated against raw")[0]
     assert "2 of 3 below the line" in page.text.split("Calibrated against raw")[1]
 
@@ -240,9 +259,7 @@ def test_subsets_are_counted(tmp_path: Path) -> None:
 def test_what_is_no_number_is_left_out(tmp_path: Path, value: object) -> None:
     log: list[dict[str, Any]] = [*LOG, {"epoch": 4, "loss": value}, {"epoch": value, "loss": 0.1, "best": True}]
     assert training_charts(log)[0].marks[0].x.tolist() == [1, 2, 3]  # type: ignore[union-attr]
-    counted = subset_table([*SUBSETS, {"best_member": value, "raw": 0.1}])
-    assert counted.rows[0] == ("by raw confidence", "0", "1", "2")
-    written(tmp_path / "r.html", Evaluation(), log=log, subsets=[{"raw": value, "calibrated": 0.1, "members": value}])
+    written(tmp_path / "r.html", Evaluation(), log=log)
 
 
 def test_figures_for_papers(tmp_path: Path) -> None:

@@ -32,11 +32,11 @@ from wordtrust.study.paper import (
     OPTIONS,
     WIDTHS,
     evaluate_paper,
-    finish_paper,
     paper_outputs,
     paper_pack,
-    paper_together,
+    paper_system_outputs,
     train_paper,
+    write_paper_model,
 )
 from wordtrust.study.paper_examples import examples
 from wordtrust.training.dataset import read_pack
@@ -96,7 +96,7 @@ def test_the_calibrator_is_the_papers_sum_over_training_words(
         return own(self, batch)
 
     monkeypatch.setattr(OutOfFoldScorer, "confidence", watched)
-    finish_paper(folder, folds, lambda: [networks[:24]], lambda: [networks[24:]], trained / "done")
+    write_paper_model(folder, folds, lambda: [networks[:24]], lambda: [networks[24:]], trained / "done")
     assert asked == [24]  # train by the folds; dev was seen by no model
     scorer = wt.load(trained / "done")
     assert scorer.choice == Choice("mean")
@@ -136,7 +136,7 @@ def test_l_is_the_best_on_dev() -> None:
 @pytest.fixture
 def calibrated(networks: Lattices, tmp_path: Path) -> WordScorer:
     write_model(tmp_path / "raw", networks)
-    finish_paper(tmp_path / "raw", [], lambda: [networks[:24]], lambda: [networks[24:]], tmp_path / "done")
+    write_paper_model(tmp_path / "raw", [], lambda: [networks[:24]], lambda: [networks[24:]], tmp_path / "done")
     return wt.load(tmp_path / "done")
 
 
@@ -166,7 +166,7 @@ def test_words_have_the_confidence_of_their_arc_alone(calibrated: WordScorer, ne
 
 
 def test_outputs_stand_side_by_side_and_combine(calibrated: WordScorer, networks: Lattices) -> None:
-    both = paper_together(
+    both = paper_system_outputs(
         {"a": calibrated, "b": calibrated}, {"a": lambda: [networks], "b": lambda: [networks]},
         references_of(networks),
     )  # fmt: skip

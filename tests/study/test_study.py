@@ -168,7 +168,7 @@ def test_seconds_of_every_step(study: dict[str, Any]) -> None:
 def test_an_interrupted_study_goes_on(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped in the middle of finishing: what was done stays as it is, and the figures are the same in the end."""
     from wordtrust.study import StudyOptions, fitting, run_study
-    from wordtrust.study.finish import finish_model as whole
+    from wordtrust.study.final_model import write_final_model as whole
 
     shutil.copytree(made / "out" / "work" / "trained", tmp_path / "out" / "work" / "trained")
     calls: list[Any] = []
@@ -179,7 +179,7 @@ def test_an_interrupted_study_goes_on(made: Path, tmp_path: Path, monkeypatch: p
             raise KeyboardInterrupt
         whole(*given)
 
-    monkeypatch.setattr(fitting, "finish_model", stopping)
+    monkeypatch.setattr(fitting, "write_final_model", stopping)
     command = ("study", made / "data", "--out", tmp_path / "out", *TINY, "--json")
     with pytest.raises(KeyboardInterrupt):
         run_study(made / "data", tmp_path / "out", StudyOptions(jobs=1))

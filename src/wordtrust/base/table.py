@@ -1,4 +1,4 @@
-"""A table of results as rows of text, for terminals, Markdown and pages; and how numbers are written in it."""
+"""A table of results as rows of text, for terminals, Markdown and pages."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
-
-NONE = "-"  # where there is no number
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +61,3 @@ class Table:
 
 def _escaped(cell: str) -> str:
     return cell.replace("\\", "\\\\").replace("|", "\\|")
-
-
-def percent(rate: float | None) -> str:
-    """A rate, in percent without the sign."""
-    return NONE if rate is None else f"{100 * rate:.2f}"
-
-
-def decimal(value: float | None) -> str:
-    """A measure, or the p of a test."""
-    return NONE if value is None else f"{value:.3f}"
-
-
-def signed(value: float | None) -> str:
-    """A difference."""
-    return NONE if value is None else f"{value:+.3f}"
-
-
-def span(ends: Sequence[float] | None) -> str:
-    """An interval of rates, in percent."""
-    return NONE if ends is None else f"{100 * ends[0]:.1f} to {100 * ends[1]:.1f}"
-
-
-def counted(count: int, thing: str) -> str:
-    """`1 word`, `2,000 words`."""
-    return f"{count:,} {thing if count == 1 else thing + 's'}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
+from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
 from .messages import notify, notify_skipped
 from .options import json_option, skip_bad_option
@@ -174,5 +175,5 @@ def recognize(
                                   by_split=by_split, watch=progress.one_more)  # fmt: skip
     resumed = f", {result.resumed:,} of them done before" if result.resumed else ""
     skipped = f"; left out {len(problems.errors):,} bad ones" if problems.errors else ""
-    count = "1 utterance" if result.utterances == 1 else f"{result.utterances:,} utterances"
-    click.echo(f"{out}: {count} by {result.identity.name} {result.identity.version}{resumed}{skipped}")
+    count, who = counted(result.utterances, "utterance"), f"{result.identity.name} {result.identity.version}"
+    click.echo(f"{out}: {count} by {who}{resumed}{skipped}")

@@ -185,6 +185,7 @@ def _write_report(path: Path, comparison: SubsetComparison, figures: Path | None
     from ..report import write_report
 
     alone = {name: f"{100 * rate:.2f}% word errors alone" for name, rate in comparison.systems.items()}
-    subsets = comparison.to_dict()["subsets"]
-    write_report(path, Evaluation(), title="Recognizers combined", about=alone, subsets=subsets, figures=figures)
+    write_report(
+        path, Evaluation(), title="Recognizers combined", about=alone, comparison=comparison, figures=figures
+    )
     notify_report(path, figures)

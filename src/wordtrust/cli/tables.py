@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from ..base.table import Table, decimal, percent
+from ..base.number_format import decimal, percent, percentage, rounded_up
+from ..base.table import Table
 
 if TYPE_CHECKING:
     from ..combination.subset_comparison import SubsetComparison
@@ -187,8 +187,8 @@ def print_threshold(thresholds: Thresholds) -> None:
         out.print(f"No threshold reaches {wanted} on these {thresholds.words:,} words.")
     else:
         out.print(
-            f"On these {thresholds.words:,} words: from {_rounded_up(point.threshold)} on, "
-            f"{100 * point.precision:.2f}% are right; that accepts {100 * point.accepted:.1f}% of the words."
+            f"On these {thresholds.words:,} words: from {rounded_up(point.threshold, 6)} on, "
+            f"{percentage(point.precision, 2)} are right; that accepts {percentage(point.accepted, 1)} of the words."
         )
     if guaranteed.threshold is None or guaranteed.accepted is None or guaranteed.precision is None:
         out.print(f"For new speakers nothing can be promised at the level of {level}: {guaranteed.reason}.")
@@ -196,9 +196,10 @@ def print_threshold(thresholds: Thresholds) -> None:
             out.print("--method bootstrap is approximate, and finds thresholds with fewer speakers.")
     else:
         out.print(
-            f"For new speakers: from {_rounded_up(guaranteed.threshold)} on, at least {wanted} are right, which is "
+            f"For new speakers: from {rounded_up(guaranteed.threshold, 6)} on, at least {wanted} are right, which is "
             f"{level} sure ({guaranteed.speakers:,} speakers, {guaranteed.method}); that accepts "
-            f"{100 * guaranteed.accepted:.1f}% of the words, {100 * guaranteed.precision:.2f}% of them right here."
+            f"{percentage(guaranteed.accepted, 1)} of the words, {percentage(guaranteed.precision, 2)} of them right "
+            "here."
         )
     caught = [
         f"{100 * share:g}% of the words: {100 * errors:.0f}%"
@@ -209,14 +210,9 @@ def print_threshold(thresholds: Thresholds) -> None:
         out.print("Errors found by reviewing the least trusted words: " + "; ".join(caught))
 
 
-def _rounded_up(threshold: float) -> str:
-    """Never a lower threshold than the one that was found."""
-    return f"{ceil(threshold * 1e6) / 1e6:.6f}"
-
-
 def print_combination(comparison: SubsetComparison) -> None:
     """What `wordtrust combine` shows."""
-    from ..report.wording import COMBINED_BY, called
+    from ..report.wording import COMBINED_BY, label_for
 
     out, subsets = console(), comparison.subsets
     alone = sorted(comparison.systems.items(), key=lambda item: item[1])
@@ -224,7 +220,7 @@ def print_combination(comparison: SubsetComparison) -> None:
     rows = []
     for way in comparison.better:
         counts = (str(counts[way]) for counts in (comparison.better, comparison.equal, comparison.worse))
-        rows.append((called(COMBINED_BY, way), percent(_mean(subset.methods[way] for subset in subsets)), *counts))
+        rows.append((label_for(COMBINED_BY, way), percent(_mean(subset.methods[way] for subset in subsets)), *counts))
     oracle, best = _mean(subset.oracle for subset in subsets), _mean(subset.best_member for subset in subsets)
     rows.append(("best of them for each utterance", percent(oracle), "", "", ""))
     rows.append(("best recognizer alone", percent(best), "", "", ""))

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from ..base.number_format import percent
 from ..base.table import Table
 from ..formats.references import read_references
 from .tables import console
@@ -152,9 +153,9 @@ class Demo:
         both = [f"{name}={name},{self._networks(name)}" for name in list(RECOGNIZERS)[:2]]
         results = self._json_of("combine", *both, "--joint", "joint", "--transcripts", self.out / "both.ctm")
         combined = results["subsets"][0]
-        rows = [(f"{name} alone", _percent(rate)) for name, rate in results["systems"].items()]
-        rows += [("ROVER, by votes and confidence", _percent(combined["rover"])),
-                 ("one joint network", _percent(combined["joint"]))]  # fmt: skip
+        rows = [(f"{name} alone", percent(rate, 1)) for name, rate in results["systems"].items()]
+        rows += [("ROVER, by votes and confidence", percent(combined["rover"], 1)),
+                 ("one joint network", percent(combined["joint"], 1))]  # fmt: skip
         console().print(Table("", ("words of", "word errors %"), tuple(rows)).to_rich())
         lines = [line.split() for line in (self.out / "both.ctm").read_text("utf-8").splitlines()]
         words = " ".join(f"{line[4]} {float(line[5]):.2f}" for line in lines if line[0] == CLIP)
@@ -198,13 +199,9 @@ def _show_some(path: Path) -> None:
 def _row(name: str, evaluation: dict[str, Any]) -> tuple[str, ...]:
     rates, scores = evaluation["wer"], evaluation["one_best"]
     ours = scores.get("calibrated", scores["confidence"])
-    errors = (_percent(rates[way]) for way in ("one_best", "best_confidence", "oracle"))
+    errors = (percent(rates[way], 1) for way in ("one_best", "best_confidence", "oracle"))
     nce = (f"{kind['nce']:.2f}" for kind in (scores["posterior"], scores["calibrated_posterior"], ours))
     return (name, *errors, *nce)
-
-
-def _percent(rate: float) -> str:
-    return f"{100 * rate:.1f}"
 
 
 def _short(path: Path) -> Path:

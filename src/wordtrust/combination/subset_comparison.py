@@ -57,6 +57,14 @@ class SubsetRates:
             record["best_member_one_best"] = self.best_member_one_best
         return record | dict(self.methods) | {"oracle": self.oracle}
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> SubsetRates:
+        """What `to_dict` gave."""
+        own = {"members", "best_member", "best_member_one_best", "oracle"}
+        methods = {name: rate for name, rate in record.items() if name not in own}
+        one_best = record.get("best_member_one_best")
+        return cls(tuple(record["members"]), record["best_member"], one_best, methods, record["oracle"])
+
 
 @dataclass(frozen=True, slots=True)
 class SubsetComparison:

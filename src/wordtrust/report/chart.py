@@ -12,6 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.number_format import percentage
+
 Reals = NDArray[np.float64]
 Anchor = Literal["start", "middle", "end"]
 Ticks = tuple[tuple[float, str], ...]
@@ -89,16 +91,6 @@ class Chart:
     key: tuple[tuple[str, str], ...] = ()  # role and text of each curve
 
 
-def percent(value: float) -> str:
-    """A share for people, with as many decimals as it takes."""
-    return f"{100 * value:.4g}%"
-
-
-def rounded_up(threshold: float) -> str:
-    """A threshold with three decimals, never lower than it was."""
-    return f"{math.ceil(round(threshold * 1000, 6)) / 1000:.3f}"
-
-
 def share_axis(title: str) -> Axis:
     """From 0 to 100%."""
     return Axis(title, 0.0, 1.0, tuple((tick / 5, f"{20 * tick}%") for tick in range(6)))
@@ -120,7 +112,7 @@ def fitted_axis(title: str, values: Reals, *, shares: bool = False, count: int =
         title,
         low,
         high,
-        tuple((step * n, percent(step * n) if shares else f"{step * n:.4g}") for n in range(first, last + 1)),
+        tuple((step * n, percentage(step * n) if shares else f"{step * n:.4g}") for n in range(first, last + 1)),
     )
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .chart import Axis, Chart, Dots, Line, Mark, Note, Reals, fitted_axis, percent
+from ..base.number_format import percentage
+from ..combination.subset_comparison import SubsetRates
+from .chart import Axis, Chart, Dots, Line, Mark, Note, Reals, fitted_axis
 from .curves import Bin
 from .population_charts import reliability_chart
 from .wording import COMBINED, WAYS, capital
@@ -88,30 +90,24 @@ def _best(log: Sequence[Mapping[str, Any]], column: str, epochs: Reals, values: 
     if not len(index):
         return []
     x, y = epochs[index], values[index]
-    shown = percent(round(float(y[0]), 4)) if column == "dev_eer" else f"{y[0]:.3f}"
+    shown = percentage(round(float(y[0]), 4)) if column == "dev_eer" else f"{y[0]:.3f}"
     return [Dots(x, y, role), Note(float(x[0]), float(y[0]), shown, role, "middle", (0, -9))]
 
 
-def subset_charts(subsets: Sequence[Mapping[str, Any]]) -> list[Chart]:
+def subset_charts(subsets: Sequence[SubsetRates]) -> list[Chart]:
     """Raw against calibrated confidences, and each way to combine against the best member."""
     charts = []
-    pairs = [("raw", "calibrated"), *(("best_member", way) for way in COMBINED)]
-    for first, second in pairs:
+    rates = [{"best_member": subset.best_member, **subset.methods} for subset in subsets[:MOST_POINTS]]
+    hints = [" + ".join(name[:40] for name in subset.members)[:200] for subset in subsets]
+    for first, second in [("raw", "calibrated"), *(("best_member", method) for method in COMBINED)]:
         points = [
-            (x, y, _members(subset))
-            for subset in subsets
-            if isinstance(subset, Mapping)
-            and (x := finite(subset.get(first))) is not None
-            and (y := finite(subset.get(second))) is not None
-        ][:MOST_POINTS]
+            (rate[first], rate[second], members)
+            for rate, members in zip(rates, hints, strict=False)
+            if first in rate and second in rate
+        ]
         if points:
             charts.append(_scatter(first, second, points))
     return charts
-
-
-def _members(subset: Mapping[str, Any]) -> str:
-    members = subset.get("members", ())
-    return " + ".join(str(name)[:40] for name in members)[:200] if isinstance(members, (list, tuple)) else ""
 
 
 def _scatter(first: str, second: str, points: list[tuple[float, float, str]]) -> Chart:
@@ -119,7 +115,7 @@ def _scatter(first: str, second: str, points: list[tuple[float, float, str]]) ->
     below, above = int((y < x).sum()), int((y > x).sum())
     axis = fitted_axis("", np.concatenate([x, y]), shares=True, count=7)
     ends = np.array([axis.low, axis.high])
-    hints = tuple(f"{members}: {percent(a)} to {percent(b)}" for a, b, members in points)
+    hints = tuple(f"{members}: {percentage(a)} to {percentage(b)}" for a, b, members in points)
     base = "with the best member alone" if first == "best_member" else f"combined {COMBINED[first]}"
     name = f"{second} against {first.replace('_', ' ')}".replace("rover", "ROVER")
     return Chart(
@@ -173,7 +169,7 @@ def _row(row: int, record: Mapping[str, Any]) -> Iterator[Mark]:
         at = np.array([row + moved])
         if interval is not None:
             yield Line(np.array(interval), np.repeat(at, 2), role)
-        yield Dots(np.array([rate]), at, role, 2.5, (f"{WAYS[way]}: {percent(round(rate, 4))}",))
+        yield Dots(np.array([rate]), at, role, 2.5, (f"{WAYS[way]}: {percentage(round(rate, 4))}",))
 
 
 def reliability_charts(study: Mapping[str, Any]) -> Iterator[Chart]:

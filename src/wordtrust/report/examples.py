@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..base.arrays import csr_rows
 from ..base.errors import InputError
-from ..base.table import counted
+from ..base.number_format import counted
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..lattices.weights import Reals
@@ -26,7 +26,7 @@ from ..transcripts.words import Word, spelled
 MOST_WORDS = 150  # of an utterance
 MOST_LETTERS = 60  # of a word
 _STEPS = 10  # shades of confidence
-MOST = 6  # of each sort
+MOST = 6  # of each category
 Show = Callable[[Reals], Reals]
 _SURE = 1e-3  # a confidence nearer to 0 or 1 misleads no more than this
 
@@ -65,8 +65,8 @@ class UtteranceMeasures:
     loss: Reals  # how much the confidences mislead, in bits over all words
 
 
-# Larger comes first, less than 0 is not of this sort. The numbers added to `spoken` keep very short utterances back.
-SORTS: dict[str, Callable[[UtteranceMeasures], Reals]] = {
+# Larger comes first, below 0 is not of this category. The numbers added to `spoken` hold very short utterances back.
+CATEGORIES: dict[str, Callable[[UtteranceMeasures], Reals]] = {
     "best": lambda m: np.where(m.errors == 0, m.spoken, -1.0),
     "worst": lambda m: np.where(m.errors > 0, m.errors / (m.spoken + 2), -1.0),
     "misleading": lambda m: np.where(m.errors > 0, m.loss / (m.spoken + 4), -1.0),
@@ -80,11 +80,11 @@ def _loss(confidence: Reals, correct: NDArray[np.bool_]) -> Reals:
     return bits
 
 
-def pick(examples: Iterable[ExampleUtterance], sort: str, most: int = MOST) -> list[ExampleUtterance]:
-    """The first examples of a sort; ties go by the name of the utterance."""
+def pick(examples: Iterable[ExampleUtterance], category: str, most: int = MOST) -> list[ExampleUtterance]:
+    """The first examples of a category; ties go by the name of the utterance."""
     listed = list(examples)
     measures = np.array([_measures(example) for example in listed], np.float64).reshape(-1, 3)
-    ranks = SORTS[sort](UtteranceMeasures(*measures.T)).tolist()
+    ranks = CATEGORIES[category](UtteranceMeasures(*measures.T)).tolist()
     order = sorted(range(len(listed)), key=lambda index: (-ranks[index], listed[index].transcript.utt))
     return [listed[index] for index in order[:most] if ranks[index] >= 0]
 
@@ -96,7 +96,7 @@ def _measures(example: ExampleUtterance) -> tuple[float, float, float]:
 
 
 class ExampleKeeper:
-    """Sees all utterances and keeps the first few of each sort.
+    """Sees all utterances and keeps the first few of each category.
 
     keeper = ExampleKeeper()
     evaluation = wt.evaluate(networks, model, inspect=keeper.add)
@@ -117,14 +117,14 @@ class ExampleKeeper:
     def add(self, networks: Lattices, confidence: Floats, paths: Paths) -> None:
         """Look at these utterances too."""
         candidates = [*self._kept, *_candidates(networks, confidence, paths, self._most, self._show)]
-        kept = {id(example): example for sort in SORTS for example in pick(candidates, sort, self._most)}
+        kept = {id(example): example for category in CATEGORIES for example in pick(candidates, category, self._most)}
         self._kept = list(kept.values())
 
 
 def _candidates(
     networks: Lattices, confidence: Floats, paths: Paths, most: int, show: Show | None
 ) -> list[ExampleUtterance]:
-    """The first of each sort in a batch; transcripts are made of these only."""
+    """The first of each category in a batch; transcripts are made of these only."""
     if REFERENCE not in networks.notes:
         raise InputError(
             "these networks have no references",
@@ -140,7 +140,7 @@ def _candidates(
     measures = UtteranceMeasures(alignments.counts[:, 1:].sum(axis=1, dtype=np.float64), spoken, loss)
     names = np.array(networks.utts, dtype=object)
     indices = set()
-    for rank in SORTS.values():
+    for rank in CATEGORIES.values():
         order = np.lexsort((names, -rank(measures)))
         indices.update(order[:most].tolist())
     return [_example(networks, confidence, paths, references[index], index, show) for index in sorted(indices)]

@@ -12,8 +12,10 @@ from typing import Any
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
-from ..base.table import NONE, Table
+from ..base.number_format import NONE
+from ..base.table import Table
 from ..base.version import __version__
+from ..combination.subset_comparison import SubsetComparison, SubsetRates
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.metrics import Scores
 from ..lattices.text import visible
@@ -24,10 +26,10 @@ from .examples import ExampleUtterance, page_utterance, pick
 from .population_charts import population_charts
 from .summary import error_table, score_table, subset_table, summary, tiles
 from .svg import draw
-from .wording import ABOUT_POPULATIONS, MEASURES, NO_PROBABILITIES, POPULATIONS, called, capital
+from .wording import ABOUT_POPULATIONS, MEASURES, NO_PROBABILITIES, POPULATIONS, capital, label_for
 
 MOST_LETTERS = 300  # of titles and facts
-_SORTS = {
+_CATEGORIES = {
     "worst": ("The most errors", "For the words that were said; utterances of a word or two come later."),
     "misleading": ("The most misleading", "Wrong words with high confidence, right words with low confidence."),
     "best": ("The longest without an error", ""),
@@ -71,19 +73,19 @@ def write_report(
     examples: Sequence[ExampleUtterance] = (),
     about: Mapping[str, str] | None = None,
     log: Sequence[Mapping[str, Any]] = (),
-    subsets: Sequence[Mapping[str, Any]] = (),
+    comparison: SubsetComparison | None = None,
     figures: Path | None = None,
 ) -> None:
     """Write a page about an evaluation, and its plots to the folder `figures` if one is named.
 
     `about` are facts to show below the title (recognizer, model, data). `log` are the lines of a model's train.jsonl.
-    `subsets` are those of `wordtrust combine --json`. What is empty is left out. The same input gives the same bytes.
+    `comparison` is that of `wt.combine`. What is empty is left out. The same input gives the same bytes.
     """
-    if not (evaluation.utterances or log or subsets):
+    if not (evaluation.utterances or log or comparison):
         raise OptionError(f"{path}: there is nothing to report: no utterances, no training log, no subsets")
     template = _template("evaluation.html.j2")
     sections = _population_sections(evaluation)
-    combined, training = subset_charts(subsets), training_charts(log)
+    combined, training = subset_charts(comparison.subsets if comparison else ()), training_charts(log)
     if figures is not None:
         from .figures import save_figures
 
@@ -98,7 +100,7 @@ def write_report(
         sections=sections,
         examples=_example_groups(examples),
         combined=combined,
-        counts=subset_table(subsets),
+        counts=subset_table(comparison) if comparison else None,
         training=training,
     )
     with atomic_text(path) as file:
@@ -109,10 +111,11 @@ def write_study_report(
     path: Path, study: Mapping[str, Any], tables: Mapping[str, Sequence[Table]], remarks: Sequence[str] = ()
 ) -> None:
     """Write the page of a study; `study` is the content of study.json, `tables` are by section."""
+    subsets = [SubsetRates.from_dict(subset) for subset in study["subsets"]]
     charts = {
         "words": [error_chart(study["recognizers"])],
         "confidences": list(reliability_charts(study)),
-        "combination": [chart for chart in subset_charts(study["subsets"]) if chart.name in _STUDY_SUBSETS],
+        "combination": [chart for chart in subset_charts(subsets) if chart.name in _STUDY_SUBSETS],
     }
     sections = [
         StudySection(_STUDY_SECTIONS[name], charts.get(name, []), listed) for name, listed in tables.items() if listed
@@ -143,7 +146,7 @@ def _population_sections(evaluation: Evaluation) -> list[PopulationSection]:
         populations.setdefault(population, {})[kind] = scores
     return [
         PopulationSection(
-            capital(called(POPULATIONS, name)),
+            capital(label_for(POPULATIONS, name)),
             ABOUT_POPULATIONS.get(name, ""),
             "" if all(scores.are_probabilities for scores in populations[name].values()) else NO_PROBABILITIES,
             population_charts(name, populations[name]),
@@ -155,8 +158,8 @@ def _population_sections(evaluation: Evaluation) -> list[PopulationSection]:
 
 def _example_groups(examples: Sequence[ExampleUtterance]) -> list[dict[str, Any]]:
     groups = [
-        {"title": title, "about": text, "utterances": [*map(page_utterance, pick(examples, sort))]}
-        for sort, (title, text) in _SORTS.items()
+        {"title": title, "about": text, "utterances": [*map(page_utterance, pick(examples, category))]}
+        for category, (title, text) in _CATEGORIES.items()
     ]
     return [group for group in groups if group["utterances"]]
 

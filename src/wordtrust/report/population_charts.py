@@ -8,13 +8,14 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ..base.number_format import percentage, rounded_up
 from ..evaluation.metrics import Scores, errors_caught, operating_point
 from ..evaluation.metrics.scores import REVIEWED
 from ..evaluation.metrics.thresholds import PRECISION
 from ..transcripts.page_style import role
-from .chart import Axis, Bars, Chart, Dots, Line, Mark, Note, Reals, percent, probability_axis, rounded_up, share_axis
+from .chart import Axis, Bars, Chart, Dots, Line, Mark, Note, Reals, probability_axis, share_axis
 from .curves import Bin, Sweep, deviate, histograms, reliability, thin
-from .wording import KINDS, called
+from .wording import KINDS, label_for
 
 _DET_TICKS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 _DIAGONAL = Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "ideal")
@@ -44,7 +45,7 @@ def _reliability(population: str, kind: str, scores: Scores) -> Chart:
 
 def reliability_chart(file: str, kind: str, bins: list[Bin], title: str | None = None) -> Chart:
     """Whether words of some confidence are right as often as it claims."""
-    name = called(KINDS, kind)
+    name = label_for(KINDS, kind)
     claimed, share = np.array([b.claimed for b in bins]), np.array([b.share for b in bins])
     ranges = np.array([b.interval or (np.nan, np.nan) for b in bins])
     hints = tuple(map(_hint, bins))
@@ -87,7 +88,7 @@ def _short(count: int) -> str:
 
 
 def _histogram(population: str, kind: str, scores: Scores) -> Chart:
-    counts, name = histograms(scores), called(KINDS, kind)
+    counts, name = histograms(scores), label_for(KINDS, kind)
     shares = [count / max(1.0, count.sum()) for count in counts]
     most = float(np.sqrt(max(share.max() for share in shares)))
     marks = [
@@ -99,7 +100,10 @@ def _histogram(population: str, kind: str, scores: Scores) -> Chart:
         )
     ]
     ticks = [
-        (sign * tick**0.5, percent(tick)) for tick in _HISTOGRAM_TICKS for sign in (1, -1) if tick**0.5 <= 1.25 * most
+        (sign * tick**0.5, percentage(tick))
+        for tick in _HISTOGRAM_TICKS
+        for sign in (1, -1)
+        if tick**0.5 <= 1.25 * most
     ]
     title = "of the right words (up), the wrong (down)"
     return Chart(
@@ -116,7 +120,7 @@ def _side(label: str, sign: int, count: Reals, share: Reals) -> Bars:
     """The bars of the right words upwards, of the wrong ones downwards."""
     edges, none = np.linspace(0, 1, len(count) + 1), np.zeros(len(count))
     hints = tuple(
-        f"{low:.2f} to {high:.2f}: {int(words):,} {label} words ({percent(round(part, 4))} of them)"
+        f"{low:.2f} to {high:.2f}: {int(words):,} {label} words ({percentage(round(part, 4))} of them)"
         for low, high, words, part in zip(edges[:-1], edges[1:], count, share, strict=True)
     )
     low, high = (none, np.sqrt(share)) if sign > 0 else (-np.sqrt(share), none)
@@ -136,27 +140,27 @@ def _review(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str, Sc
         share_axis("words checked, least trusted first"),
         share_axis("errors found"),
         tuple(marks),
-        _key(sweeps, {kind: f"{percent(round(value, 3))} in the first 10%" for kind, value in caught.items()}),
+        _key(sweeps, {kind: f"{percentage(round(value, 3))} in the first 10%" for kind, value in caught.items()}),
     )
 
 
 def _key(sweeps: Mapping[str, Sweep], values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The name of each curve, and its number."""
-    return tuple((role(kind), f"{called(KINDS, kind)}: {values[kind]}") for kind in sweeps)
+    return tuple((role(kind), f"{label_for(KINDS, kind)}: {values[kind]}") for kind in sweeps)
 
 
 def _det(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str, Scores]) -> Chart:
     fewest = min(float(counts[-1]) for sweep in sweeps.values() for counts in (sweep.right, sweep.wrong))
     low = max(tick for tick in _DET_TICKS if tick <= min(0.05, max(1 / fewest, _DET_TICKS[0])))
     normal = NormalDist()
-    ticks = tuple((normal.inv_cdf(tick), percent(tick)) for tick in _DET_TICKS if tick >= low)
+    ticks = tuple((normal.inv_cdf(tick), percentage(tick)) for tick in _DET_TICKS if tick >= low)
     marks: list[Mark] = [Line(np.array([ticks[0][0], ticks[-1][0]]), np.array([ticks[0][0], ticks[-1][0]]), "ideal")]
     eers = {kind: words[kind].metrics().eer or 0.0 for kind in sweeps}
     for kind, sweep in sweeps.items():
         accepted, rejected = sweep.rates()
         marks.append(Line(*thin(deviate(accepted), deviate(rejected)), role(kind)))
         crossing = deviate(np.array([eers[kind]]))
-        hint = f"{called(KINDS, kind)}: EER {percent(round(eers[kind], 4))}"
+        hint = f"{label_for(KINDS, kind)}: EER {percentage(round(eers[kind], 4))}"
         marks.append(Dots(crossing, crossing, role(kind), 3.5, (hint,)))
     return Chart(
         f"{population}-det",
@@ -165,7 +169,7 @@ def _det(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str, Score
         Axis("wrong words accepted (fewer is better)", ticks[0][0], ticks[-1][0], ticks),
         Axis("right words rejected (fewer is better)", ticks[0][0], ticks[-1][0], ticks),
         tuple(marks),
-        _key(sweeps, {kind: f"EER {percent(round(eers[kind], 4))}" for kind in sweeps}),
+        _key(sweeps, {kind: f"EER {percentage(round(eers[kind], 4))}" for kind in sweeps}),
     )
 
 
@@ -193,10 +197,10 @@ def _accepting(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str,
     dot = ""
     if point:
         marks.append(Dots(np.array([point.correct_accepted]), np.array([point.precision]), role(last)))
-        dot = f" The dot: from {rounded_up(point.threshold)} on, {percent(PRECISION)} are right."
+        dot = f" The dot: from {rounded_up(point.threshold)} on, {percentage(PRECISION)} are right."
     lowest = _floor(min(float(y.min()) for _, y in curves.values()))
     step = (1 - lowest) / 5
-    ticks = tuple((lowest + step * n, percent(round(lowest + step * n, 4))) for n in range(6))
+    ticks = tuple((lowest + step * n, percentage(round(lowest + step * n, 4))) for n in range(6))
     return Chart(
         f"{population}-accept",
         "Accepting the right words",

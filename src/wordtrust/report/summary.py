@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ..base.table import NONE, Table, counted
+from ..base.number_format import NONE, counted, decimal, percentage, rounded_up
+from ..base.table import Table
+from ..combination.subset_comparison import SubsetComparison
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.metrics import (
     Interval,
@@ -19,9 +20,7 @@ from ..evaluation.metrics import (
 )
 from ..evaluation.metrics.scores import REVIEWED
 from ..evaluation.metrics.thresholds import PRECISION
-from .chart import percent, rounded_up
-from .comparison_charts import finite
-from .wording import COMBINED, KINDS, POPULATIONS, WAYS, called
+from .wording import COMBINED, KINDS, POPULATIONS, WAYS, label_for
 
 MEASURES = {
     "eer": "EER %", "nce": "NCE", "auc": "AUC", "auc_pr_wrong": "PR wrong", "ece": "ECE", "brier": "Brier",
@@ -43,7 +42,7 @@ def error_table(evaluation: Evaluation) -> Table:
         counts = (total.substitutions, total.deletions, total.insertions)
         change = "" if own is None or way == "one_best" else f"{total.errors - own.total.errors:+,}"
         wer = _with_interval(total.wer, intervals(errors)["wer"], rate=True)
-        rows.append((called(WAYS, way), wer, *(f"{count:,}" for count in counts), change))
+        rows.append((label_for(WAYS, way), wer, *(f"{count:,}" for count in counts), change))
     columns = ("words by", "WER %, 95%", "substituted", "deleted", "inserted", "against 1-best")
     strong = tuple(index for index, way in enumerate(ways) if way == "best_confidence")
     return Table("Word errors", columns, tuple(rows), strong=strong)
@@ -63,7 +62,7 @@ def score_table(
         cells = (
             _with_interval(getattr(metrics, name), resampled.get(name), rate=name in _RATES) for name in measures
         )
-        names = called(POPULATIONS, population), called(KINDS, kind)
+        names = label_for(POPULATIONS, population), label_for(KINDS, kind)
         rows.append((*names, f"{metrics.words:,}", _with_interval(right, None, rate=True), *cells))
     columns = ("confidence of", "score", "number", "right %", *(MEASURES[name] for name in measures))
     return Table("Measures of confidence", columns, tuple(rows), texts=(1,), grouped=True)
@@ -85,17 +84,16 @@ def _with_interval(value: float | None, interval: Interval | None, *, rate: bool
     return f"{text}\n{factor * interval.low:.{decimals}f} to {factor * interval.high:.{decimals}f}"
 
 
-def subset_table(subsets: Sequence[Mapping[str, Any]]) -> Table:
+def subset_table(comparison: SubsetComparison) -> Table:
     """For each way to combine: how many subsets are better than, equal to and worse than their best member."""
-    rows = []
-    for way, name in COMBINED.items():
-        pairs = [(finite(subset.get("best_member")), finite(subset.get(way))) for subset in subsets]
-        rates = [(best, rate) for best, rate in pairs if best is not None and rate is not None]
-        if rates:
-            better, worse = sum(rate < best for best, rate in rates), sum(rate > best for best, rate in rates)
-            rows.append((name, *(f"{count:,}" for count in (better, len(rates) - better - worse, worse))))
+    counts = (comparison.better, comparison.equal, comparison.worse)
+    rows = tuple(
+        (name, *(f"{count[method]:,}" for count in counts))
+        for method, name in COMBINED.items()
+        if method in comparison.better
+    )
     columns = ("combined", "sets better than their best member", "equal", "worse")
-    return Table("Combinations against their best member", columns, tuple(rows))
+    return Table("Combinations against their best member", columns, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +111,23 @@ def tiles(evaluation: Evaluation) -> list[Tile]:
     output, scores = evaluation.errors.get("best_confidence"), _output_scores(evaluation)
     if output is not None and output.total.wer is not None:
         own = evaluation.errors.get("one_best")
-        remark = "" if own is None or own.total.wer is None else f"1-best as given: {_rate(own.total.wer)}"
-        listed.append(Tile(_rate(output.total.wer), "word error rate", remark))
+        remark = "" if own is None or own.total.wer is None else f"1-best as given: {percentage(own.total.wer, 2)}"
+        listed.append(Tile(percentage(output.total.wer, 2), "word error rate", remark))
     if scores is None:
         return listed
     kind, words = scores
     metrics = words.metrics()
     if metrics.nce is not None:
-        listed.append(Tile(_signed(metrics.nce), "NCE of the " + called(KINDS, kind), "1 is perfect, 0 is no help"))
+        listed.append(
+            Tile(_typeset(metrics.nce), "NCE of the " + label_for(KINDS, kind), "1 is perfect, 0 is no help")
+        )
     point = operating_point(words, PRECISION) if len(words) else None
     if point:
-        name, remark = f"{percent(PRECISION)} right from here on", f"{_rate(point.accepted, 0)} of the words"
+        name, remark = f"{percentage(PRECISION)} right from here on", f"{percentage(point.accepted, 0)} of the words"
         listed.append(Tile(rounded_up(point.threshold), name, remark))
     if metrics.errors_caught is not None:
-        remark = f"in the least trusted {percent(REVIEWED)} of the words"
-        listed.append(Tile(_rate(metrics.errors_caught, 0), "of the wrong words found", remark))
+        remark = f"in the least trusted {percentage(REVIEWED)} of the words"
+        listed.append(Tile(percentage(metrics.errors_caught, 0), "of the wrong words found", remark))
     return listed
 
 
@@ -146,19 +146,16 @@ def _output_scores(evaluation: Evaluation) -> tuple[str, Scores] | None:
     return kinds[-1] if kinds else None
 
 
-def _rate(value: float, decimals: int = 2) -> str:
-    return f"{100 * value:.{decimals}f}%"
-
-
-def _signed(value: float) -> str:
-    return f"{value:.3f}".replace("-", "\u2212")
+def _typeset(value: float) -> str:
+    """With a true minus sign."""
+    return decimal(value).replace("-", "\u2212")
 
 
 def _about_words(evaluation: Evaluation) -> Iterator[str]:
     output, own, best = (evaluation.errors.get(name) for name in ("best_confidence", "one_best", "oracle"))
     if output is None or output.total.wer is None:
         return
-    total, rate = output.total, _rate(output.total.wer)
+    total, rate = output.total, percentage(output.total.wer, 2)
     who = f"{counted(evaluation.utterances, 'utterance')} of {counted(len(output.speakers), 'speaker')}"
     yield f"In {who}, {counted(total.reference_words, 'word')} were said."
     yield f"The output has {counted(total.errors, 'error')}: a word error rate of {rate}{_between(output)}."
@@ -173,7 +170,7 @@ def _between(errors: SpeakerErrors) -> str:
     interval = intervals(errors)["wer"]
     if interval.low is None or interval.high is None:
         return ""
-    return f" (95%: {_rate(interval.low, 1)} to {_rate(interval.high, 1)})"
+    return f" (95%: {percentage(interval.low, 1)} to {percentage(interval.high, 1)})"
 
 
 def _difference(output: SpeakerErrors, own: SpeakerErrors) -> str:
@@ -189,8 +186,8 @@ def _difference(output: SpeakerErrors, own: SpeakerErrors) -> str:
 
 
 def _about_confidence(evaluation: Evaluation, kind: str, words: Scores) -> Iterator[str]:
-    metrics, name = words.metrics(), called(KINDS, kind)
-    right = _rate(metrics.correct / metrics.words, 1)
+    metrics, name = words.metrics(), label_for(KINDS, kind)
+    right = percentage(metrics.correct / metrics.words, 1)
     yield f"Of the {counted(len(words), 'word')} of the output, {right} are right."
     if metrics.ece is not None:
         yield (
@@ -200,30 +197,30 @@ def _about_confidence(evaluation: Evaluation, kind: str, words: Scores) -> Itera
     if metrics.nce is not None:
         worth = f"worth {metrics.nce:.0%} of what knowing right from wrong would be"
         worth = "worse than no confidence at all" if metrics.nce < 0 else worth
-        yield f"It is {worth} (NCE {_signed(metrics.nce)}; 1 would be perfect)."
+        yield f"It is {worth} (NCE {_typeset(metrics.nce)}; 1 would be perfect)."
     first = next(other for population, other in evaluation.scores if population == "output")
     nce = evaluation.scores["output", first].metrics().nce
     if first != kind and nce is not None:
-        yield f"For the same words, the {called(KINDS, first)} has an NCE of {_signed(nce)}."
+        yield f"For the same words, the {label_for(KINDS, first)} has an NCE of {_typeset(nce)}."
 
 
 def _about_use(words: Scores) -> Iterator[str]:
     point = operating_point(words, PRECISION)
     if point is None:
-        yield f"No threshold gives {percent(PRECISION)} right words."
+        yield f"No threshold gives {percentage(PRECISION)} right words."
     else:
         yield (
-            f"Accept words from {rounded_up(point.threshold)} on: {_rate(point.precision, 1)} of these are right, "
-            f"and they are {_rate(point.accepted, 0)} of all words."
+            f"Accept words from {rounded_up(point.threshold)} on: {percentage(point.precision, 1)} of these are "
+            f"right, and they are {percentage(point.accepted, 0)} of all words."
         )
         if point.errors_rejected is not None:
-            yield f"{_rate(point.errors_rejected, 0)} of the wrong words are kept out."
+            yield f"{percentage(point.errors_rejected, 0)} of the wrong words are kept out."
         yield (
             "(Measured on these very words; the command wordtrust threshold gives one to rely on with new speakers.)"
         )
     caught = errors_caught(words, REVIEWED)
     if caught is not None:
         yield (
-            f"Checking the least trusted {percent(REVIEWED)} of the words finds {_rate(caught, 0)} of the wrong "
-            "ones. Missing words have no confidence and are not found so."
+            f"Checking the least trusted {percentage(REVIEWED)} of the words finds {percentage(caught, 0)} of the "
+            "wrong ones. Missing words have no confidence and are not found so."
         )

@@ -60,7 +60,7 @@ NO_PROBABILITIES = (
 )
 
 
-def called(names: Mapping[str, str], name: str) -> str:
+def label_for(names: Mapping[str, str], name: str) -> str:
     """What people read for a name; the name itself if it has no other."""
     return names.get(name, name[:40])
 

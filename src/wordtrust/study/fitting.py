@@ -15,7 +15,7 @@ from ..confidence.word_scorer import load
 from ..training.options import MULTI_RECOGNIZER, has_gpu
 from ..training.study_training import FOLDS, StudyTraining, model_folders
 from .combination import systems_on
-from .finish import Trained, finish_generic, finish_model
+from .final_model import TrainedModel, write_final_model, write_generic_model
 from .layout import DEV, JOINT, TRAIN, StudyFolder, StudyOptions
 from .paper_steps import PaperMaker
 from .steps import Steps, contents_key, key_of, read_json, write_json
@@ -83,16 +83,16 @@ class Fitting:
         )  # fmt: skip
         training.run(self.steps.notify)
 
-    def _trained(self, name: str) -> Trained:
+    def _trained(self, name: str) -> TrainedModel:
         model, *folds = model_folders(name, self.out.trained)
         train, dev = (str(self.out.store(name, split)) for split in (TRAIN, DEV))
-        return Trained(model, tuple(folds), train, dev)
+        return TrainedModel(model, tuple(folds), train, dev)
 
     def _finish(self, name: str, networks: str) -> None:
         trained, scales, out = self._trained(name), self.out.scales(name), self.out.models / name
         files = [folder / MODEL_JSON for folder in (trained.model, *trained.folds)]
         key = key_of(networks, contents_key([*files, scales]))
-        self.steps.run(f"{name}: final model", key, [out], lambda: finish_model(trained, scales, out))
+        self.steps.run(f"{name}: final model", key, [out], lambda: write_final_model(trained, scales, out))
 
     def _finish_generic(self) -> None:
         """The model for other recognizers, where training made one."""
@@ -100,7 +100,7 @@ class Fitting:
         if (model / MODEL_JSON).is_file():
             stores = [str(self.out.store(name, DEV)) for name in self.names]
             key = key_of(contents_key([model / MODEL_JSON]), self.names)
-            self.steps.run("generic: final model", key, [out], lambda: finish_generic(model, stores, out))
+            self.steps.run("generic: final model", key, [out], lambda: write_generic_model(model, stores, out))
 
     def _combine(self) -> None:
         """Fit the combination, unless one is there for these models and maybe more: it takes hours."""

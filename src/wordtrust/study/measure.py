@@ -42,7 +42,7 @@ from .baselines import PACKED, Baselines
 from .combination import SubsetsOnTest, counts_against, systems_on
 from .layout import JOINT, StudyFolder, StudyOptions
 from .paper_examples import examples
-from .paper_steps import PAPER, judge_paper, measure_paper
+from .paper_steps import PAPER, evaluate_paper_model, measure_paper
 from .steps import Steps, contents_key, key_of, read_json, write_json
 from .stores import StoreBuilder
 
@@ -82,7 +82,7 @@ class StudyMeasurement:
         model_key = contents_key([model / MODEL_JSON, model / BASELINES, model / PAPER / MODEL_JSON])
 
         def work() -> None:
-            write_json(path, measure_recognizer(model, store) | judge_paper(model, store))
+            write_json(path, measure_recognizer(model, store) | evaluate_paper_model(model, store))
 
         self.steps.run(f"{name}: figures of {test}", key_of(__version__, networks_key, model_key), [path], work)
         return read_json(path)

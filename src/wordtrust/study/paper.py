@@ -5,12 +5,12 @@ mean of the arcs' own confidences, the kernel calibrator as the paper has it (no
 the training data, L from dev), and the choice of whole outputs by their mean confidence, raw or calibrated. What we
 do otherwise is told in the model's `paper` entry (`DIFFERENCES`).
 
-    paper_pack(train, dev, pack, vectors=glove)      training data
-    train_paper({name: pack}, out)                   out/NAME and out/NAME-fold-K, by size; skips what is there
-    finish_paper(out/NAME, folds, train, dev, to)    calibrated, ready to load with `wt.load(to)`
-    evaluate_paper(scorer, batches)                  tables 1 and 2 (an `Evaluation`)
-    combine(paper_together(...))                     table 3, with the spread over subsets
-    paper_examples.examples(together)                table 4
+    paper_pack(train, dev, pack, vectors=glove)          training data
+    train_paper({name: pack}, out)                       out/NAME and out/NAME-fold-K, by size; skips what is there
+    write_paper_model(out/NAME, folds, train, dev, to)   calibrated, ready to load with `wt.load(to)`
+    evaluate_paper(scorer, batches)                      tables 1 and 2 (an `Evaluation`)
+    compare_subsets(paper_system_outputs(...))           table 3, with the standard deviation over subsets
+    paper_examples.examples(outputs)                     table 4
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def train_paper(
                     train_model(data, chosen, folder, worker, progress_of(folder))
 
 
-def finish_paper(model: Path, folds: Sequence[Path], train: Source, dev: Source, out: Path) -> None:
+def write_paper_model(model: Path, folds: Sequence[Path], train: Source, dev: Source, out: Path) -> None:
     """Calibrate a trained model the paper's way and write it to `out`: L from dev, all else from train."""
     scorer = load(model)
     out_of_fold = OutOfFoldScorer(scorer, [load(folder) for folder in folds])
@@ -151,7 +151,7 @@ def evaluate_paper(scorer: WordScorer, batches: Iterable[Lattices]) -> Evaluatio
     """Tables 1 and 2: kinds `posterior`, `confidence`, `calibrated`; words by the largest mean raw confidence."""
     curve = scorer.calibration
     if curve is None:
-        raise InputError("the model of the paper's system is not calibrated", remedy="Finish it: finish_paper")
+        raise InputError("the model of the paper's system is not calibrated", remedy="Finish it: write_paper_model")
 
     def judge(networks: Lattices) -> dict[str, ArcConfidence]:
         networks = scorer.networks(networks)
@@ -180,7 +180,7 @@ def _outputs(scorer: WordScorer, networks: Lattices) -> SystemOutput:
     return replace(SystemOutput.of(networks, confidence, paths), confidence=np.minimum(own, 1.0))
 
 
-def paper_together(
+def paper_system_outputs(
     scorers: Mapping[str, WordScorer], stores: Mapping[str, Source], references: Mapping[str, Reference]
 ) -> SystemOutputs:
     """The outputs of several recognizers side by side: what `combine` makes table 3 of."""

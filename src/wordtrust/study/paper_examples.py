@@ -15,7 +15,7 @@ from ..lattices.weights import Reals
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SystemTranscript:
     """What one recognizer made of an utterance."""
 
     name: str
@@ -26,12 +26,12 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class Table4Example:
     """One utterance of table 4."""
 
     utt: str
     reference: str
-    said: tuple[Said, ...]
+    said: tuple[SystemTranscript, ...]
     by_raw: str  # the recognizer that each rule picks
     by_calibrated: str
 
@@ -40,39 +40,45 @@ class Example:
         return asdict(self)
 
 
-def examples(together: SystemOutputs, count: int = 6) -> list[Example]:
+def examples(systems: SystemOutputs, count: int = 6) -> list[Table4Example]:
     """Utterances where the two rules pick outputs with different numbers of errors, each speaker once.
 
     Half are the largest gains by calibration, half its largest losses: which of the two there are more of is what
     table 3 tells.
     """
-    means = [mean_confidence(together, calibrated=each) for each in (False, True)]
-    everybody = [tuple(range(len(together.names)))]
+    means = [mean_confidence(systems, calibrated=calibrated) for calibrated in (False, True)]
+    everybody = [tuple(range(len(systems.names)))]
     raw, calibrated = (select_system(mean, everybody)[0] for mean in means)
-    utterances = np.arange(len(together))
-    gain = together.errors[raw, utterances] - together.errors[calibrated, utterances]
-    wins, losses = _largest(gain, together.speakers), _largest(-gain, together.speakers)
+    utterances = np.arange(len(systems))
+    gain = systems.errors[raw, utterances] - systems.errors[calibrated, utterances]
+    wins, losses = _largest(gain, systems.speakers), _largest(-gain, systems.speakers)
     chosen = wins[: (count + 1) // 2] + losses[: count // 2]
-    return [_example(together, number, means, int(raw[number]), int(calibrated[number])) for number in chosen]
+    return [
+        _example(systems, utterance, means, int(raw[utterance]), int(calibrated[utterance])) for utterance in chosen
+    ]
 
 
 def _largest(gain: Ints, speakers: Sequence[str]) -> list[int]:
-    """Utterances with a gain, the largest first, one a speaker."""
-    found: dict[str, int] = {}
-    for number in np.argsort(-gain, kind="stable").tolist():
-        if gain[number] > 0:
-            found.setdefault(speakers[number], number)
-    return list(found.values())
+    """Utterances with a gain, the largest first, one for each speaker."""
+    first: dict[str, int] = {}
+    for utterance in np.argsort(-gain, kind="stable").tolist():
+        if gain[utterance] > 0:
+            first.setdefault(speakers[utterance], utterance)
+    return list(first.values())
 
 
-def _example(together: SystemOutputs, number: int, means: Sequence[Reals], raw: int, calibrated: int) -> Example:
-    first, last = together.reference_offsets[number : number + 2].tolist()
-    spoken = together.outputs[0].vocabulary.lookup(together.reference_words[first:last].tolist())
+def _example(
+    systems: SystemOutputs, utterance: int, means: Sequence[Reals], raw: int, calibrated: int
+) -> Table4Example:
+    first, last = systems.spoken_offsets[utterance : utterance + 2].tolist()
+    spoken = systems.outputs[0].vocabulary.lookup(systems.spoken[first:last].tolist())
     said = tuple(
-        Said(
-            name, " ".join(outputs.words(number)), int(together.errors[place, number]),
-            float(means[0][place, number]), float(means[1][place, number]),
+        SystemTranscript(
+            name, " ".join(outputs.words(utterance)), int(systems.errors[system, utterance]),
+            float(means[0][system, utterance]), float(means[1][system, utterance]),
         )
-        for place, (name, outputs) in enumerate(zip(together.names, together.outputs, strict=True))
+        for system, (name, outputs) in enumerate(zip(systems.names, systems.outputs, strict=True))
     )  # fmt: skip
-    return Example(together.utts[number], " ".join(spoken), said, together.names[raw], together.names[calibrated])
+    return Table4Example(
+        systems.utts[utterance], " ".join(spoken), said, systems.names[raw], systems.names[calibrated]
+    )

@@ -17,7 +17,7 @@ from ..formats import stream
 from ..training.options import TrainOptions
 from ..training.study_training import model_folders
 from .layout import DEV, TRAIN, StudyFolder
-from .paper import OPTIONS, SIZES, evaluate_paper, finish_paper, paper_pack, paper_together, train_paper
+from .paper import OPTIONS, SIZES, evaluate_paper, paper_pack, paper_system_outputs, train_paper, write_paper_model
 from .paper_examples import examples
 from .steps import Steps, file_key, key_of
 
@@ -77,11 +77,11 @@ class PaperMaker:
         train, dev = (partial(stream, str(self.out.store(name, split))) for split in (TRAIN, DEV))
         out = self.out.models / name / PAPER
         done = key_of(key, [path.read_bytes() for path in files])
-        work = partial(finish_paper, model, folds, train, dev, out)
+        work = partial(write_paper_model, model, folds, train, dev, out)
         self.steps.run(f"{name}: the paper's final model", done, [out / MODEL_JSON], work)
 
 
-def judge_paper(model: Path, store: str) -> dict[str, Any]:
+def evaluate_paper_model(model: Path, store: str) -> dict[str, Any]:
     """The paper's figures of one recognizer; nothing where it has no such model."""
     if not (model / PAPER / MODEL_JSON).is_file():
         return {}
@@ -100,6 +100,6 @@ def measure_paper(models: Mapping[str, Path], stores: Mapping[str, str]) -> dict
     sources = {name: partial(stream, stores[name]) for name in scorers}
     first = next(iter(sources.values()))
     references = {utt: each for networks in first() for utt, each in references_of(networks).items()}
-    together = paper_together(scorers, sources, references)
-    found = compare_subsets(together).to_dict()
-    return {PAPER: found | {"examples": [each.to_dict() for each in examples(together)]}}
+    outputs = paper_system_outputs(scorers, sources, references)
+    record = compare_subsets(outputs).to_dict()
+    return {PAPER: record | {"examples": [example.to_dict() for example in examples(outputs)]}}

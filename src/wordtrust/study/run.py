@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.errors import OptionError
 from ..confidence import shipped
-from .finish import usable
+from .final_model import available_models
 from .fitting import Fitting
 from .layout import DEV, TRAIN, Corpus, StudyFolder, StudyOptions
 from .measure import StudyMeasurement
@@ -45,7 +45,7 @@ def _with_models(corpus: Corpus, models: Path, *, named: bool, notify: Notify) -
     """The recognizers that there are models for."""
     if not models.is_dir():
         raise OptionError(f"{models}: there is no such folder of models")
-    present = usable(models, corpus.names)
+    present = available_models(models, corpus.names)
     lacking = [name for name in corpus.names if name not in present]
     if lacking and (named or not present):
         raise OptionError(

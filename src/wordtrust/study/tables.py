@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..base.table import NONE, Table, counted, decimal, percent, signed, span
+from ..base.number_format import NONE, counted, decimal, percent, signed, span
+from ..base.table import Table
 from ..report.wording import COMBINED_BY
 from .paper import DIFFERENCES
 

@@ -26,7 +26,7 @@ from .baselines import fit_baselines
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedModel:
     """A recognizer's model as training left it, those of its folds, and the networks that they were trained on."""
 
     model: Path
@@ -39,7 +39,7 @@ class Trained:
         return tuple(load(folder) for folder in self.folds)
 
 
-def finish_model(trained: Trained, scales: Path, out: Path) -> None:
+def write_final_model(trained: TrainedModel, scales: Path, out: Path) -> None:
     """Write the folder of the final model: calibrated, with its way to choose words, its scales and its baselines."""
     refuse_to_overwrite(out)
     with atomic_folder(out) as draft:
@@ -52,7 +52,7 @@ def finish_model(trained: Trained, scales: Path, out: Path) -> None:
         baselines.save(draft / BASELINES)
 
 
-def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
+def write_generic_model(model: Path, stores: Sequence[str], out: Path) -> None:
     """Write the model for recognizers that nobody has seen: adapted to each of these in turn, calibrated on all.
 
     The stores are those of dev: it was trained on the others.
@@ -60,6 +60,6 @@ def finish_generic(model: Path, stores: Sequence[str], out: Path) -> None:
     calibrate_generic(load_model(model), stores).save(out, trained=model)
 
 
-def usable(models: Path, names: Sequence[str]) -> list[str]:
+def available_models(models: Path, names: Sequence[str]) -> list[str]:
     """Those of the recognizers that have a final model among these."""
     return [name for name in names if (models / name / MODEL_JSON).is_file() and (models / name / SCALES).is_file()]
