@@ -41,7 +41,7 @@ from .baselines import NAME as BASELINES
 from .baselines import PACKED, Baselines
 from .combination import SubsetsOnTest, counts_against, systems_on
 from .layout import JOINT, StudyFolder, StudyOptions
-from .paper_examples import examples
+from .paper_examples import examples, reference_text
 from .paper_steps import PAPER, evaluate_paper_model, measure_paper
 from .steps import Steps, contents_key, key_of, read_json, write_json
 from .stores import StoreBuilder
@@ -262,13 +262,11 @@ def repair_examples(outputs: SystemOutputs, printed: SystemOutputs) -> list[dict
     for system, name in enumerate(outputs.names):
         index = _largest_gain(outputs, printed.errors[system] - outputs.errors[system])
         if index is not None:
-            first, last = outputs.reference_offsets[index : index + 2].tolist()
-            spoken = outputs.outputs[0].vocabulary.lookup(outputs.reference_words[first:last].tolist())
             records.append(
                 {
                     "recognizer": name,
                     "utt": outputs.utts[index],
-                    "said": " ".join(spoken),
+                    "said": reference_text(outputs, index),
                     "printed": " ".join(printed.outputs[system].words(index)),
                     "best_confidence": " ".join(outputs.outputs[system].words(index)),
                 }

@@ -70,8 +70,6 @@ def _largest(gain: Ints, speakers: Sequence[str]) -> list[int]:
 def _example(
     systems: SystemOutputs, utterance: int, means: Sequence[Reals], raw: int, calibrated: int
 ) -> Table4Example:
-    first, last = systems.spoken_offsets[utterance : utterance + 2].tolist()
-    spoken = systems.outputs[0].vocabulary.lookup(systems.spoken[first:last].tolist())
     said = tuple(
         SystemTranscript(
             name, " ".join(outputs.words(utterance)), int(systems.errors[system, utterance]),
@@ -79,6 +77,11 @@ def _example(
         )
         for system, (name, outputs) in enumerate(zip(systems.names, systems.outputs, strict=True))
     )  # fmt: skip
-    return Table4Example(
-        systems.utts[utterance], " ".join(spoken), said, systems.names[raw], systems.names[calibrated]
-    )
+    reference = reference_text(systems, utterance)
+    return Table4Example(systems.utts[utterance], reference, said, systems.names[raw], systems.names[calibrated])
+
+
+def reference_text(systems: SystemOutputs, utterance: int) -> str:
+    """The words of a reference."""
+    first, last = systems.reference_offsets[utterance : utterance + 2].tolist()
+    return " ".join(systems.outputs[0].vocabulary.lookup(systems.reference_words[first:last].tolist()))
