@@ -178,20 +178,20 @@ def test_several_hypotheses_share_start_and_end() -> None:
 def plain_chain(pairs: Pairs, finish: float) -> list[tuple[float, float, int]]:
     """(start, end, word) of every arc, one rule after the other."""
     arcs: list[tuple[float, float, int]] = []
-    here = 0.0
+    now = 0.0
     for word, (start, end) in enumerate(pairs):
-        if start - here > 0.1 + 1e-9:
-            arcs.append((here, start, -1))
-            here = start
+        if start - now > 0.1 + 1e-9:
+            arcs.append((now, start, -1))
+            now = start
         elif arcs:
-            middle = (here + start) / 2
+            middle = (now + start) / 2
             arcs[-1] = (arcs[-1][0], middle, arcs[-1][2])
-            here = middle
-        arcs.append((here, end, word))
-        here = end
+            now = middle
+        arcs.append((now, end, word))
+        now = end
     end = max([finish, *(end for _, end in pairs)])
-    if not arcs or end - here > 0.1 + 1e-9:
-        return [*arcs, (here, end, -1)]
+    if not arcs or end - now > 0.1 + 1e-9:
+        return [*arcs, (now, end, -1)]
     return [*arcs[:-1], (arcs[-1][0], end, arcs[-1][2])]
 
 
@@ -216,7 +216,7 @@ def test_a_batch_is_what_its_utterances_are(utterances: list[list[Pairs]]) -> No
     groups = np.cumsum([0, *map(len, utterances)])
     offsets = np.cumsum([0, *map(len, hypotheses)])
     start, end = (
-        np.array(list(itertools.chain.from_iterable(each))) for each in zip(*map(columns, hypotheses), strict=True)
+        np.array(list(itertools.chain.from_iterable(times))) for times in zip(*map(columns, hypotheses), strict=True)
     )
     finish = np.linspace(0, 2, len(utterances))
     timed = spread_words(groups, offsets, start, end, finish)

@@ -46,24 +46,24 @@ def sample() -> Lattices:
 
 def test_the_sample_by_hand(sample: Lattices) -> None:
     lattice = sample["ferry"]
-    found = paths_by_text(lattice)
-    assert set(found) == {"the ferry leaves", "the fairy leaves early", ""}
+    paths = paths_by_text(lattice)
+    assert set(paths) == {"the ferry leaves", "the fairy leaves early", ""}
     # log(e^-1 + e^-1.6) = -0.5625: 0.1375 more than the words' -0.7 goes on the last arc.
-    assert arcs(lattice, found["the ferry leaves"]) == [
+    assert arcs(lattice, paths["the ferry leaves"]) == [
         ("", 0.0, 0.2, 0.0),
         ("The", 0.2, 0.5, -0.1),
         ("ferry", 0.5, 1.0, -0.3),
         ("leaves", 1.0, 1.5, -0.1625),
     ]
     # `early.` has no length: 10 ms, moving 1.4 as little as possible; then the 93 ms to the end become part of it.
-    assert arcs(lattice, found["the fairy leaves early"]) == [
+    assert arcs(lattice, paths["the fairy leaves early"]) == [
         ("", 0.0, 0.2, 0.0),
         ("The", 0.2, 0.5, -0.1),
         ("fairy", 0.5, 1.0, -0.4),
         ("leaves", 1.0, 1.3967, -0.3),
         ("early.", 1.3967, 1.5, -0.4),
     ]
-    assert arcs(lattice, found[""]) == [("", 0.0, 1.5, -9.0)]
+    assert arcs(lattice, paths[""]) == [("", 0.0, 1.5, -9.0)]
     assert lattice.transition is lattice.posterior is None
     assert sample.facts.spread_words.tolist() == [1, 0]
     assert sample.facts.place.tolist() == [1, 2]
@@ -112,7 +112,7 @@ def test_pick(pick: str | None, text: str) -> None:
 
 
 def test_the_picked_hypothesis_is_the_best_before_merging() -> None:
-    # "b" twice has more probability together than "a", but "a" is what the recognizer prints.
+    # "b" twice has more probability lattices than "a", but "a" is what the recognizer prints.
     record = {"nbest": [{"text": "a", "score": -1.0}, {"text": "b", "score": -1.1}, {"text": "B.", "score": -1.1}]}
     lattice = read(record)[0]
     assert lattice.text == "a"
@@ -307,16 +307,16 @@ def test_other_formats_are_not_claimed() -> None:
 @given(records())
 def test_every_distinct_hypothesis_is_a_chain_with_its_score(record: Record) -> None:
     expected: dict[str, float] = defaultdict(float)
-    for each in record["nbest"]:
-        expected[DEFAULT(each["text"])] += math.exp(each["score"])
+    for item in record["nbest"]:
+        expected[DEFAULT(item["text"])] += math.exp(item["score"])
     lattice = read(record)[0]
-    found = paths_by_text(lattice)
-    assert sum(map(len, found.values())) == lattice.arcs  # every path is a chain of its own
+    paths = paths_by_text(lattice)
+    assert sum(map(len, paths.values())) == lattice.arcs  # every path is a chain of its own
     logs = {text: math.log(probability) for text, probability in expected.items()}
     assert path_scores(lattice) == pytest.approx(logs, rel=1e-5, abs=1e-4)
-    best = max(record["nbest"], key=lambda each: each["score"])
+    best = max(record["nbest"], key=lambda item: item["score"])
     assert lattice.picked is not None
-    assert np.flatnonzero(lattice.picked).tolist() == sorted(found[DEFAULT(best["text"])])
+    assert np.flatnonzero(lattice.picked).tolist() == sorted(paths[DEFAULT(best["text"])])
     of_word = lattice.word > 0
     lengths = (lattice.time[lattice.target] - lattice.time[lattice.source])[of_word]
     assert len(lengths) == 0 or lengths.min() > 0
@@ -329,10 +329,10 @@ def test_every_distinct_hypothesis_is_a_chain_with_its_score(record: Record) -> 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(records(), min_size=1, max_size=4))
 def test_a_file_is_what_its_records_are(rows: list[Record]) -> None:
-    together: list[Lattice] = []
+    lattices: list[Lattice] = []
     for batch in FORMAT.read(stream_of(as_lines(rows)), ReadOptions(), Problems()):  # type: ignore[misc]
-        together += batch
-    for row, lattice in zip(rows, together, strict=True):
+        lattices += batch
+    for row, lattice in zip(rows, lattices, strict=True):
         alone = read(row)[0]
         if any(alone.words):  # else it takes over what is known of the words beside it
             assert lattice.equals(alone)

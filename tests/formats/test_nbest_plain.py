@@ -158,10 +158,9 @@ def test_scores_and_texts_come_through(utterances: list[list[tuple[float, str]]]
     lattices = read("".join(rows))
     assert len(lattices) == len(utterances)
     for lattice, lines in zip(lattices, utterances, strict=True):
-        said = {DEFAULT(text) for _, text in lines}
         expected = {
             text: math.log(math.fsum(math.exp(score) for score, other in lines if DEFAULT(other) == text))
-            for text in said
+            for text in {DEFAULT(text) for _, text in lines}
         }
         assert path_scores(lattice) == pytest.approx(expected, rel=1e-5, abs=1e-5)
         assert np.all(lattice.time[lattice.target] - lattice.time[lattice.source] >= 0)

@@ -11,9 +11,9 @@ from rapidfuzz.distance import Levenshtein
 from tests.helpers.shared import SHARED, needs_shared
 from wordtrust.formats import read as read_file
 from wordtrust.formats import stream as stream_file
+from wordtrust.formats.references import References, read_references
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.paths import one_best
-from wordtrust.lattices.text import DEFAULT
 
 # WER of its own pick and of the oracle on dev, and the arcs of these lattices
 REAL = {
@@ -27,10 +27,8 @@ BY_TOTAL_SCORE = {"whisper-tiny.en": 14.0, "whisper-small": 7.0}  # WER, where t
 
 
 @pytest.fixture(scope="module")
-def references() -> dict[str, str]:
-    lines = (SHARED / "refs.tsv").read_text("utf-8").split("\n")
-    rows = [line.split("\t") for line in lines[1:] if line]
-    return {row[0]: DEFAULT(row[5]) for row in rows}
+def references() -> References:
+    return read_references(SHARED / "refs.tsv")
 
 
 def chain_words(lattice: Lattice) -> Iterator[list[str]]:
@@ -58,22 +56,22 @@ def one_best_texts(lattices: Lattices) -> list[str]:
 
 @needs_shared
 @pytest.mark.parametrize("name", REAL)
-def test_real_lists(name: str, references: dict[str, str]) -> None:
+def test_real_lists(name: str, references: References) -> None:
     error_rate, oracle, arc_count = REAL[name]
     lattices = read_file(SHARED / name / "dev.jsonl.gz")  # recognizer.json beside it says how it picks
     assert (len(lattices), len(lattices.source)) == (930, arc_count)
-    said = [references[utt] for utt in lattices.utts]
-    assert round(100 * jiwer.wer(said, one_best_texts(lattices)), 1) == error_rate
+    spoken = [" ".join(references[utt].words) for utt in lattices.utts]
+    assert round(100 * jiwer.wer(spoken, one_best_texts(lattices)), 1) == error_rate
     if name in BY_TOTAL_SCORE:
         by_total = one_best_texts(read_file(SHARED / name / "dev.jsonl.gz", pick="total"))
-        assert round(100 * jiwer.wer(said, by_total), 1) == BY_TOTAL_SCORE[name]
+        assert round(100 * jiwer.wer(spoken, by_total), 1) == BY_TOTAL_SCORE[name]
     errors = [
         min(Levenshtein.distance(words.split(), chain) for chain in chain_words(lattice))
-        for words, lattice in zip(said, lattices, strict=True)
+        for words, lattice in zip(spoken, lattices, strict=True)
     ]
-    assert round(100 * sum(errors) / sum(len(words.split()) for words in said), 1) == oracle
-    known = {"logprob", "least_token_logprob", "tokens", "rank", "share", "eot_logprob", "length"}
-    assert set(lattices.extra) == known | ({"empty_logprob"} if "moonshine" in name else set())
+    assert round(100 * sum(errors) / sum(len(words.split()) for words in spoken), 1) == oracle
+    evidence = {"logprob", "least_token_logprob", "tokens", "rank", "share", "eot_logprob", "length"}
+    assert set(lattices.extra) == evidence | ({"empty_logprob"} if "moonshine" in name else set())
 
 
 @needs_shared

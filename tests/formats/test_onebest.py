@@ -194,9 +194,9 @@ def test_google_batch_names_utterances_after_recordings() -> None:
 
 
 def test_google_takes_a_confidence_of_zero_for_unset() -> None:
-    found = result(("a", "0s", "1s"))
-    found["alternatives"][0]["words"][0]["confidence"] = 0.0
-    assert only(read("google", {"results": [found]})).posterior is None
+    unset = result(("a", "0s", "1s"))
+    unset["alternatives"][0]["words"][0]["confidence"] = 0.0
+    assert only(read("google", {"results": [unset]})).posterior is None
 
 
 def test_azure_detailed_results_follow_each_other() -> None:
@@ -215,7 +215,7 @@ def test_documents_one_a_line_are_utterances_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "message"),
+    ("name", "document", "message"),
     [
         ("google", {"results": 3}, "results is the number 3, not a list"),
         ("google", {"name": "1", "error": {"code": 8, "message": "quota"}}, "the recognizer failed: quota"),
@@ -239,9 +239,9 @@ def test_documents_one_a_line_are_utterances_of_their_own() -> None:
         ("assemblyai", {"status": "queued"}, "status is queued: there are no words yet"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(name: str, found: Any, message: str) -> None:
+def test_what_is_wrong_is_named(name: str, document: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        read(name, found)
+        read(name, document)
     assert str(caught.value).startswith("some/folder/call.json")
 
 
@@ -294,7 +294,7 @@ def test_odd_values_anywhere_raise_only_our_error(path: Path, data: st.DataObjec
 def test_everyone_recognises_only_their_own(path: Path) -> None:
     owner = path.relative_to(SAMPLES).parts[0]
     head = path.read_bytes()[: 1 << 16]
-    sure = {name for name, each in OURS.items() if each.sniff(head, path.name) >= 0.5}
+    sure = {name for name, format_ in OURS.items() if format_.sniff(head, path.name) >= 0.5}
     assert sure == ({owner} & set(OURS))
 
 
@@ -322,7 +322,7 @@ def test_long_transcripts_are_recognised_by_what_stands_before_their_text(text: 
     "head", [b"{", b"[", b'{"', b'"' * 65536, b'{"' + b'\\"' * 32767, b"{" * 65536, b"\xff" * 99, b""]
 )
 def test_sniffing_never_fails(head: bytes) -> None:
-    assert all(each.sniff(head, "x") < 0.5 for each in OURS.values())
+    assert all(format_.sniff(head, "x") < 0.5 for format_ in OURS.values())
 
 
 def test_other_services_are_left_alone() -> None:
@@ -332,4 +332,4 @@ def test_other_services_are_left_alone() -> None:
     }
     rev = {"monologues": [{"speaker": 0, "elements": [{"type": "text", "value": "a", "ts": 0.5}]}]}
     for other in (watson, rev, {"words": [1, 2, 3]}, {"result": 5, "status": "ok"}):
-        assert all(each.sniff(json.dumps(other).encode(), "x") < 0.5 for each in OURS.values())
+        assert all(format_.sniff(json.dumps(other).encode(), "x") < 0.5 for format_ in OURS.values())

@@ -67,8 +67,8 @@ def test_the_first_alternative_is_picked_even_if_another_scores_higher() -> None
 
 
 def test_equal_alternatives_add_up() -> None:
-    found = [alternative(3, ("It's", 0, 1)), alternative(2, ("its", 0, 1)), alternative(2.5, ("it’s", 0.1, 1))]
-    (lattice,) = read({"alternatives": found})
+    alternatives = [alternative(3, ("It's", 0, 1)), alternative(2, ("its", 0, 1)), alternative(2.5, ("it’s", 0.1, 1))]
+    (lattice,) = read({"alternatives": alternatives})
     assert path_scores(lattice) == {
         "it's": pytest.approx(math.log(math.exp(3) + math.exp(2.5))), "its": pytest.approx(2.0),
     }  # fmt: skip
@@ -90,12 +90,12 @@ def test_arcs_know_the_rank_of_their_alternative_and_how_many_are_one_with_it() 
     first = [alternative(9, ("a", 0, 1)), alternative(8, ("b", 0, 1)), alternative(7, ("A", 0, 1)),
              alternative(6, ("c", 0, 1))]  # fmt: skip
     second = [alternative(5, ("d", 2, 3)), alternative(4, ("e", 2, 3))]
-    lattice = read(json.dumps([{"alternatives": each} for each in (first, second)]).encode())[0]
-    found = {
+    lattice = read(json.dumps([{"alternatives": segment} for segment in (first, second)]).encode())[0]
+    evidence = {
         word: (float(lattice.extra["rank"][arc]), float(lattice.extra["share"][arc]))
         for arc, word in enumerate(lattice.words)
     }
-    assert found == {"a": (0, 0.5), "b": (1, 0.25), "c": (2, 0.25), "d": (0, 0.5), "e": (1, 0.5), "": (0, 1)}
+    assert evidence == {"a": (0, 0.5), "b": (1, 0.25), "c": (2, 0.25), "d": (0, 0.5), "e": (1, 0.5), "": (0, 1)}
 
 
 def test_alternatives_without_times_are_aligned() -> None:
@@ -125,7 +125,7 @@ def test_a_plain_result_among_alternatives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "message"),
+    ("results", "message"),
     [
         (
             {"result": [{"word": "a", "start": 0, "end": 1, "conf": 2}]},
@@ -142,9 +142,9 @@ def test_a_plain_result_among_alternatives() -> None:
         ([3], "the result is the number 3, not an object"),
     ],
 )
-def test_what_is_wrong_is_named(found: Any, message: str) -> None:
+def test_what_is_wrong_is_named(results: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read(json.dumps(found))
+        read(json.dumps(results))
 
 
 def test_too_many_arcs() -> None:

@@ -116,7 +116,7 @@ def test_a_start_that_steps_back_a_little_moves_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "message"),
+    ("document", "message"),
     [
         ({"segments": [segment("", 0, 9, words=[word("a", 5, 6), word("b", 2, 3)])]}, r"word 2 starts at 2\.000 s,"),
         ({"segments": [segment("", 0, 9, words=[word("a", 5, 3)])]}, r"word 1 ends at 3\.000 s, before its start"),
@@ -134,9 +134,9 @@ def test_a_start_that_steps_back_a_little_moves_up() -> None:
         (3, "the document is the number 3, not an object"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(found: Any, message: str) -> None:
+def test_what_is_wrong_is_named(document: Any, message: str) -> None:
     with pytest.raises(InputError, match=rf"^some/folder/call\.json, utterance call: {message}"):
-        read(json.dumps(found))
+        read(json.dumps(document))
 
 
 @pytest.mark.parametrize(

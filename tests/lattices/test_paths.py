@@ -21,8 +21,7 @@ from wordtrust.lattices.weights import Scales
 def test_one_best_is_the_best_of_all_paths(lattice: Lattice) -> None:
     scores = lattice.scores().astype(np.float64)
     totals = {path: sum(scores[list(path)]) for path in all_paths(lattice)}
-    found = lattice.one_best()
-    assert totals[found] == pytest.approx(max(totals.values()), abs=1e-6)
+    assert totals[lattice.one_best()] == pytest.approx(max(totals.values()), abs=1e-6)
 
 
 def test_scores_are_weighed_as_the_recognizer_does() -> None:
@@ -74,8 +73,8 @@ def test_best_confidence_against_all_paths(
     levels = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]) | st.floats(0, 1)
     confidence = data.draw(st.lists(levels, min_size=lattice.arcs, max_size=lattice.arcs))
     every = all_paths(lattice)
-    found = best_confidence(lattice.batch(), np.array(confidence), criterion, threshold=0.4)
-    path = tuple(found.arcs.tolist())
+    best = best_confidence(lattice.batch(), np.array(confidence), criterion, threshold=0.4)
+    path = tuple(best.arcs.tolist())
     assert path in every
     assert worth(lattice, confidence, path) == pytest.approx(
         max(worth(lattice, confidence, p) for p in every), abs=1e-9
@@ -86,9 +85,9 @@ def test_best_confidence_against_all_paths(
 def test_a_batch_decodes_like_its_parts(parts: list[Lattice]) -> None:
     batch = batch_of(*parts)
     assert batch.posterior is not None
-    together = best_confidence(batch, batch.posterior)
+    paths = best_confidence(batch, batch.posterior)
     alone = [best_confidence(part.batch(), part.posterior).arcs.tolist() for part in parts]  # type: ignore[arg-type]
-    split = np.split(together.arcs, together.offsets[1:-1])
+    split = np.split(paths.arcs, paths.offsets[1:-1])
     assert [part.tolist() for part in split] == alone
 
 

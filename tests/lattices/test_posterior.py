@@ -28,30 +28,29 @@ scales = st.builds(Scales, st.floats(0.1, 2), st.floats(0.1, 2), st.floats(-3, 3
 def path_weights(lattice: Lattice, scales: Scales) -> dict[tuple[int, ...], float]:
     """The log weight of every path, the plain way."""
     weights = reference.arc_weights(lattice, scales)
-    found = all_paths(lattice)
-    return {path: math.fsum(weights[arc] for arc in path) for path in found}
+    return {path: math.fsum(weights[arc] for arc in path) for path in all_paths(lattice)}
 
 
 @given(lattices(score_sets=((), *SCORED)), scales)
 def test_posteriors_are_those_of_all_paths(lattice: Lattice, scales: Scales) -> None:
     weights = path_weights(lattice, scales)
     total = reference.log_sum(weights.values())
-    found = posteriors(lattice.batch(), scales)
+    result = posteriors(lattice.batch(), scales)
     expected = [
         math.fsum(math.exp(weight - total) for path, weight in weights.items() if arc in path)
         for arc in range(lattice.arcs)
     ]
-    np.testing.assert_allclose(found.arc, expected, rtol=1e-6, atol=1e-12)
-    assert found.log_total is not None
-    assert found.log_total[0] == pytest.approx(total, rel=1e-9, abs=1e-6)
+    np.testing.assert_allclose(result.arc, expected, rtol=1e-6, atol=1e-12)
+    assert result.log_total is not None
+    assert result.log_total[0] == pytest.approx(total, rel=1e-9, abs=1e-6)
 
 
 @given(lattices(score_sets=SCORED, max_nodes=12, max_arcs=40), scales)
 def test_posteriors_are_those_of_the_reference(lattice: Lattice, scales: Scales) -> None:
     expected, total = reference.posteriors(lattice, scales)
-    found = posteriors(lattice.batch(), scales)
-    np.testing.assert_allclose(found.arc, expected, rtol=1e-6, atol=1e-12)
-    assert found.log_total == pytest.approx(total, rel=1e-9, abs=1e-6)
+    result = posteriors(lattice.batch(), scales)
+    np.testing.assert_allclose(result.arc, expected, rtol=1e-6, atol=1e-12)
+    assert result.log_total == pytest.approx(total, rel=1e-9, abs=1e-6)
 
 
 def check_flow(batch: Lattices, arc: np.ndarray, node: np.ndarray) -> None:
@@ -77,19 +76,19 @@ def check_instants(lattice: Lattice, arc: np.ndarray) -> None:
 
 @given(lattices(max_nodes=12, max_arcs=40, score_sets=((), *SCORED)), scales)
 def test_mass_is_never_lost(lattice: Lattice, scales: Scales) -> None:
-    found = posteriors(lattice.batch(), scales)
-    check_flow(lattice.batch(), found.arc, found.node)
-    check_instants(lattice, found.arc)
+    result = posteriors(lattice.batch(), scales)
+    check_flow(lattice.batch(), result.arc, result.node)
+    check_instants(lattice, result.arc)
 
 
 def test_scales_and_word_penalty_by_hand() -> None:
     lattice = rivals(["a", "<sil>"], acoustic=[-2.0, -1.0], transition=[4.0, 0.0])
     scaled = Scales(acoustic=0.5, transition=0.25, word_penalty=1.0)
     assert log_scores(lattice.batch(), scaled).tolist() == [1.0, -0.5]
-    found = posteriors(lattice.batch(), scaled)
+    result = posteriors(lattice.batch(), scaled)
     odds = math.exp(1.5)
-    assert found.arc.tolist() == pytest.approx([odds / (1 + odds), 1 / (1 + odds)])
-    assert found.log_total == pytest.approx([math.log(math.exp(1.0) + math.exp(-0.5))])
+    assert result.arc.tolist() == pytest.approx([odds / (1 + odds), 1 / (1 + odds)])
+    assert result.log_total == pytest.approx([math.log(math.exp(1.0) + math.exp(-0.5))])
     assert posteriors(lattice.batch()).arc.tolist() == pytest.approx([1 / (1 + math.exp(-3)), 1 / (1 + math.exp(3))])
 
 
@@ -99,19 +98,19 @@ def test_any_finite_score_is_fine(size: float) -> None:
         "u", time=[0, 1, 2], ends=[(0, 1), (1, 2), (0, 2), (1, 2)], tokens=list("abcd"),
         acoustic=[size, -size, -size, size], transition=[0.0, size, 1.0, -size],
     )  # fmt: skip
-    found = posteriors(lattice.batch())
-    assert np.isfinite(found.log_total).all()  # type: ignore[arg-type]
-    assert found.arc.sum() == pytest.approx(2)
+    result = posteriors(lattice.batch())
+    assert np.isfinite(result.log_total).all()  # type: ignore[arg-type]
+    assert result.arc.sum() == pytest.approx(2)
     for raw in (lattice.acoustic, lattice.transition):
         assert all(np.isfinite(values).all() for values in push(lattice.batch(), raw))
 
 
 def test_given_posteriors_are_kept() -> None:
     lattice = assembled("u", time=[0, 1, 2], ends=[(0, 1), (1, 2)], tokens=["a", "b"], posterior=[0.9, 0.25])
-    found = posteriors(lattice.batch(), Scales(acoustic=0.1))
-    assert found.arc.tolist() == [np.float32(0.9), 0.25]
-    assert found.node.tolist() == [np.float32(0.9), np.float32(0.9), 0.25]
-    assert found.log_total is None
+    result = posteriors(lattice.batch(), Scales(acoustic=0.1))
+    assert result.arc.tolist() == [np.float32(0.9), 0.25]
+    assert result.node.tolist() == [np.float32(0.9), np.float32(0.9), 0.25]
+    assert result.log_total is None
 
 
 @pytest.mark.parametrize(
@@ -128,9 +127,9 @@ def test_posteriors_given_beside_a_language_score_are_made_anew(
 
 @given(st.lists(lattices(score_sets=SCORED[2:]), min_size=1, max_size=3))
 def test_a_batch_is_its_utterances(parts: list[Lattice]) -> None:
-    together, alone = posteriors(batch_of(*parts)), [posteriors(part.batch()) for part in parts]
+    whole, alone = posteriors(batch_of(*parts)), [posteriors(part.batch()) for part in parts]
     for name in ("arc", "node", "log_total"):
-        np.testing.assert_array_equal(getattr(together, name), np.concatenate([getattr(one, name) for one in alone]))
+        np.testing.assert_array_equal(getattr(whole, name), np.concatenate([getattr(one, name) for one in alone]))
 
 
 def test_no_utterances_at_all() -> None:
@@ -287,10 +286,10 @@ def test_pushing_by_hand() -> None:
 def test_real_lattices(name: str) -> None:
     batch = read(SHARED / name)
     for weighing in (None, Scales(0.5, 0.7, 1.0)):
-        found = posteriors(batch, weighing)
-        check_flow(batch, found.arc, found.node)
+        result = posteriors(batch, weighing)
+        check_flow(batch, result.arc, result.node)
     for number in range(0, len(batch), 31):
-        check_instants(batch[number], found.arc[batch.arc_offsets[number] : batch.arc_offsets[number + 1]])
+        check_instants(batch[number], result.arc[batch.arc_offsets[number] : batch.arc_offsets[number + 1]])
     for raw in (batch.acoustic, batch.transition):
         if raw is not None:
             check_normalised(batch, push(batch, raw)[0])

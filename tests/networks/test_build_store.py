@@ -70,14 +70,14 @@ def test_without_references_there_are_no_labels() -> None:
 def test_evaluation_by_hand(tmp_path: Path) -> None:
     lattices, references = corpus()
     build_store([lattices], tmp_path / "s", BuildOptions(tuned=TUNED, references=references))
-    found = evaluate_networks(stream(tmp_path / "s")).to_dict()
-    assert (found["utterances"], found["words"]) == (2, 3)
-    assert found["wer"] == {
+    figures = evaluate_networks(stream(tmp_path / "s")).to_dict()
+    assert (figures["utterances"], figures["words"]) == (2, 3)
+    assert figures["wer"] == {
         "one_best": pytest.approx(1 / 3), "best_confidence": pytest.approx(1 / 3), "oracle": 0.0,
         "tuned_one_best": pytest.approx(1 / 3), "tuned_mbr": pytest.approx(1 / 3),
     }  # fmt: skip
-    assert found["arcs"]["posterior"]["auc"] == pytest.approx(2 / 3)  # will and i above sit, seat below it
-    assert set(found) == {"utterances", "words", "wer", "arcs", "arcs_paper", "one_best", "output"}
+    assert figures["arcs"]["posterior"]["auc"] == pytest.approx(2 / 3)  # will and i above sit, seat below it
+    assert set(figures) == {"utterances", "words", "wer", "arcs", "arcs_paper", "one_best", "output"}
 
 
 def test_evaluations_add_up(tmp_path: Path) -> None:

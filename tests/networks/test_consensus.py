@@ -19,9 +19,9 @@ from tests.helpers import reference_consensus as reference
 from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.strategies import all_paths, assembled, batch_of, lattices
 from wordtrust.base.errors import OptionError
+from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.paths import Paths
-from wordtrust.lattices.text import Normalizer
 from wordtrust.lattices.weights import Scales, log_scores
 from wordtrust.networks.consensus import ConfusionNetwork, ConfusionNetworks, consensus
 
@@ -32,18 +32,18 @@ MILD = Scales(acoustic=2e-4, transition=2e-4)  # random scores go to -10,000: th
 def path_words(lattice: Lattice, scales: Scales | None = None) -> dict[tuple[int, ...], float]:
     """The probability of every word sequence, by enumeration."""
     weights = log_scores(lattice.batch(), scales)
-    found = [list(path) for path in all_paths(lattice)]
-    totals = np.array([weights[path].sum() for path in found])
+    paths = [list(path) for path in all_paths(lattice)]
+    totals = np.array([weights[path].sum() for path in paths])
     chances = np.exp(totals - totals.max())
-    said: dict[tuple[int, ...], float] = defaultdict(float)
-    for path, chance in zip(found, chances / chances.sum(), strict=True):
-        said[tuple(word for word in lattice.word[path].tolist() if word)] += chance
-    return said
+    chances_of_texts: dict[tuple[int, ...], float] = defaultdict(float)
+    for path, chance in zip(paths, chances / chances.sum(), strict=True):
+        chances_of_texts[tuple(word for word in lattice.word[path].tolist() if word)] += chance
+    return chances_of_texts
 
 
-def expected_distance(words: tuple[int, ...], said: dict[tuple[int, ...], float]) -> float:
+def expected_distance(words: tuple[int, ...], chances_of_texts: dict[tuple[int, ...], float]) -> float:
     """The mean Levenshtein distance to all paths."""
-    return sum(chance * Levenshtein.distance(words, other) for other, chance in said.items())
+    return sum(chance * Levenshtein.distance(words, other) for other, chance in chances_of_texts.items())
 
 
 def best(networks: ConfusionNetworks, number: int = 0) -> tuple[int, ...]:
@@ -171,8 +171,8 @@ def test_equals_the_plain_transcription(lattice: Lattice, mild: bool) -> None:
     slots = [{names[word]: value for word, value in slot.items() if value[0] > 1e-12} for slot in plain.slots]
     slots = [slot for slot in slots if any(slot)]  # epsilon is ""
     assert [set(slot) for slot in contents(network)] == [set(slot) for slot in slots]
-    for found, slot in zip(network.slots, slots, strict=True):
-        for entry in found.entries:
+    for decoded, slot in zip(network.slots, slots, strict=True):
+        for entry in decoded.entries:
             mass, begin, end = slot[entry.word]
             assert entry.posterior == pytest.approx(mass, abs=1e-9)
             assert not entry.word or (entry.start, entry.end) == pytest.approx((begin / mass, end / mass), abs=1e-6)
@@ -181,10 +181,10 @@ def test_equals_the_plain_transcription(lattice: Lattice, mild: bool) -> None:
 @given(lattices(score_sets=SCORED), st.sampled_from([0.1, math.inf]))
 def test_expected_errors_are_an_upper_bound(lattice: Lattice, window: float) -> None:
     """Paths that meet must agree on the alignment from there on, and a window takes some alignments away."""
-    said = path_words(lattice, MILD)
+    chances_of_texts = path_words(lattice, MILD)
     for rounds in (0, 100):
         networks = consensus(lattice, MILD, window=window, rounds=rounds)
-        assert networks.errors[0] >= expected_distance(best(networks), said) - 1e-9
+        assert networks.errors[0] >= expected_distance(best(networks), chances_of_texts) - 1e-9
 
 
 texts = st.lists(st.sampled_from("a b c d".split()), max_size=5).map(" ".join)
@@ -193,10 +193,10 @@ texts = st.lists(st.sampled_from("a b c d".split()), max_size=5).map(" ".join)
 @given(st.lists(st.tuples(texts, st.integers(1, 9)), min_size=1, max_size=6))
 def test_expected_errors_of_an_n_best_list_are_exact(hypotheses: list[tuple[str, int]]) -> None:
     lattice = n_best(*hypotheses)
-    said = path_words(lattice)
+    chances_of_texts = path_words(lattice)
     for rounds in (0, 1, 100):
         networks = consensus(lattice, window=math.inf, rounds=rounds)
-        assert networks.errors[0] == pytest.approx(expected_distance(best(networks), said), abs=2e-5)
+        assert networks.errors[0] == pytest.approx(expected_distance(best(networks), chances_of_texts), abs=2e-5)
 
 
 @given(lattices(score_sets=SCORED))
@@ -211,7 +211,7 @@ def test_expected_errors_never_rise(lattice: Lattice) -> None:
 
 @given(lattices(score_sets=(*SCORED, ("posterior",))), st.sampled_from([0.05, 0.3, 2.0, math.inf]))
 def test_slots(lattice: Lattice, window: float) -> None:
-    """Posteriors sum to 1, the first entry is said, others follow by posterior; times are in order."""
+    """Posteriors sum to 1, the first entry is chances_of_texts, others follow by posterior; times are in order."""
     networks = consensus(lattice, window=window)
     (network,) = networks
     for slot in network.slots:
@@ -237,12 +237,12 @@ def test_a_window_over_everything_is_exact(lattice: Lattice) -> None:
 @given(st.lists(lattices(score_sets=(("acoustic",),)), min_size=1, max_size=4))
 def test_a_batch_is_like_its_parts(parts: list[Lattice]) -> None:
     batch = batch_of(*parts)
-    together = consensus(batch)
-    assert len(together) == len(parts)
+    networks = consensus(batch)
+    assert len(networks) == len(parts)
     for number, part in enumerate(parts):
         alone = consensus(part)[0]
-        assert contents(together[number]) == contents(alone)
-        assert together[number].errors == alone.errors
+        assert contents(networks[number]) == contents(alone)
+        assert networks[number].errors == alone.errors
 
 
 def assert_equal(one: ConfusionNetworks, other: ConfusionNetworks) -> None:
@@ -273,11 +273,11 @@ def test_an_arc_longer_than_all_windows_drops_the_words_below_it() -> None:
     tokens = [f"word{k}" for k in range(words)] + ["<sil>"]
     scores = [0.0] * words + [-1.0]
     lattice = assembled("u", time=np.arange(words + 1) / 2, ends=ends, tokens=tokens, acoustic=scores)
-    said = 1 / (1 + math.exp(-1))
+    chance = 1 / (1 + math.exp(-1))
     networks = consensus(lattice, window=3.0)
-    assert networks.errors[0] == pytest.approx(words * (1 - said))
+    assert networks.errors[0] == pytest.approx(words * (1 - chance))
     assert networks.word.reshape(words, 2)[:, 1].tolist() == [0] * words
-    assert networks.posterior.reshape(words, 2) == pytest.approx(np.tile([said, 1 - said], (words, 1)))
+    assert networks.posterior.reshape(words, 2) == pytest.approx(np.tile([chance, 1 - chance], (words, 1)))
     assert_equal(networks, consensus(lattice, window=math.inf))
 
 
@@ -377,11 +377,9 @@ def dev() -> Lattices:
 
 
 def wer(lattices: Lattices, networks: ConfusionNetworks) -> float:
-    rows = [line.split("\t") for line in (SHARED / "refs.tsv").read_text("utf-8").split("\n")[1:-1]]
-    normalise = Normalizer()
-    said = {row[0]: normalise(row[-1]) for row in rows if row[1] == "dev"}
-    found = [" ".join(networks.vocabulary.lookup(best(networks, number))) for number in range(len(networks))]
-    return float(jiwer.wer([said[utt] for utt in lattices.utts], found))
+    references = read_references(SHARED / "refs.tsv")
+    decoded = [" ".join(networks.vocabulary.lookup(best(networks, index))) for index in range(len(networks))]
+    return float(jiwer.wer([" ".join(references[utt].words) for utt in lattices.utts], decoded))
 
 
 @needs_shared

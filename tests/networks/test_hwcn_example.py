@@ -34,27 +34,26 @@ def arcs_of(lattice: Lattice) -> Iterator[tuple[int, int, str, float, float]]:
     return ((*end, *score) for end, score in zip(ends, scores, strict=True))
 
 
-def said(lattice: Lattice) -> Counter[str]:
+def path_texts(lattice: Lattice) -> Counter[str]:
     """What each path says."""
-    every = all_paths(lattice)
-    return Counter(" ".join(lattice.surfaces[arc] for arc in path) for path in every)
+    return Counter(" ".join(lattice.surfaces[arc] for arc in path) for path in all_paths(lattice))
 
 
 def test_the_worked_example() -> None:
     lattice = worked_example()
     assert lattice.text == "I will sit there"
-    assert said(lattice) == Counter(
+    assert path_texts(lattice) == Counter(
         ["I will sit there", "it will simmer", "I'll sit there", "I'll simmer", "aisle seat here"]
     )
     assert [round(100 * time) for time in lattice.time] == [0, 12, 12, 30, 30, 30, 30, 68, 68, 94]
     merged = build(lattice)[0].lattice
     assert merged.time.tolist() == [0, 0.12, 0.3, 0.68, 0.94]
     frames = [round(100 * time) for time in merged.time]
-    found = {
+    scores = {
         (frames[source], frames[target], surface): (round(posterior, 6), round(math.exp(transition), 6))
         for source, target, surface, posterior, transition in arcs_of(merged)
     }
-    assert found == {
+    assert scores == {
         (0, 12, "I"): (0.4, 0.4), (0, 12, "it"): (0.2, 0.2), (0, 30, "I'll"): (0.25, 0.25),
         (0, 30, "aisle"): (0.15, 0.15), (12, 30, "will"): (0.6, 1.0), (30, 68, "sit"): (0.55, 0.55),
         (30, 68, "seat"): (0.15, 0.15), (30, 94, "simmer"): (0.3, 0.3),
@@ -68,9 +67,9 @@ def test_the_worked_example_has_four_segmentations_and_new_paths() -> None:
     frames = [round(100 * time) for time in merged.time]
     segmentations = {(0, *(frames[merged.target[arc]] for arc in path)) for path in all_paths(merged)}
     assert segmentations == {(0, 12, 30, 94), (0, 12, 30, 68, 94), (0, 30, 94), (0, 30, 68, 94)}
-    both = said(merged)
-    assert set(said(lattice)) < set(both)
-    assert {"I will simmer", "aisle sit there", "I will sit here"} <= set(both) - set(said(lattice))
+    both = path_texts(merged)
+    assert set(path_texts(lattice)) < set(both)
+    assert {"I will simmer", "aisle sit there", "I will sit here"} <= set(both) - set(path_texts(lattice))
     assert both.total() == len(both) == 20
     assert merged.text == "I will sit there"
 
@@ -84,4 +83,4 @@ def test_the_worked_example_names_its_members() -> None:
     }
     assert members["will"] == [1, 2]
     assert len(members["sit"]) == len(members["simmer"]) == 2
-    assert sum(len(each) for each in members.values()) == lattice.arcs
+    assert sum(map(len, members.values())) == lattice.arcs

@@ -21,8 +21,8 @@ references = st.lists(st.sampled_from(["i", "will", "sit", "there", "elsewhere"]
 
 
 def errors(reference: list[str], words: list[str]) -> int:
-    found = align(reference, words)
-    return found.substitutions + found.deletions + found.insertions
+    alignment = align(reference, words)
+    return alignment.substitutions + alignment.deletions + alignment.insertions
 
 
 def said_on(lattice: Lattice, path: tuple[int, ...]) -> list[str]:
@@ -55,9 +55,9 @@ def test_ties_go_to_the_larger_posterior(lattice: Lattice, reference: list[str])
         words = [arc for arc in path if lattice.word[arc]]
         return -errors(reference, said_on(lattice, path)), _best_match(lattice, words, reference, posterior)
 
-    found = tuple(oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist())
+    oracle = tuple(oracle_paths(batch, ReferenceWords.of([reference], batch)).arcs.tolist())
     every = all_paths(lattice)
-    assert worth(found)[1] == pytest.approx(max(worth(path) for path in every)[1], abs=1e-6)
+    assert worth(oracle)[1] == pytest.approx(max(worth(path) for path in every)[1], abs=1e-6)
 
 
 def _best_match(lattice: Lattice, words: list[int], reference: list[str], posterior: Any) -> float:
@@ -92,12 +92,12 @@ def test_oracle_labels_are_the_right_words_of_that_path(lattice: Lattice, refere
 def test_one_best_labels_by_the_papers_rule(lattice: Lattice, reference: list[str]) -> None:
     """The rules of `labels`, written out."""
     path = [arc for arc in lattice.one_best() if lattice.word[arc]]
-    found = align(reference, [lattice.words[arc] for arc in path])
+    alignment = align(reference, [lattice.words[arc] for arc in path])
     expected = [0 if word else -1 for word in lattice.word]
-    for arc, place in zip(path, found.reference if found.hits else (), strict=bool(found.hits)):
+    for arc, index in zip(path, alignment.reference if alignment.hits else (), strict=bool(alignment.hits)):
         for other in range(lattice.arcs):
             same_ends = (lattice.source[other], lattice.target[other]) == (lattice.source[arc], lattice.target[arc])
-            if place >= 0 and same_ends and lattice.words[other] == reference[place]:
+            if index >= 0 and same_ends and lattice.words[other] == reference[index]:
                 expected[other] = 1
     assert labels_of(lattice, reference, "one-best") == expected
 

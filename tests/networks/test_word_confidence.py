@@ -57,14 +57,14 @@ def test_capped_confidences_sum_to_at_most_one_at_every_instant(lattice: Lattice
     assert lattice.posterior is not None
     given_ = np.minimum(lattice.posterior.astype(float) * times, 1.0)
     words = lattice.word > 0
-    found = capped_confidence(lattice.batch(), given_)
+    capped = capped_confidence(lattice.batch(), given_)
 
     def total(values: NDArray[np.float64], cut: int) -> float:
         return float(values[(lattice.source <= cut) & (lattice.target > cut) & words].sum())
 
     for cut in range(lattice.nodes - 1):
-        assert total(found, cut) <= 1 + 1e-9
+        assert total(capped, cut) <= 1 + 1e-9
     for arc in range(lattice.arcs):  # none is made smaller than the largest sum around it asks for
         most = max(total(given_, cut) for cut in range(lattice.source[arc], lattice.target[arc]))
         expected = given_[arc] / max(1.0, most) if words[arc] else given_[arc]
-        assert found[arc] == pytest.approx(expected)
+        assert capped[arc] == pytest.approx(expected)
