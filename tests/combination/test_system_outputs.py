@@ -110,7 +110,7 @@ def test_join_keeps_words_and_order() -> None:
 
 
 def test_join_refuses_an_utterance_twice() -> None:
-    with pytest.raises(InputError, match="utterance u0: the utterance is there twice"):
+    with pytest.raises(InputError, match="utterance u0: the utterance appears twice"):
         concatenate_outputs([outputs(["a"]), outputs(["b"])])
 
 

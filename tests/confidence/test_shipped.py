@@ -38,7 +38,7 @@ def test_new_speech_is_joined_without_references(data: Path, tmp_path: Path) -> 
     lines = [json.loads(line) for line in (tmp_path / "both.jsonl").read_text("utf-8").splitlines()]
     assert len(lines) == 8
     assert all(0 <= word["confidence"] <= 1 for line in lines for word in line["words"])
-    assert "nobody knows what was said" in refused("combine", *members, "--joint", "joint")
+    assert "no references" in refused("combine", *members, "--joint", "joint")
     strange = [f"a=whisper-base,{data / 'whisper-base' / 'eval.jsonl'}", members[1]]
     error = refused("combine", *strange, "--joint", "joint", "--transcripts", tmp_path / "x.ctm")
     assert "nothing was fitted for a; names before the = must be among" in error

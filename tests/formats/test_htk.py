@@ -319,7 +319,7 @@ def test_sniffing(head: bytes, low: float, high: float) -> None:
         (NODES + LINKS + "J=2 S=0 E=7 W=x a=-1\n", "line 6, .*to or from node 7, which is not there"),
         (NODES + LINKS + "J=2 S=-1 E=1 W=x a=-1\n", "line 6, .*to or from node -1"),
         ("I=8 t=0\n" + NODES + LINKS + "J=2 S=8 E=7 W=x a=-1\n", "line 7, .*node 7, which is not there"),
-        (NODES + "I=1 t=0.6\n" + LINKS, "line 4, .*node 1 is there twice"),
+        (NODES + "I=1 t=0.6\n" + LINKS, "line 4, .*node 1 appears twice"),
         ("N=4 L=2\n" + NODES + LINKS, "announces 4 nodes, but there are 3"),
         ("N=3 L=1000000000000\n" + NODES + LINKS, "announces 1,000,000,000,000 links, but there are 2"),
         ("N=1000000000000 L=2\n" + NODES + LINKS, "announces 1,000,000,000,000 nodes, but there are 3"),

@@ -156,7 +156,7 @@ def test_several_files(tmp_path: Path) -> None:
         (b"u1 one\nu2 two\nu1 three\n", r"line 3, utterance u1: .*a second time, first in .*line 1"),
         (b"utt\tspeaker\nu1\ts1\n", "line 1: there is no column text among: utt, speaker"),
         (b"id\tspeaker\tsentence\n", "no column utt and no column text among: id, speaker, sentence"),
-        (b"utt\ttext\ttext\n", "line 1: the column text is there twice"),
+        (b"utt\ttext\ttext\n", "line 1: the column text appears twice"),
         (b"utt\ttext\nu1\tone\ttwo\n", "line 2, utterance u1: 3 fields where the header has 2. .*one tab"),
         (b"utt\ttext\nu1\n", "line 2, utterance u1: 1 fields"),
         (b"utt\ttext\n\tone\n", "line 2: the utterance has no name"),

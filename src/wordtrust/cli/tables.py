@@ -218,9 +218,11 @@ def print_combination(comparison: SubsetComparison) -> None:
     alone = sorted(comparison.systems.items(), key=lambda item: item[1])
     out.print(Table("", ("recognizer", "WER %"), tuple((name, percent(rate)) for name, rate in alone)).to_rich())
     rows = []
-    for way in comparison.better:
-        counts = (str(counts[way]) for counts in (comparison.better, comparison.equal, comparison.worse))
-        rows.append((label_for(COMBINED_BY, way), percent(_mean(subset.methods[way] for subset in subsets)), *counts))
+    for method in comparison.better:
+        counts = (str(counts[method]) for counts in (comparison.better, comparison.equal, comparison.worse))
+        rows.append(
+            (label_for(COMBINED_BY, method), percent(_mean(subset.methods[method] for subset in subsets)), *counts)
+        )
     oracle, best = _mean(subset.oracle for subset in subsets), _mean(subset.best_member for subset in subsets)
     rows.append(("best of them for each utterance", percent(oracle), "", "", ""))
     rows.append(("best recognizer alone", percent(best), "", "", ""))

@@ -199,7 +199,7 @@ def _show_some(path: Path) -> None:
 def _row(name: str, evaluation: dict[str, Any]) -> tuple[str, ...]:
     rates, scores = evaluation["wer"], evaluation["one_best"]
     ours = scores.get("calibrated", scores["confidence"])
-    errors = (percent(rates[way], 1) for way in ("one_best", "best_confidence", "oracle"))
+    errors = (percent(rates[source], 1) for source in ("one_best", "best_confidence", "oracle"))
     nce = (f"{kind['nce']:.2f}" for kind in (scores["posterior"], scores["calibrated_posterior"], ours))
     return (name, *errors, *nce)
 

@@ -29,8 +29,7 @@ from .system_output import SystemOutputs, chosen_transcripts
 from .systems import CombinationInput, FoldModels, ReferenceSource, SystemSource
 
 NO_REFERENCES = (
-    "nobody knows what was said here: ask for the words (transcripts=True or --transcripts FILE), or build networks "
-    "with --ref REF.tsv"
+    "no references: ask for the words (transcripts=True or --transcripts FILE), or build networks with --ref REF.tsv"
 )
 
 

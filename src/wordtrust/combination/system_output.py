@@ -162,7 +162,7 @@ def concatenate_outputs(batches: Iterable[SystemOutput]) -> SystemOutput:
 def _require_once(utts: Sequence[str]) -> None:
     if len(set(utts)) < len(utts):
         utt, _ = Counter(utts).most_common(1)[0]
-        raise InputError("the utterance is there twice", utt=utt, remedy="Give every utterance of a recognizer once")
+        raise InputError("the utterance appears twice", utt=utt, remedy="Give every utterance of a recognizer once")
 
 
 def _joined(parts: Sequence[SystemOutput], name: str) -> Reals | None:

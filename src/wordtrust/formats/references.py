@@ -206,7 +206,7 @@ def _read_tsv(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
         raise _error(stream, line_number, found, "The first line names the columns, `utt` and `text` among them")
     double = [name for name in _COLUMNS if columns.count(name) > 1]
     if double:
-        raise _error(stream, line_number, f"the column {double[0]} is there twice", "Rename or remove one")
+        raise _error(stream, line_number, f"the column {double[0]} appears twice", "Rename or remove one")
     for line_number, line in lines:
         yield line_number, _table_row(stream, line_number, columns, line, words_of)
 

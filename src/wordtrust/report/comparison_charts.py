@@ -13,7 +13,7 @@ from ..combination.subset_comparison import SubsetRates
 from .chart import Axis, Chart, Dots, Line, Mark, Note, Reals, fitted_axis
 from .curves import Bin
 from .population_charts import reliability_chart
-from .wording import COMBINED, WAYS, capital
+from .wording import COMBINED, WORD_SOURCES, capital
 
 _ROWS = (("one_best", "plain", 0.25), ("tuned_one_best", "posterior", 0.0), ("best_confidence", "confidence", -0.25))
 MOST_POINTS = 2000  # of a scatter
@@ -143,14 +143,14 @@ def error_chart(recognizers: Mapping[str, Mapping[str, Any]]) -> Chart:
         x,
         Axis("", -0.6, len(order) - 0.4, ()),
         (*marks, *names),
-        tuple((role, WAYS[way]) for way, role, _ in _ROWS),
+        tuple((role, WORD_SOURCES[source]) for source, role, _ in _ROWS),
     )
 
 
 def _reach(record: Mapping[str, Any]) -> tuple[float, float]:
     """From the lowest to the highest that a row shows."""
-    rates = [record["wer"][way] for way, _, _ in _ROWS if way in record["wer"]]
-    ends = [end for way, _, _ in _ROWS for end in record["intervals"]["wer"].get(way) or ()]
+    rates = [record["wer"][source] for source, _, _ in _ROWS if source in record["wer"]]
+    ends = [end for source, _, _ in _ROWS for end in record["intervals"]["wer"].get(source) or ()]
     return min(rates + ends), max(rates + ends)
 
 
@@ -162,14 +162,14 @@ def _name(row: int, name: str, ends: tuple[float, float], x: Axis) -> Note:
 
 
 def _row(row: int, record: Mapping[str, Any]) -> Iterator[Mark]:
-    for way, role, moved in _ROWS:
-        rate, interval = record["wer"].get(way), record["intervals"]["wer"].get(way)
+    for source, role, moved in _ROWS:
+        rate, interval = record["wer"].get(source), record["intervals"]["wer"].get(source)
         if rate is None:
             continue
         at = np.array([row + moved])
         if interval is not None:
             yield Line(np.array(interval), np.repeat(at, 2), role)
-        yield Dots(np.array([rate]), at, role, 2.5, (f"{WAYS[way]}: {percentage(round(rate, 4))}",))
+        yield Dots(np.array([rate]), at, role, 2.5, (f"{WORD_SOURCES[source]}: {percentage(round(rate, 4))}",))
 
 
 def reliability_charts(study: Mapping[str, Any]) -> Iterator[Chart]:

@@ -20,7 +20,7 @@ from ..evaluation.metrics import (
 )
 from ..evaluation.metrics.scores import REVIEWED
 from ..evaluation.metrics.thresholds import PRECISION
-from .wording import COMBINED, KINDS, POPULATIONS, WAYS, label_for
+from .wording import COMBINED, KINDS, POPULATIONS, WORD_SOURCES, label_for
 
 MEASURES = {
     "eer": "EER %", "nce": "NCE", "auc": "AUC", "auc_pr_wrong": "PR wrong", "ece": "ECE", "brier": "Brier",
@@ -36,15 +36,15 @@ _CHANCE = 0.05  # a difference with a larger p may be chance
 def error_table(evaluation: Evaluation) -> Table:
     """For each way to choose words: WER with its interval, errors by kind, and their change against the 1-best."""
     rows, own = [], evaluation.errors.get("one_best")
-    ways = [way for way in dict.fromkeys([*WAYS, *evaluation.errors]) if way in evaluation.errors]
-    for way in ways:
-        errors, total = evaluation.errors[way], evaluation.errors[way].total
+    sources = [source for source in dict.fromkeys([*WORD_SOURCES, *evaluation.errors]) if source in evaluation.errors]
+    for source in sources:
+        errors, total = evaluation.errors[source], evaluation.errors[source].total
         counts = (total.substitutions, total.deletions, total.insertions)
-        change = "" if own is None or way == "one_best" else f"{total.errors - own.total.errors:+,}"
+        change = "" if own is None or source == "one_best" else f"{total.errors - own.total.errors:+,}"
         wer = _with_interval(total.wer, intervals(errors)["wer"], rate=True)
-        rows.append((label_for(WAYS, way), wer, *(f"{count:,}" for count in counts), change))
+        rows.append((label_for(WORD_SOURCES, source), wer, *(f"{count:,}" for count in counts), change))
     columns = ("words by", "WER %, 95%", "substituted", "deleted", "inserted", "against 1-best")
-    strong = tuple(index for index, way in enumerate(ways) if way == "best_confidence")
+    strong = tuple(index for index, source in enumerate(sources) if source == "best_confidence")
     return Table("Word errors", columns, tuple(rows), strong=strong)
 
 

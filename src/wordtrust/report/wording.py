@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-WAYS = {
+WORD_SOURCES = {
     "one_best": "1-best as given",
     "tuned_one_best": "1-best, tuned",
     "tuned_mbr": "minimum Bayes risk, tuned",

@@ -22,7 +22,7 @@ from ..lattices.lattice import Ints
 from .steps import Notify
 
 CHUNK = 16  # joint subsets whose errors are written together: what a kill may cost
-WAYS = ("raw", "calibrated", "informed", "rover", "joint")
+METHODS = ("raw", "calibrated", "informed", "rover", "joint")
 
 
 def systems_on(
@@ -70,7 +70,7 @@ class SubsetsOnTest:
         return all_subsets(len(self.outputs.names))
 
     def comparison(self) -> SubsetComparison:
-        """Every subset, combined in every way."""
+        """Every subset, combined by every method."""
         if self.fitted is None:
             return compare_subsets(self.outputs, self.subsets, one_best=self.one_best, rover=RoverSettings())
         others = {} if self.fitted.joint is None else {"joint": self._joint_errors()}
@@ -128,12 +128,12 @@ def load_or_count(path: Path, shape: tuple[int, int], count: Callable[[], Ints])
 
 
 def counts_against(subsets: Sequence[Mapping[str, Any]], rival: str) -> dict[str, dict[str, int]]:
-    """For each way to combine, how many subsets have fewer, as many and more errors than `rival`, another column."""
+    """For each method, how many subsets have fewer, as many and more errors than `rival`, another column."""
     counts: dict[str, dict[str, int]] = {"better": {}, "equal": {}, "worse": {}}
-    for way in WAYS:
-        pairs = [(row[way], row[rival]) for row in subsets if way in row and rival in row and way != rival]
+    for method in METHODS:
+        pairs = [(row[method], row[rival]) for row in subsets if method in row and rival in row and method != rival]
         if pairs:
-            counts["better"][way] = sum(one < other for one, other in pairs)
-            counts["equal"][way] = sum(one == other for one, other in pairs)
-            counts["worse"][way] = sum(one > other for one, other in pairs)
+            counts["better"][method] = sum(one < other for one, other in pairs)
+            counts["equal"][method] = sum(one == other for one, other in pairs)
+            counts["worse"][method] = sum(one > other for one, other in pairs)
     return counts

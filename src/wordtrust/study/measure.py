@@ -150,7 +150,7 @@ def measure_recognizer(model: Path, store: str) -> dict[str, Any]:
     )
     record = evaluation.to_dict()
     record["speakers"] = len(evaluation.errors["one_best"].speakers)
-    record["errors"] = {way: errors.total.to_dict() for way, errors in evaluation.errors.items()}
+    record["errors"] = {source: errors.total.to_dict() for source, errors in evaluation.errors.items()}
     record["intervals"] = _intervals(evaluation)
     record["differences"] = _differences(evaluation)
     # Figures look too good on speakers that the calibration was fitted on.
@@ -177,7 +177,9 @@ def _judge(scorer: WordScorer, baselines: Baselines | None, networks: Lattices) 
 
 
 def _intervals(evaluation: Evaluation) -> dict[str, Any]:
-    record: dict[str, Any] = {"wer": {way: _ends(intervals(each)["wer"]) for way, each in evaluation.errors.items()}}
+    record: dict[str, Any] = {
+        "wer": {source: _ends(intervals(each)["wer"]) for source, each in evaluation.errors.items()}
+    }
     for (population, kind), scores in evaluation.scores.items():
         if population in ("arcs", "one_best", "output"):
             resampled = intervals(scores, replicates=_replicates(scores))
@@ -188,8 +190,12 @@ def _intervals(evaluation: Evaluation) -> dict[str, Any]:
 def _differences(evaluation: Evaluation) -> dict[str, Any]:
     """The model less each rival, by measure: below 0 is better for errors, above 0 for NCE."""
     errors = evaluation.errors
-    tests = {way: compare(errors["best_confidence"], errors[way])["wer"] for way in _ERROR_RIVALS if way in errors}
-    record: dict[str, Any] = {"wer": {way: _test_record(test) for way, test in tests.items()}}
+    tests = {
+        source: compare(errors["best_confidence"], errors[source])["wer"]
+        for source in _ERROR_RIVALS
+        if source in errors
+    }
+    record: dict[str, Any] = {"wer": {source: _test_record(test) for source, test in tests.items()}}
     for population in ("arcs", "one_best"):
         own = evaluation.scores.get((population, "calibrated"))
         if own is None:

@@ -79,7 +79,9 @@ def words_table(study: Study) -> Table:
         wer, change = record["wer"], _change(record["wer"])
         ends = record["intervals"]["wer"].get("best_confidence")
         test = record["differences"]["wer"].get("tuned_one_best", {})
-        rates = (percent(wer.get(way)) for way in ("one_best", "tuned_one_best", "tuned_mbr", "best_confidence"))
+        rates = (
+            percent(wer.get(source)) for source in ("one_best", "tuned_one_best", "tuned_mbr", "best_confidence")
+        )
         rows.append((name, *rates, span(ends), change, decimal(test.get("p")), percent(wer.get("oracle"))))
     columns = ("recognizer", "1-best", "tuned", "MBR", "output", "95%", "change", "p", "oracle")
     note = (
@@ -138,9 +140,9 @@ def combination_tables(study: Study) -> Iterator[Table]:
         return
     yield combination_table(study, wide=True)
     yield joint_table(study)
-    ways = [way for way in COMBINED_BY if way in subsets[0]]
-    columns = ("best member", *ways, "oracle")
-    keys = ("best_member", *ways, "oracle")
+    methods = [method for method in COMBINED_BY if method in subsets[0]]
+    columns = ("best member", *methods, "oracle")
+    keys = ("best_member", *methods, "oracle")
     if len(subsets) <= MOST_SUBSETS:
         rows = [(" + ".join(subset["members"]), *(percent(subset.get(key)) for key in keys)) for subset in subsets]
         yield Table("All subsets", ("recognizers", *columns), tuple(rows), "WER in %.")
@@ -152,18 +154,18 @@ def combination_tables(study: Study) -> Iterator[Table]:
 
 
 def combination_table(study: Study, *, wide: bool = False) -> Table:
-    """Table 3: how often each way to combine beats the best member; `wide` has more than a terminal has room for."""
+    """Table 3: how often each method beats the best member; `wide` has more than a terminal has room for."""
     subsets, rows = study["subsets"], []
     rivals = {"vs 1-best": study.get("against_one_best", {})}
     if wide and study.get("against_rover", {}).get("better"):
         rivals["vs ROVER"] = study["against_rover"]
-    for way, title in COMBINED_BY.items():
-        if way not in study["better"]:
+    for method, title in COMBINED_BY.items():
+        if method not in study["better"]:
             continue
-        rates = [subset[way] for subset in subsets]
-        counts = (f"{study[kind][way]:,}" for kind in ("better", "equal", "worse"))
-        against = (_counts(counts_by, way) for counts_by in rivals.values())
-        deviation, held = study["spread"][way]["deviation"], study["none_worse"].get(way)
+        rates = [subset[method] for subset in subsets]
+        counts = (f"{study[kind][method]:,}" for kind in ("better", "equal", "worse"))
+        against = (_counts(counts_by, method) for counts_by in rivals.values())
+        deviation, held = study["spread"][method]["deviation"], study["none_worse"].get(method)
         rows.append((title, percent(sum(rates) / len(rates)), percent(deviation), *counts, *against, percent(held)))
     for key, title in (("best_member", "best member, own model"), ("oracle", "best output of each utterance")):
         mean = sum(subset[key] for subset in subsets) / len(subsets)
@@ -178,11 +180,11 @@ def combination_table(study: Study, *, wide: bool = False) -> Table:
     return Table("Table 3: combination", columns, tuple(rows), note)
 
 
-def _counts(counts: Mapping[str, Any], way: str) -> str:
+def _counts(counts: Mapping[str, Any], method: str) -> str:
     """Better, equal and worse; nothing for the rival itself."""
-    if way not in counts.get("better", {}):
+    if method not in counts.get("better", {}):
         return NONE
-    return "/".join(f"{counts[kind][way]:,}" for kind in ("better", "equal", "worse"))
+    return "/".join(f"{counts[kind][method]:,}" for kind in ("better", "equal", "worse"))
 
 
 def joint_table(study: Study) -> Table:
@@ -222,7 +224,7 @@ def paper_tables(study: Study) -> Iterator[Table]:
             arcs = [paper["arcs_paper"][kind].get("eer") for kind in ("posterior", "confidence")]
             nce = [paper["arcs_paper"][kind].get("nce") for kind in ("posterior", "confidence", "calibrated")]
             words = [paper["output"][kind].get("nce") for kind in ("confidence", "calibrated")]
-            rates = (percent(paper["wer"].get(way)) for way in ("one_best", "best_confidence"))
+            rates = (percent(paper["wer"].get(source)) for source in ("one_best", "best_confidence"))
             shown = (*map(percent, arcs), *map(decimal, nce), *map(decimal, words))
             rows.append((name, *rates, decimal(paper.get("p")), *shown))
     columns = (
@@ -270,5 +272,5 @@ def _example_tables(examples: Sequence[Mapping[str, Any]], title: str) -> Iterat
 
 
 def _taken(name: str, example: Mapping[str, Any]) -> str:
-    marks = [way for way in ("raw", "calibrated") if example[f"by_{way}"] == name]
+    marks = [kind for kind in ("raw", "calibrated") if example[f"by_{kind}"] == name]
     return f" (taken by {' and '.join(marks)})" if marks else ""

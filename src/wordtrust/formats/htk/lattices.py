@@ -223,7 +223,7 @@ class SlfLattices:
         if len(twice):
             again = int(order[twice[0] + 1])
             position = int(self._nodes.whole[self._node_offsets[row] + again, PLACE])
-            self._blame(row, self._texts[row].error(f"node {node_ids[again]} is there twice", position, _CUT))
+            self._blame(row, self._texts[row].error(f"node {node_ids[again]} appears twice", position, _CUT))
         rank = np.minimum(np.searchsorted(node_ids[order], pairs), len(node_ids) - 1)
         is_node = node_ids[order[rank]] == pairs
         bad = np.flatnonzero(~is_node.all(axis=1))
