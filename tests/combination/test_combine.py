@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from tests.helpers.said import outputs, several, together
+from tests.helpers.system_outputs import outputs, several, side_by_side
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.combination.error_regression import ErrorRegression
 from wordtrust.combination.rover import RoverSettings
@@ -34,11 +34,11 @@ SAID = ["a b", "c d"]
 
 
 def _table(**how: Any) -> SubsetComparison:
-    return compare_subsets(together({"A": A, "B": B, "C": C}, SAID), **how)
+    return compare_subsets(side_by_side({"A": A, "B": B, "C": C}, SAID), **how)
 
 
 def test_mean_confidences() -> None:
-    three = together({"A": A, "B": B, "C": C}, SAID)
+    three = side_by_side({"A": A, "B": B, "C": C}, SAID)
     assert mean_confidence(three) == pytest.approx(np.array([[0.8, 0.3], [0.9, 0.6], [0.0, 0.6]]))
     assert mean_confidence(three, calibrated=True) == pytest.approx(np.array([[0.8, 0.9], [0.4, 0.1], [0.0, 0.5]]))
 
@@ -69,7 +69,7 @@ def test_spread_over_subsets() -> None:
 
 
 def test_the_best_of_what_they_print_themselves() -> None:
-    own = together({"A": ["a b", "c"], "B": ["", ""], "C": ["", "c d"]}, SAID)
+    own = side_by_side({"A": ["a b", "c"], "B": ["", ""], "C": ["", "c d"]}, SAID)
     found = _table(one_best=own)
     assert [subset.best_member_one_best for subset in found.subsets] == [0.25, 0.25, 0.5, 0.25]
     with pytest.raises(ValueError, match="other recognizers"):
@@ -86,7 +86,7 @@ def test_further_ways_stand_in_the_same_table() -> None:
 
 
 def test_only_ways_that_there_are_confidences_for() -> None:
-    bare = together({"A": outputs(["a"], None), "B": outputs(["b"], None)}, ["a"])
+    bare = side_by_side({"A": outputs(["a"], None), "B": outputs(["b"], None)}, ["a"])
     found = compare_subsets(bare, rover=RoverSettings()).to_dict()
     assert set(found["better"]) == {"rover"}
     assert "raw" not in found["subsets"][0]
@@ -108,7 +108,7 @@ def test_all_subsets_of_nine() -> None:
 
 def test_references_without_words() -> None:
     with pytest.raises(OptionError, match="no word in the references"):
-        compare_subsets(together({"A": ["a"], "B": ["b"]}, [""]))
+        compare_subsets(side_by_side({"A": ["a"], "B": ["b"]}, [""]))
 
 
 def _plain(recognizers: SystemOutputs) -> list[dict[str, Any]]:
@@ -165,7 +165,7 @@ def test_ties_go_to_the_first_member() -> None:
 
 def test_share_of_draws_in_which_no_subset_is_worse() -> None:
     """Two speakers. B is better for y; a way that takes the worse for y is worse unless only x is drawn: 1 in 4."""
-    two = together({"A": ["a", "x"], "B": ["a", "b"]}, ["a", "b"], ["x", "y"])
+    two = side_by_side({"A": ["a", "x"], "B": ["a", "b"]}, ["a", "b"], ["x", "y"])
     bad, good = np.array([[0, 1]], np.int32), np.array([[0, 0]], np.int32)
     found = compare_subsets(two, others={"bad": bad, "good": good}, replicates=4000).none_worse
     assert found["good"] == 1.0
@@ -176,13 +176,13 @@ def test_share_of_draws_in_which_no_subset_is_worse() -> None:
 
 def test_the_best_member_is_that_of_each_draw() -> None:
     """A is better for x, B for y: as good as A is as good as the best in draws with x at least as often as y."""
-    two = together({"A": ["a", "x"], "B": ["x", "b"]}, ["a", "b"], ["x", "y"])
+    two = side_by_side({"A": ["a", "x"], "B": ["x", "b"]}, ["a", "b"], ["x", "y"])
     found = compare_subsets(two, others={"as A": two.errors[:1]}, replicates=4000).none_worse
     assert found["as A"] == pytest.approx(0.75, abs=0.03)
 
 
 def test_one_speaker_cannot_be_drawn() -> None:
-    assert compare_subsets(together({"A": ["a"], "B": ["b"]}, ["a"])).none_worse == {}
+    assert compare_subsets(side_by_side({"A": ["a"], "B": ["b"]}, ["a"])).none_worse == {}
 
 
 # The argument of the paper (issue: it holds only for scores that are calibrated given all systems' scores).
@@ -197,7 +197,7 @@ def _items(right: Rates, sure: Rates, seed: int) -> SystemOutputs:
     for number, (chances, says) in enumerate(zip(right, sure, strict=True)):
         texts = np.where(random.random(len(chances)) < chances, "yes", f"no{number}").tolist()
         systems["ABCD"[number]] = outputs(texts, says)
-    return together(systems, ["yes"] * ITEMS, [f"s{item % 20}" for item in range(ITEMS)])
+    return side_by_side(systems, ["yes"] * ITEMS, [f"s{item % 20}" for item in range(ITEMS)])
 
 
 def _easy_and_hard() -> tuple[Rates, Rates]:
@@ -251,7 +251,7 @@ def test_informed_choice_sees_missing_words() -> None:
     said = ["a b"] * 400
     short = outputs([["a b", "a"][k % 2] for k in range(400)], 1.0)
     whole = outputs(["a b"] * 399 + ["a x"], 0.9)
-    two = together({"A": short, "B": whole}, said)
+    two = side_by_side({"A": short, "B": whole}, said)
     (subset,) = compare_subsets(two, informed=ErrorRegression.fit(two, [(0, 1)], ridge=1.0)).subsets
     assert subset.methods["raw"] == 0.25
     assert subset.methods["informed"] <= subset.best_member == 1 / 800
@@ -263,7 +263,7 @@ def test_informed_choice_without_confidences_goes_by_agreement() -> None:
     texts = np.full((3, 600), "yes", dtype="<U3")
     wrong = random.integers(0, 3, 600)
     texts[wrong, np.arange(600)] = [f"n{k}" for k in range(600)]
-    three = together(
+    three = side_by_side(
         {name: outputs(each.tolist(), None) for name, each in zip("ABC", texts, strict=True)}, ["yes"] * 600
     )
     fitted = ErrorRegression.fit(three, all_subsets(3), ridge=1.0)
@@ -287,7 +287,7 @@ def test_informed_choice_is_kept_as_json_and_knows_members_by_name(recognizers: 
 
 
 def test_informed_choice_refuses_what_it_cannot_do() -> None:
-    three = together({"A": A, "B": B, "C": C}, SAID)
+    three = side_by_side({"A": A, "B": B, "C": C}, SAID)
     fitted = ErrorRegression.fit(three, [(0, 1)])
     with pytest.raises(OptionError, match="not fitted for A and C"):
         fitted.choose(three, [(0, 2)])
@@ -295,7 +295,7 @@ def test_informed_choice_refuses_what_it_cannot_do() -> None:
         ErrorRegression.fit(three, [(0, 0)])
     with pytest.raises(OptionError, match="ridge must be over 0"):
         ErrorRegression.fit(three, [(0, 1)], ridge=0)
-    bare = together({"A": replace(A, confidence=None, calibrated=None), "B": B}, SAID)
+    bare = side_by_side({"A": replace(A, confidence=None, calibrated=None), "B": B}, SAID)
     with pytest.raises(OptionError, match="fitted with confidences"):
         fitted.choose(bare, [(0, 1)])
 
@@ -315,7 +315,7 @@ def test_informed_choice_refuses_what_it_cannot_do() -> None:
     ],
 )
 def test_informed_choice_from_a_damaged_file(change: dict[str, Any]) -> None:
-    good = ErrorRegression.fit(together({"A": A, "B": B}, SAID), [(0, 1)]).to_dict()
+    good = ErrorRegression.fit(side_by_side({"A": A, "B": B}, SAID), [(0, 1)]).to_dict()
     with pytest.raises(InputError, match="this is no choice among recognizers"):
         ErrorRegression.from_dict(good | change)
     with pytest.raises(InputError, match="this is no choice among recognizers"):

@@ -49,10 +49,10 @@ def errors_by(model: JointModel, systems: JointHypotheses, names: list[str], tur
 
 def test_every_fold_is_measured_by_the_weights_that_never_saw_it(fitted: Fit) -> None:
     model, systems, names = fitted
-    told = {members: each.errors for members, each in model.settings.items()}
-    assert len(told) == 4
-    assert told == errors_by(model, systems, names, 0)
-    assert all(told != errors_by(model, systems, names, turn) for turn in range(1, len(model.potential_models)))
+    measured = {members: settings.errors for members, settings in model.settings.items()}
+    assert len(measured) == 4
+    assert measured == errors_by(model, systems, names, 0)
+    assert all(measured != errors_by(model, systems, names, turn) for turn in range(1, len(model.potential_models)))
 
 
 def test_the_threshold_is_that_of_the_fewest_errors_out_of_fold(fitted: Fit) -> None:

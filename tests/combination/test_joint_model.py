@@ -24,55 +24,52 @@ from wordtrust.combination.joint import (
     save_joint,
 )
 from wordtrust.lattices.lattice import Lattices, concatenate
-from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.paths import Paths, one_best
 from wordtrust.networks.build_store import REFERENCE, noted_references
 from wordtrust.networks.labels import score_paths
 from wordtrust.transcripts.transcript import transcripts
 
+Fit = tuple[JointModel, JointHypotheses, list[str]]
 QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, confidence_epochs=12)
 
 
-def errors(lattices: Lattices, paths: object) -> int:
-    spoken = noted_references(lattices)
-    return score_paths(lattices, paths, spoken).errors  # type: ignore[arg-type]
+def errors(lattices: Lattices, paths: Paths) -> int:
+    return score_paths(lattices, paths, noted_references(lattices)).errors
 
 
 @pytest.fixture(scope="module")
-def fitted() -> tuple[JointModel, JointHypotheses, list[str]]:
+def fitted() -> Fit:
     recognizers, names = corpus(8, 25, (0.3, 0.15, 0.25))
     systems = JointHypotheses.of(recognizers)
     return fit_joint(systems, names, options=QUICK), systems, names
 
 
-def test_the_joint_output_beats_the_best_member_on_new_utterances(
-    fitted: tuple[JointModel, JointHypotheses, list[str]],
-) -> None:
+def test_the_joint_output_beats_the_best_member_on_new_utterances(fitted: Fit) -> None:
     model, _, names = fitted
     fresh, _ = corpus(4, 50, (0.3, 0.15, 0.25), seed=1)
     alone = [
         errors(each, model.decode(JointHypotheses.of([each]), [name]).paths)
         for each, name in zip(fresh, names, strict=True)
     ]
-    together = model.decode(JointHypotheses.of(fresh), names)
-    assert errors(together.lattices, together.paths) < 0.8 * min(alone)
+    joint = model.decode(JointHypotheses.of(fresh), names)
+    assert errors(joint.lattices, joint.paths) < 0.8 * min(alone)
     assert model.names == ("r1", "r2", "r0")  # the best first
-    text = transcripts(together.lattices, together.confidence, together.paths)
+    text = transcripts(joint.lattices, joint.confidence, joint.paths)
     assert 0 < sum(each.confidence or 0.0 for each in text) / len(text) < 1
 
 
-def test_confidences_mean_what_they_say(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
+def test_confidences_mean_what_they_say(fitted: Fit) -> None:
     model, _, names = fitted
     fresh, _ = corpus(4, 100, (0.3, 0.15, 0.25), seed=2)
     found = model.decode(JointHypotheses.of(fresh), names)
-    spoken = noted_references(found.lattices)
-    right = score_paths(found.lattices, found.paths, spoken).alignments.correct
+    right = score_paths(found.lattices, found.paths, noted_references(found.lattices)).alignments.correct
     text = transcripts(found.lattices, found.confidence, found.paths)
     sure = np.array([word.confidence for each in text for word in each.words])
     assert sure.mean() == pytest.approx(right.mean(), abs=0.05)
     assert sure[right].mean() > sure[~right].mean() + 0.1
 
 
-def test_the_order_of_recognizers_does_not_matter(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
+def test_the_order_of_recognizers_does_not_matter(fitted: Fit) -> None:
     model, systems, names = fitted
     one = model.decode(systems, names)
     other = model.decode(systems.order([2, 0, 1]), [names[2], names[0], names[1]])
@@ -80,9 +77,7 @@ def test_the_order_of_recognizers_does_not_matter(fitted: tuple[JointModel, Join
     assert one.confidence == pytest.approx(other.confidence)
 
 
-def test_where_the_best_member_is_better_its_output_stands(
-    fitted: tuple[JointModel, JointHypotheses, list[str]],
-) -> None:
+def test_where_the_best_member_is_better_its_output_stands(fitted: Fit) -> None:
     model, systems, names = fitted
     members = (0, 1, 2)
     cautious = replace(model, settings={members: replace(model.settings[members], alone=True)})
@@ -93,7 +88,7 @@ def test_where_the_best_member_is_better_its_output_stands(
     assert errors(alone.lattices, alone.paths) == model.settings[members].best_member
 
 
-def test_how_sure_all_are_of_what_one_prints(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
+def test_how_sure_all_are_of_what_one_prints(fitted: Fit) -> None:
     model, systems, names = fitted
     found = model.decode(systems, names)
     assert found.names == model.names
@@ -108,9 +103,7 @@ def test_a_copy_of_a_recognizer_adds_nothing() -> None:
     assert settings.errors <= 1.05 * settings.best_member
 
 
-def test_a_gain_that_is_not_sure_leaves_the_best_member_its_output(
-    fitted: tuple[JointModel, JointHypotheses, list[str]],
-) -> None:
+def test_a_gain_that_is_not_sure_leaves_the_best_member_its_output(fitted: Fit) -> None:
     model, _, _ = fitted
     sure = model.settings[0, 1, 2]
     assert not sure.alone
@@ -120,9 +113,7 @@ def test_a_gain_that_is_not_sure_leaves_the_best_member_its_output(
     assert never.settings[0, 1].alone
 
 
-def test_at_every_instant_confidences_sum_to_at_most_one(
-    fitted: tuple[JointModel, JointHypotheses, list[str]],
-) -> None:
+def test_at_every_instant_confidences_sum_to_at_most_one(fitted: Fit) -> None:
     model, _, names = fitted
     fresh, _ = corpus(3, 10, (0.3, 0.15, 0.25), seed=4)
     found = model.decode(JointHypotheses.of(fresh), names)
@@ -191,12 +182,12 @@ def test_a_draft_of_something_else_is_not_used(tmp_path: Path) -> None:
     assert fit_joint(systems, names, options=QUICK, draft=draft).potential_models[0].word.out.shape == (4,)
 
 
-def test_errors_of_many_subsets(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
+def test_errors_of_many_subsets(fitted: Fit) -> None:
     model, systems, names = fitted
-    told: list[int] = []
-    found = joint_errors(model, systems, names, [(0, 1), (1, 2), (0, 1, 2)], jobs=2, notify=told.append)
+    done: list[int] = []
+    found = joint_errors(model, systems, names, [(0, 1), (1, 2), (0, 1, 2)], jobs=2, notify=done.append)
     assert found.shape == (3, 200)
-    assert told == [1, 2, 3]
+    assert done == [1, 2, 3]
     all_three = model.decode(systems, names)
     assert found[2].sum() == errors(all_three.lattices, all_three.paths)
 
@@ -209,7 +200,7 @@ def test_recognizers_are_matched_by_utterance() -> None:
     assert first.notes[REFERENCE] == second.notes[REFERENCE]
 
 
-def test_the_file_gives_the_same_model(tmp_path: Path, fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
+def test_the_file_gives_the_same_model(tmp_path: Path, fitted: Fit) -> None:
     model, systems, names = fitted
     save_joint(model, tmp_path / "joint")
     again = load_joint(tmp_path / "joint")
@@ -246,15 +237,13 @@ def broken(path: Path, about: dict[str, object], **arrays: np.ndarray) -> Path:
         ({"subsets": 3}, "damaged"),
     ],
 )
-def test_a_damaged_file_says_so(
-    tmp_path: Path, fitted: tuple[JointModel, JointHypotheses, list[str]], about: dict[str, object], message: str
-) -> None:
+def test_a_damaged_file_says_so(tmp_path: Path, fitted: Fit, about: dict[str, object], message: str) -> None:
     save_joint(fitted[0], tmp_path / "joint")
     with pytest.raises(InputError, match=message):
         load_joint(broken(tmp_path / "joint", about))
 
 
-def test_weights_that_are_no_numbers(tmp_path: Path, fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
+def test_weights_that_are_no_numbers(tmp_path: Path, fitted: Fit) -> None:
     save_joint(fitted[0], tmp_path / "joint")
     bad = load_file(tmp_path / "joint")["0.word.skip"] * np.nan
     with pytest.raises(InputError, match="no number"):
@@ -264,7 +253,7 @@ def test_weights_that_are_no_numbers(tmp_path: Path, fitted: tuple[JointModel, J
         load_joint(tmp_path / "joint")
 
 
-def test_unknown_and_repeated_recognizers(fitted: tuple[JointModel, JointHypotheses, list[str]]) -> None:
+def test_unknown_and_repeated_recognizers(fitted: Fit) -> None:
     model, systems, _ = fitted
     with pytest.raises(OptionError, match="does not know 'x'"):
         model.decode(systems, ["r0", "r1", "x"])

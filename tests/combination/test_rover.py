@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.said import outputs, several, together
+from tests.helpers.system_outputs import outputs, several, side_by_side
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.combination.rover import RoverSettings, grid, rover, rover_errors, tune_rover
 from wordtrust.combination.system_output import SystemOutputs
@@ -32,7 +32,7 @@ def _voted(*texts: str, by: str = "frequency", alpha: float = 1.0, nothing: floa
     for number, text in enumerate(texts):
         pairs = [(token + ":0.5").split(":")[:2] for token in text.split()]
         systems[f"r{number}"] = outputs([" ".join(word for word, _ in pairs)], [float(sure) for _, sure in pairs])
-    return " ".join(rover(together(systems, ["a"]), RoverSettings(by, alpha, nothing)).words(0))
+    return " ".join(rover(side_by_side(systems, ["a"]), RoverSettings(by, alpha, nothing)).words(0))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_word_joins_a_slot_that_can_be_empty() -> None:
 
 def test_times_and_confidences_are_means() -> None:
     first, second = outputs(["a b"], [0.4, 0.8]), outputs(["a x"], [0.6, 0.1])
-    found = rover(together({"A": first, "B": replace(second, start=second.start + 0.5)}, ["a"]))
+    found = rover(side_by_side({"A": first, "B": replace(second, start=second.start + 0.5)}, ["a"]))
     assert found.words(0) == ("a", "b")
     assert found.confidence is not None
     assert found.confidence == pytest.approx([0.5, 0.8])
@@ -198,7 +198,7 @@ def test_with_copies_of_itself_nothing_changes(recognizers: SystemOutputs, how: 
 
 
 def test_one_setting_for_each_subset() -> None:
-    both = together({"A": outputs(["b"], [0.2]), "B": outputs(["c"], [0.9]), "C": outputs(["b"], [0.1])}, ["c"])
+    both = side_by_side({"A": outputs(["b"], [0.2]), "B": outputs(["c"], [0.9]), "C": outputs(["b"], [0.1])}, ["c"])
     subsets, by_frequency, by_most = [(0, 1), (0, 2), (0, 1, 2)], RoverSettings(), RoverSettings("maximum", 0.0)
     assert rover_errors(both, subsets, by_frequency)[:, 0].tolist() == [1, 1, 1]
     assert rover_errors(both, subsets, by_most)[:, 0].tolist() == [0, 1, 0]
@@ -220,19 +220,19 @@ def test_tuned_settings_make_the_fewest_errors(recognizers: SystemOutputs) -> No
 
 def test_unless_told_otherwise_calibrated_confidences_are_tuned() -> None:
     calibrated = outputs(["b"], [0.9], calibrated=[0.1])
-    both = together({"A": calibrated, "B": outputs(["c"], [0.2], calibrated=[0.8])}, ["c"])
+    both = side_by_side({"A": calibrated, "B": outputs(["c"], [0.2], calibrated=[0.8])}, ["c"])
     (found,) = tune_rover(both, [(0, 1)])
     assert found.calibrated
     assert rover_errors(both, [(0, 1)], found).tolist() == [[0]]
 
 
 def test_the_unknown_word_is_never_right() -> None:
-    both = together({"A": ["<unk>"], "B": ["<unk>"]}, ["<unk>"])
+    both = side_by_side({"A": ["<unk>"], "B": ["<unk>"]}, ["<unk>"])
     assert rover_errors(both, [(0, 1)], RoverSettings()).tolist() == [[1]]
 
 
 def test_without_confidences_they_vote_by_frequency() -> None:
-    both = together({"A": outputs(["a b"], None), "B": outputs(["a c"], 0.5)}, ["a"])
+    both = side_by_side({"A": outputs(["a b"], None), "B": outputs(["a c"], 0.5)}, ["a"])
     found = rover(both)
     assert found.words(0) == ("a", "b")
     assert found.confidence is None
@@ -247,7 +247,7 @@ def test_bad_settings() -> None:
         RoverSettings("most")
     with pytest.raises(OptionError, match=r"from 0 to 1, not 2 and 0\.0"):
         RoverSettings("average", 2)
-    both = together({"A": outputs(["a"], calibrated=[1]), "B": outputs(["a"], calibrated=[1])}, ["a"])
+    both = side_by_side({"A": outputs(["a"], calibrated=[1]), "B": outputs(["a"], calibrated=[1])}, ["a"])
     with pytest.raises(OptionError, match="raw and calibrated"):
         tune_rover(both, [(0, 1)], [RoverSettings("average", 0.5), RoverSettings("average", 0.5, calibrated=True)])
     with pytest.raises(ValueError, match="each of them once"):
@@ -261,7 +261,7 @@ def test_settings_are_kept_as_json() -> None:
 
 def test_too_long_to_align() -> None:
     long = " ".join(["a"] * 33_000)
-    both = together({"A": [long], "B": [long]}, ["a"])
+    both = side_by_side({"A": [long], "B": [long]}, ["a"])
     for work in (lambda: rover(both), lambda: rover_errors(both, [(0, 1)], RoverSettings())):
         with pytest.raises(InputError, match=r"utterance u0: 66,000 words of 2 recognizers.*Cut the recording"):
             work()

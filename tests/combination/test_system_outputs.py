@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wordtrust as wt
-from tests.helpers.said import outputs, references, together
 from tests.helpers.strategies import lattices
+from tests.helpers.system_outputs import outputs, references, side_by_side
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.combination.system_output import SystemOutput, SystemOutputs, concatenate_outputs, references_of
 from wordtrust.lattices.lattice import Lattice, concatenate
@@ -143,7 +143,7 @@ def test_errors_are_those_of_the_aligner(texts: list[str]) -> None:
     said, heard = texts
     found = align(said.split(), heard.split())
     expected = found.substitutions + found.deletions + found.insertions
-    assert together({"A": [heard]}, [said]).errors.tolist() == [[expected]]
+    assert side_by_side({"A": [heard]}, [said]).errors.tolist() == [[expected]]
 
 
 LACKING = {"A": outputs(["a", "b"]), "B": outputs(["a"], utts=["u1"])}

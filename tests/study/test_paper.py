@@ -12,7 +12,7 @@ import pytest
 import wordtrust as wt
 from tests.helpers.calibration import direct
 from tests.helpers.made_models import made_model, sample_networks, write_model
-from tests.helpers.said import outputs, together
+from tests.helpers.system_outputs import outputs, side_by_side
 from wordtrust.base.arrays import logit
 from wordtrust.base.errors import InputError
 from wordtrust.combination.subset_comparison import compare_subsets
@@ -187,18 +187,18 @@ B = outputs(["a b", "x", "f"], [0.5, 0.7, 0.5, 0.5], calibrated=[0.6, 0.8, 0.7, 
 
 
 def test_examples_are_where_the_rules_differ() -> None:
-    found = examples(together({"A": A, "B": B}, ["a b", "c", "g"]), 4)
+    found = examples(side_by_side({"A": A, "B": B}, ["a b", "c", "g"]), 4)
     assert [(each.utt, each.by_raw, each.by_calibrated) for each in found] == [("u0", "A", "B"), ("u1", "A", "B")]
     first = found[0]
     assert first.reference == "a b"
     assert [(each.name, each.words, each.errors) for each in first.said] == [("A", "x y", 2), ("B", "a b", 0)]
     assert [each.raw for each in first.said] == pytest.approx([0.9, 0.6])
     assert [each.calibrated for each in first.said] == pytest.approx([0.3, 0.7])
-    assert [each.utt for each in examples(together({"A": A, "B": B}, ["a b", "c", "g"]), 1)] == ["u0"]
+    assert [each.utt for each in examples(side_by_side({"A": A, "B": B}, ["a b", "c", "g"]), 1)] == ["u0"]
 
 
 def test_a_speaker_is_an_example_once() -> None:
     one = outputs(["x", "x"], 0.9, calibrated=[0.1, 0.1])
     two = outputs(["a", "b"], 0.5, calibrated=[0.9, 0.9])
-    found = examples(together({"one": one, "two": two}, ["a", "b"], speakers=["s", "s"]), 6)
+    found = examples(side_by_side({"one": one, "two": two}, ["a", "b"], speakers=["s", "s"]), 6)
     assert [each.utt for each in found] == ["u0"]

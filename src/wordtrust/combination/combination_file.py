@@ -22,15 +22,15 @@ VERSION = 1
 FILE, JOINT = "combination.json", "joint.safetensors"
 _MAX_BYTES = 1 << 27
 
-Members = frozenset[str]
+NameSet = frozenset[str]
 
 
 @dataclass(frozen=True)
 class FittedCombination:
-    """FittedCombination for the subsets that it names."""
+    """What combination learned on held-out data, for the subsets that it names."""
 
     order: tuple[str, ...]  # systems, the one with the fewest errors first
-    rover: Mapping[Members, RoverSettings]
+    rover: Mapping[NameSet, RoverSettings]
     informed: ErrorRegression
     joint: JointModel | None = None
     utterances: frozenset[int] = frozenset()  # what it was fitted on, as checksums of their names
@@ -75,7 +75,7 @@ class FittedCombination:
         folder.mkdir(parents=True, exist_ok=True)
         record: dict[str, Any] = {
             "kind": KIND, "version": VERSION, "order": list(self.order),
-            "rover": [{"members": sorted(members), **each.to_dict()} for members, each in self.rover.items()],
+            "rover": [{"members": sorted(members), **settings.to_dict()} for members, settings in self.rover.items()],
             "utterances": sorted(self.utterances), "informed": self.informed.to_dict(),
         }  # fmt: skip
         (folder / JOINT).unlink(missing_ok=True)  # an earlier fit does not go with this one
@@ -112,7 +112,7 @@ def _checksums(outputs: SystemOutputs) -> frozenset[int]:
     return frozenset(crc32(utt.encode("utf-8", "replace")) for utt in outputs.utts)
 
 
-def _rover(rows: Iterable[Mapping[str, Any]]) -> Iterable[tuple[Members, RoverSettings]]:
+def _rover(rows: Iterable[Mapping[str, Any]]) -> Iterable[tuple[NameSet, RoverSettings]]:
     for row in rows:
         values = {name: value for name, value in row.items() if name != "members"}
         yield frozenset(map(str, row["members"])), RoverSettings(**values)

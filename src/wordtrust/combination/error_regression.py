@@ -29,7 +29,7 @@ from .system_output import SystemOutput, SystemOutputs
 
 RIDGE = 10.0  # utterances' worth of shrinkage, in units of each input's mean square
 MARGIN = 0.2  # errors
-Members = tuple[str, ...]
+MemberNames = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,8 +83,8 @@ def _doubts(output: SystemOutput) -> Reals | None:
 class ErrorRegression:
     """Predicts the errors of every member of every subset it was fitted for."""
 
-    weights: Mapping[Members, Reals]  # by members in their order: [inputs, members]
-    leaders: Mapping[Members, str]  # the member with the fewest errors
+    weights: Mapping[MemberNames, Reals]  # by members in their order: [inputs, members]
+    leaders: Mapping[MemberNames, str]  # the member with the fewest errors
     doubts: bool  # whether confidences are among the inputs
     margin: float = MARGIN
 
@@ -157,7 +157,7 @@ class ErrorRegression:
         return cls(weights, leaders, doubts, margin)
 
 
-def _members(outputs: SystemOutputs, subset: Sequence[int]) -> Members:
+def _members(outputs: SystemOutputs, subset: Sequence[int]) -> MemberNames:
     if len(set(subset)) < max(2, len(subset)):
         raise OptionError("a choice is among two or more different recognizers")
     return tuple(outputs.names[member] for member in subset)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -194,13 +194,7 @@ def _rows(subsets: Sequence[tuple[int, ...]]) -> tuple[Ints, Ints, Ints]:
     members = np.zeros((len(subsets), sizes.max(initial=0)), np.int32)
     for row, subset in enumerate(subsets):
         members[row, : len(subset)] = subset
-    shared = [0, *(_begin_alike(one, other) for one, other in pairwise(subsets))][: len(subsets)]
-    return members, sizes, np.array(shared, np.int32)
-
-
-def _begin_alike(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many first members two subsets share."""
-    alike = 0
-    while alike < min(len(one), len(other)) and one[alike] == other[alike]:
-        alike += 1
-    return alike
+    shared = np.zeros(len(subsets), np.int32)
+    for row, (before, subset) in enumerate(pairwise(subsets), start=1):
+        shared[row] = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(before, subset, strict=False))))
+    return members, sizes, shared

@@ -7,7 +7,7 @@ its speakers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -95,11 +95,11 @@ def fit_potentials(
 ) -> PotentialModel:
     """Fit the weights of paths for every subset of so many recognizers, which are in the order of their quality."""
     random, model = np.random.default_rng([options.seed, seed]), PotentialModel.new(systems, options.hidden, seed)
-    total = options.epochs * len(batches)
-    optimisers = Adam(model.word, options, total), Adam(model.silence, options, total)
-    for example in _shuffled(batches, options.epochs, random):
-        for optimiser, gradient in zip(optimisers, word_gradients(model, example, options.risk)[1], strict=True):
-            optimiser.step(gradient)
+
+    def gradients(example: UnionExample) -> list[Layers]:
+        return word_gradients(model, example, options.risk)[1]
+
+    _descend((model.word, model.silence), gradients, batches, options.epochs, options, random)
     return model
 
 
@@ -110,19 +110,26 @@ def fit_confidences(
     random = np.random.default_rng([options.seed, seed])
     paths = PotentialModel.new(systems, options.hidden, seed)
     model = ConfidenceModel(paths, Layers.new(len(paths.word.skip), options.hidden, random))
-    total = options.confidence_epochs * len(batches)
-    optimisers = [Adam(layers, options, total) for layers in (paths.word, paths.silence, model.right)]
-    for example in _shuffled(batches, options.confidence_epochs, random):
-        for optimiser, gradient in zip(optimisers, confidence_gradients(model, example)[1], strict=True):
-            optimiser.step(gradient)
+
+    def gradients(example: UnionExample) -> list[Layers]:
+        return confidence_gradients(model, example)[1]
+
+    layers = (paths.word, paths.silence, model.right)
+    _descend(layers, gradients, batches, options.confidence_epochs, options, random)
     return model
 
 
-def _shuffled(batches: Sequence[Batch], epochs: int, random: np.random.Generator) -> Iterator[UnionExample]:
-    """Every batch once in an epoch, joined from any of its subsets."""
+def _descend(
+    layers: Sequence[Layers], gradients: Callable[[UnionExample], list[Layers]], batches: Sequence[Batch],
+    epochs: int, options: FitOptions, random: np.random.Generator,
+) -> None:  # fmt: skip
+    """Fit weights in place: every batch once in an epoch, joined from any of its subsets."""
+    optimisers = [Adam(part, options, epochs * len(batches)) for part in layers]
     for _ in range(epochs):
         for index in random.permutation(len(batches)).tolist():
-            yield batches[index][int(random.integers(len(batches[index])))]
+            example = batches[index][int(random.integers(len(batches[index])))]
+            for optimiser, gradient in zip(optimisers, gradients(example), strict=True):
+                optimiser.step(gradient)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,6 @@ KIND = "wordtrust joint model"
 VERSION = 2
 MAX_SYSTEMS = 64
 _MAX_WEIGHT = 1e6  # products of such weights stay finite
-_KINDS = ("word", "silence")
 _CONFIDENCE = "trust"  # the name of confidence models in the file
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -36,14 +35,13 @@ def save_joint(model: JointModel, path: Path) -> None:
         "kind": KIND, "version": VERSION, "inputs": [PER_SYSTEM, SHARED], "systems": list(model.names),
         "folds": len(model.potential_models), "trusts": len(model.confidence_models), "threshold": model.threshold,
         "about": dict(model.card),
-        "subsets": [{"members": list(members), **asdict(each)} for members, each in model.settings.items()],
+        "subsets": [{"members": list(members), **asdict(settings)} for members, settings in model.settings.items()],
     }  # fmt: skip
     write_tensors(path, arrays, card)
 
 
 def _potential_arrays(model: PotentialModel, name: str) -> dict[str, NDArray[Any]]:
-    layers = {kind: _layer_arrays(getattr(model, kind), f"{name}.{kind}") for kind in _KINDS}
-    return {key: array for kind in _KINDS for key, array in layers[kind].items()}
+    return _layer_arrays(model.word, f"{name}.word") | _layer_arrays(model.silence, f"{name}.silence")
 
 
 def _layer_arrays(layers: Layers, name: str) -> dict[str, NDArray[Any]]:
@@ -78,7 +76,8 @@ def _model(arrays: Arrays, card: Mapping[str, Any]) -> JointModel:
 
 
 def _potentials(arrays: Arrays, name: str, systems: int) -> PotentialModel:
-    return PotentialModel(systems, *(_layers(arrays, f"{name}.{kind}", columns_of(systems)) for kind in _KINDS))
+    word, silence = (_layers(arrays, f"{name}.{kind}", columns_of(systems)) for kind in ("word", "silence"))
+    return PotentialModel(systems, word, silence)
 
 
 def _confidences(arrays: Arrays, name: str, systems: int) -> ConfidenceModel:

@@ -188,7 +188,7 @@ def _forward(model: PotentialModel, example: UnionExample) -> tuple[Reals, list[
 def _backward(passes: Sequence[_ForwardPass], slope: Reals) -> list[Layers]:
     """The gradients by the weights, given that by the potentials."""
     single: Matrix = slope.astype(np.float32)
-    return [each.layers.gradient(each.x, each.rows, each.active, single[each.chosen]) for each in passes]
+    return [one.layers.gradient(one.x, one.rows, one.active, single[one.chosen]) for one in passes]
 
 
 def word_gradients(model: PotentialModel, example: UnionExample, risk: float) -> tuple[float, list[Layers]]:

@@ -243,7 +243,7 @@ class _WarpedNetworks:
 
     def sizes(self) -> Offsets:
         """[utterances] how many nodes there are."""
-        owner = np.searchsorted(self.lattices.node_offsets, self.split, "right") - 1
+        owner = self.lattices.utterance_of_node[self.split]
         return np.diff(self.lattices.node_offsets) + np.bincount(owner, minlength=len(self.lattices))
 
     def times(self) -> tuple[Offsets, Times]:
@@ -273,7 +273,7 @@ class _WarpedNetworks:
         """The arcs as columns, the silences of split nodes last."""
         lattices, (entered, left) = self.lattices, self.ends(base)
         arc_owner = lattices.utterance_of_arc
-        node_owner = np.searchsorted(lattices.node_offsets, self.split, "right") - 1
+        node_owner = lattices.utterance_of_node[self.split]
         assert lattices.posterior is not None
         assert lattices.picked is not None
         out = np.bincount(lattices.batch_source, lattices.posterior, len(self.time))

@@ -26,18 +26,7 @@ from .thresholds import (
 )
 
 __all__ = [
-    "Difference",
-    "ErrorCounts",
-    "GuaranteedThreshold",
-    "Interval",
-    "OperatingPoint",
-    "ScoreMetrics",
-    "Scores",
-    "SpeakerErrors",
-    "compare",
-    "errors_caught",
-    "guaranteed_threshold",
-    "intervals",
-    "operating_point",
+    "Difference", "ErrorCounts", "GuaranteedThreshold", "Interval", "OperatingPoint", "ScoreMetrics", "Scores",
+    "SpeakerErrors", "compare", "errors_caught", "guaranteed_threshold", "intervals", "operating_point",
     "review_curve",
-]
+]  # fmt: skip

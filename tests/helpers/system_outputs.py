@@ -44,7 +44,7 @@ def references(texts: Sequence[str], speakers: Sequence[str] | None = None) -> d
     return {f"u{k}": Reference(f"u{k}", text, tuple(text.split()), speaker) for k, (text, speaker) in enumerate(rows)}
 
 
-def together(
+def side_by_side(
     systems: Mapping[str, SystemOutput | Sequence[str]], said: Sequence[str], speakers: Sequence[str] | None = None
 ) -> SystemOutputs:
     """Recognizers side by side, given as outputs or as texts."""
@@ -61,7 +61,7 @@ def several(draw: st.DrawFn, *, max_systems: int = 4, max_utterances: int = 3) -
     systems = {f"r{number}": _sure(draw, draw(texts)) for number in range(draw(st.integers(2, max_systems)))}
     said = draw(texts.filter(any))
     speakers = draw(st.lists(st.sampled_from("xyz"), min_size=utterances, max_size=utterances))
-    return together(systems, said, speakers)
+    return side_by_side(systems, said, speakers)
 
 
 def _sure(draw: st.DrawFn, texts: Sequence[str]) -> SystemOutput:
