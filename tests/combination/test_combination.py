@@ -79,8 +79,8 @@ def test_all_subsets(folder: Path) -> None:
     assert sorted(sorted(subset["members"]) for subset in found["subsets"]) == [
         ["one", "three"], ["one", "three", "two"], ["one", "two"], ["three", "two"],
     ]  # fmt: skip
-    for way in found["better"]:
-        assert found["better"][way] + found["equal"][way] + found["worse"][way] == 4
+    for method in found["better"]:
+        assert found["better"][method] + found["equal"][method] + found["worse"][method] == 4
 
 
 def test_calibrated_models_are_also_compared_calibrated(folder: Path) -> None:
@@ -219,7 +219,7 @@ def test_all_systems_are_decoded_once(folder: Path, monkeypatch: pytest.MonkeyPa
     assert result.to_dict() == wt.combine(sources, fitted=folder / "joint", transcripts=False).to_dict()
 
 
-def test_the_table_names_every_way(folder: Path) -> None:
+def test_the_table_names_every_method(folder: Path) -> None:
     text = run("combine", *systems(folder, *NAMES)).stdout
     for said in ("largest mean confidence", "ROVER", "best of them for each utterance", "one", "two", "three"):
         assert said in text

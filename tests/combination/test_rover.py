@@ -55,31 +55,26 @@ def test_by_frequency(texts: list[str], expected: str) -> None:
     assert _voted(*texts) == expected
 
 
-def test_by_average_confidence() -> None:
-    texts = ["b:0.2", "b:0.3", "x:0.9"]
-    assert _voted(*texts) == "b"
-    # b: 0.5 * 2/3 + 0.5 * 0.25 = 0.458; x: 0.5 * 1/3 + 0.5 * 0.9 = 0.617
-    assert _voted(*texts, by="average", alpha=0.5) == "x"
-    # b: 0.9 * 2/3 + 0.1 * 0.25 = 0.625; x: 0.9 * 1/3 + 0.1 * 0.9 = 0.39
-    assert _voted(*texts, by="average", alpha=0.9) == "b"
-
-
-def test_by_maximum_confidence() -> None:
-    texts = ["b:0.1", "b:0.9", "x:0.7"]
-    assert _voted(*texts, by="average", alpha=0.0) == "x"  # 0.5 against 0.7
-    assert _voted(*texts, by="maximum", alpha=0.0) == "b"  # 0.9 against 0.7
-
-
-def test_the_confidence_of_nothing() -> None:
-    assert _voted("a b:0.6", "a", by="maximum", alpha=0.0, nothing=0.5) == "a b"
-    assert _voted("a b:0.6", "a", by="maximum", alpha=0.0, nothing=0.7) == "a"
-
-
-def test_a_word_joins_a_slot_that_can_be_empty() -> None:
-    # b or nothing: c stands there for 1, cheaper than in a slot of its own for 3.001. So one of b and c is said ...
-    assert _voted("a b:0.8", "a", "a c:0.9", by="maximum", alpha=0.0) == "a c"
-    # ... while b where all agree keeps its slot, and a substitution (4) is cheaper than two gaps (6).
-    assert _voted("a b:0.8", "a b:0.8", "a c:0.9", by="maximum", alpha=0.0) == "a c"
+@pytest.mark.parametrize(
+    ("texts", "by", "alpha", "nothing", "expected"),
+    [
+        # b: 0.5 * 2/3 + 0.5 * 0.25 = 0.458; x: 0.5 * 1/3 + 0.5 * 0.9 = 0.617
+        (["b:0.2", "b:0.3", "x:0.9"], "average", 0.5, 0.0, "x"),
+        # b: 0.9 * 2/3 + 0.1 * 0.25 = 0.625; x: 0.9 * 1/3 + 0.1 * 0.9 = 0.39
+        (["b:0.2", "b:0.3", "x:0.9"], "average", 0.9, 0.0, "b"),
+        (["b:0.2", "b:0.3", "x:0.9"], "frequency", 1.0, 0.0, "b"),
+        (["b:0.1", "b:0.9", "x:0.7"], "average", 0.0, 0.0, "x"),  # 0.5 against 0.7
+        (["b:0.1", "b:0.9", "x:0.7"], "maximum", 0.0, 0.0, "b"),  # 0.9 against 0.7
+        (["a b:0.6", "a"], "maximum", 0.0, 0.5, "a b"),  # 0.6 against the 0.5 of nothing
+        (["a b:0.6", "a"], "maximum", 0.0, 0.7, "a"),
+        # b or nothing: c stands there for 1; a slot of its own costs 3.001. So one of b and c is said ...
+        (["a b:0.8", "a", "a c:0.9"], "maximum", 0.0, 0.0, "a c"),
+        # ... while b where all agree keeps its slot, and a substitution (4) is cheaper than two gaps (6).
+        (["a b:0.8", "a b:0.8", "a c:0.9"], "maximum", 0.0, 0.0, "a c"),
+    ],
+)
+def test_by_confidence(texts: list[str], by: str, alpha: float, nothing: float, expected: str) -> None:
+    assert _voted(*texts, by=by, alpha=alpha, nothing=nothing) == expected
 
 
 def test_times_and_confidences_are_means() -> None:

@@ -14,7 +14,13 @@ import wordtrust as wt
 from tests.helpers.strategies import lattices
 from tests.helpers.system_outputs import outputs, references, side_by_side
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.combination.system_output import SystemOutput, SystemOutputs, concatenate_outputs, references_of
+from wordtrust.combination.system_output import (
+    Missing,
+    SystemOutput,
+    SystemOutputs,
+    concatenate_outputs,
+    references_of,
+)
 from wordtrust.lattices.lattice import Lattice, concatenate
 from wordtrust.lattices.paths import best_confidence
 from wordtrust.lattices.vocabulary import Vocabulary
@@ -72,18 +78,6 @@ def test_a_ctm_without_confidences_has_none(tmp_path: Path) -> None:
         found.with_calibrated(Half())
 
 
-def test_confidences_of_some_utterances_only_are_an_error() -> None:
-    parts = [outputs(["a"], 0.5), outputs(["", "b"], None, utts=["v", "w"])]
-    with pytest.raises(InputError, match=r"utterance w: the words have no confidence.*Leave such utterances out"):
-        concatenate_outputs(parts)
-
-
-def test_an_utterance_without_words_lacks_no_confidence() -> None:
-    found = concatenate_outputs([outputs(["a"], 0.5), outputs([""], None, utts=["v"])])
-    assert found.confidence is not None
-    assert found.confidence.tolist() == [0.5]
-
-
 def test_calibrated_stand_beside_raw() -> None:
     found = outputs(["a b", "c"], [0.5, 0.25, 1.0]).with_calibrated(Half())
     assert found.calibrated is not None
@@ -107,11 +101,9 @@ def test_join_keeps_words_and_order() -> None:
     assert found.confidence is not None
     assert found.confidence.tolist() == [0.1, 0.2, 0.3, 0.4]
     assert len(concatenate_outputs([])) == 0
-
-
-def test_join_refuses_an_utterance_twice() -> None:
-    with pytest.raises(InputError, match="utterance u0: the utterance appears twice"):
-        concatenate_outputs([outputs(["a"]), outputs(["b"])])
+    with_silence = concatenate_outputs([outputs(["a"], 0.5), outputs([""], None, utts=["v"])])
+    assert with_silence.confidence is not None  # an utterance without words lacks no confidence
+    assert with_silence.confidence.tolist() == [0.5]
 
 
 def test_take_by_name() -> None:
@@ -136,6 +128,8 @@ def test_side_by_side() -> None:
     assert both.speakers == ("x", "y")
     assert both.by_errors() == ("A", "B")
     assert both.subset(["B", "A"]).errors.tolist() == [[1, 1], [0, 2]]
+    with pytest.raises(OptionError, match="there is no recognizer 'C', but: A, B"):
+        both.subset(["C"])
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "<unk>"]), max_size=4).map(" ".join), min_size=2, max_size=2))
@@ -149,9 +143,40 @@ def test_errors_are_those_of_the_aligner(texts: list[str]) -> None:
 LACKING = {"A": outputs(["a", "b"]), "B": outputs(["a"], utts=["u1"])}
 
 
-def test_an_utterance_that_one_lacks_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"B lacks 1 of 2 utterances \(u0\).*Leave them out"):
-        SystemOutputs.of(LACKING, references(["a", "b"]))
+APART = {"A": outputs(["a"]), "B": outputs(["a"], utts=["v"])}
+TWICE = {"A": outputs(["a", "b"], utts=["u0", "u0"])}
+
+
+@pytest.mark.parametrize(
+    ("systems", "texts", "missing", "message"),
+    [
+        (LACKING, ["a", "b"], "error", r"B lacks 1 of 2 utterances \(u0\).*Leave them out"),
+        (APART, ["a"], "leave out", "no utterance is shared by all recognizers"),
+        (SYSTEMS, ["a"], "error", "utterance u1: 1 of 2 utterances have no reference"),
+        (TWICE, ["a"], "error", "utterance u0: the utterance appears twice"),
+        ({}, [], "error", "there is no recognizer"),
+    ],
+)
+def test_what_cannot_stand_side_by_side(
+    systems: dict[str, SystemOutput], texts: list[str], missing: Missing, message: str
+) -> None:
+    with pytest.raises((InputError, OptionError), match=message):
+        SystemOutputs.of(systems, references(texts), missing=missing)
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (
+            outputs(["", "b"], None, utts=["v", "w"]),
+            r"utterance w: the words have no confidence.*Leave such utterances",
+        ),
+        (outputs(["b"]), "utterance u0: the utterance appears twice"),
+    ],
+)
+def test_what_cannot_be_joined(second: SystemOutput, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        concatenate_outputs([outputs(["a"], 0.5), second])
 
 
 def test_an_utterance_that_one_lacks_can_be_left_out_or_empty() -> None:
@@ -159,29 +184,6 @@ def test_an_utterance_that_one_lacks_can_be_left_out_or_empty() -> None:
     assert (left.utts, left.errors.tolist(), left.left_out) == (("u1",), [[0], [1]], {"A": 0, "B": 1})
     empty = SystemOutputs.of(LACKING, references(["a", "b"]), missing="empty")
     assert (empty.utts, empty.errors.tolist()) == (("u0", "u1"), [[0, 0], [1, 1]])
-
-
-def test_nothing_shared() -> None:
-    apart = {"A": outputs(["a"]), "B": outputs(["a"], utts=["v"])}
-    with pytest.raises(InputError, match="no utterance is shared by all recognizers"):
-        SystemOutputs.of(apart, references(["a"]), missing="leave out")
-
-
-def test_a_missing_reference_is_an_error() -> None:
-    with pytest.raises(InputError, match="utterance u1: 1 of 2 utterances have no reference"):
-        SystemOutputs.of(SYSTEMS, references(["a"]))
-
-
-def test_unknown_names_and_no_names() -> None:
-    with pytest.raises(OptionError, match="there is no recognizer 'C', but: A, B"):
-        SystemOutputs.of(SYSTEMS, references(["a", "b"])).subset(["C"])
-    with pytest.raises(OptionError, match="there is no recognizer"):
-        SystemOutputs.of({}, {})
-
-
-def test_an_utterance_twice_in_one_recognizer() -> None:
-    with pytest.raises(InputError, match="twice"):
-        SystemOutputs.of({"A": outputs(["a", "b"], utts=["u0", "u0"])}, references(["a"]))
 
 
 def test_references_stand_in_networks() -> None:
