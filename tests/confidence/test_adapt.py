@@ -48,32 +48,32 @@ def plain_statistics(networks: Lattices) -> Statistics:
 
 def test_with_enough_utterances_a_generic_model_takes_their_statistics(networks: Lattices) -> None:
     model = made_model(networks, generic=True, recognizer=None)
-    found = adapt(model, [many(networks)[:40], many(networks)[40:]])
+    adapted = adapt(model, [many(networks)[:40], many(networks)[40:]])
     expected = plain_statistics(many(networks))
-    np.testing.assert_allclose(found.statistics.mean, expected.mean, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(found.statistics.std, expected.std, rtol=1e-4, atol=1e-5)
-    assert found.recognizer == "mine"
-    assert found.card.adapted == Adaptation(108, None, COLUMNS)
-    assert found.weights is model.weights
+    np.testing.assert_allclose(adapted.statistics.mean, expected.mean, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(adapted.statistics.std, expected.std, rtol=1e-4, atol=1e-5)
+    assert adapted.recognizer == "mine"
+    assert adapted.card.adapted == Adaptation(108, None, COLUMNS)
+    assert adapted.weights is model.weights
 
 
 def test_few_utterances_are_blended_with_what_the_model_knows(networks: Lattices) -> None:
     moments = Moments.of(("frames",))
     moments.arcs[:], moments.sums[:], moments.squares[:], moments.utterances = 4, 40, 420, ENOUGH_UTTERANCES // 4
     shipped = Statistics(("frames",), np.array([2], "f4"), np.array([3], "f4"))
-    found = moments.blended(shipped)  # mean 10, variance 5 here; a quarter of the weight
-    assert found.mean.tolist() == [4.0]
+    blended = moments.blended(shipped)  # mean 10, variance 5 here; a quarter of the weight
+    assert blended.mean.tolist() == [4.0]
     expected = 0.25 * (5 + 6**2) + 0.75 * (9 + 2**2)  # of the mixture
-    assert found.std[0] == pytest.approx(np.sqrt(expected), rel=1e-6)
+    assert blended.std[0] == pytest.approx(np.sqrt(expected), rel=1e-6)
 
 
 def test_what_never_changes_and_flags_are_left_as_they_are() -> None:
     moments = Moments.of(("one_best", "tokens", "rank"))
     moments.arcs[:], moments.sums[:], moments.squares[:] = (9, 9, 0), (5, 18, 0), (5, 36, 0)
     moments.utterances = ENOUGH_UTTERANCES
-    found = moments.blended(Statistics(moments.columns, np.array([0, 1, 7], "f4"), np.array([1, 2, 3], "f4")))
-    assert found.mean.tolist() == [0, 2, 7]  # no arc had a rank
-    assert found.std.tolist() == [1, 1, 3]
+    blended = moments.blended(Statistics(moments.columns, np.array([0, 1, 7], "f4"), np.array([1, 2, 3], "f4")))
+    assert blended.mean.tolist() == [0, 2, 7]  # no arc had a rank
+    assert blended.std.tolist() == [1, 1, 3]
 
 
 def test_another_model_takes_only_columns_on_another_scale(networks: Lattices) -> None:
@@ -81,11 +81,11 @@ def test_another_model_takes_only_columns_on_another_scale(networks: Lattices) -
     model = replace(made_model(networks), statistics=here)
     assert adapt(model, [many(networks)]).card.to_json()["adapted"]["columns"] == []
     scaled = louder(networks, 10)
-    found = adapt(model, [scaled])
-    assert found.card.to_json()["adapted"]["columns"] == ["acoustic"]
+    adapted = adapt(model, [scaled])
+    assert adapted.card.to_json()["adapted"]["columns"] == ["acoustic"]
     is_scaled = np.array(COLUMNS) == "acoustic"
-    assert found.statistics.mean[is_scaled] == pytest.approx(10 * here.mean[is_scaled], rel=1e-4)
-    np.testing.assert_array_equal(found.statistics.mean[~is_scaled], here.mean[~is_scaled])
+    assert adapted.statistics.mean[is_scaled] == pytest.approx(10 * here.mean[is_scaled], rel=1e-4)
+    np.testing.assert_array_equal(adapted.statistics.mean[~is_scaled], here.mean[~is_scaled])
 
 
 def test_scales_are_compared_by_mean_and_spread() -> None:
@@ -107,13 +107,13 @@ def test_columns_that_are_not_there_are_left_out_by_generic_models_only(networks
     with pytest.raises(InputError, match="no 'acoustic' on the arcs"):
         adapt(made_model(networks), [without])
     generic = made_model(networks, generic=True)
-    found = wt.WordScorer(generic).confidence(without)
+    confidence = wt.WordScorer(generic).confidence(without)
     column = COLUMNS.index("acoustic")
     weights = {name: weight.copy() for name, weight in generic.weights.items()}
     for direction in ("forwards", "backwards"):
         weights[f"{direction}.input.weight"][:, column] = 0  # as if it were always 0 after normalisation
     expected = wt.WordScorer(replace(generic, weights=weights)).confidence(networks)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(confidence, expected, atol=1e-6)
     assert adapt(generic, [many(without)]).statistics.mean[column] == generic.statistics.mean[column]
 
 
@@ -131,8 +131,8 @@ def test_the_first_utterances_are_read_ahead_and_none_is_lost(
 ) -> None:
     monkeypatch.setattr(word_scorer, "MOST_AHEAD", 50)
     scorer = wt.WordScorer(made_model(networks, generic=True, recognizer=None))
-    found, batches = scorer.adapted_ahead(iter([networks] * 4))
-    assert found.model.card.to_json()["adapted"]["utterances"] == 72
+    adapted, batches = scorer.adapted_ahead(iter([networks] * 4))
+    assert adapted.model.card.to_json()["adapted"]["utterances"] == 72
     assert [len(batch) for batch in batches] == [36] * 4
     same, batches = wt.WordScorer(made_model(networks)).adapted_ahead([networks])
     assert not same.model.is_generic

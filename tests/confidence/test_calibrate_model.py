@@ -150,24 +150,25 @@ def test_words_with_confidences_need_no_model(tmp_path: Path) -> None:
         arcs = [arc for arc in lattice.one_best() if lattice.word[arc]]
         expected = curve.predict(np.asarray(lattice.posterior[arcs], np.float64))
         assert [word["confidence"] for word in line["words"]] == pytest.approx(expected, abs=1e-5)
-    found = json.loads(run("evaluate", "--scores", words, "--ref", ref, "--json").stdout)
-    assert found["words"] > 200
-    assert set(found["one_best"]) == {"confidence"}
+    measured = json.loads(run("evaluate", "--scores", words, "--ref", ref, "--json").stdout)
+    assert measured["words"] > 200
+    assert set(measured["one_best"]) == {"confidence"}
 
 
 def test_threshold_tells_what_holds_here_and_for_new_speakers(folder: Path) -> None:
-    found = json.loads(run("threshold", folder / "model", folder / "store", "--precision", "0.8", "--json").stdout)
-    assert found["on_these_words"]["precision"] >= 0.8
-    assert found["on_new_speakers"]["wanted"] == 0.8
-    caught = [found["errors_caught"][share] for share in ("0.05", "0.1", "0.2", "0.3")]
+    command = "threshold", folder / "model", folder / "store", "--precision", "0.8"
+    thresholds = json.loads(run(*command, "--json").stdout)
+    assert thresholds["on_these_words"]["precision"] >= 0.8
+    assert thresholds["on_new_speakers"]["wanted"] == 0.8
+    caught = [thresholds["errors_caught"][share] for share in ("0.05", "0.1", "0.2", "0.3")]
     assert caught == sorted(caught)
-    text = run("threshold", folder / "model", folder / "store", "--precision", "0.8").output
+    text = run(*command).output
     assert "On these" in text
     assert "new speakers" in text
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["calibrate"], "MODEL and a STORE"),
         (["calibrate", "{model}"], "STORE to calibrate"),
@@ -180,10 +181,10 @@ def test_threshold_tells_what_holds_here_and_for_new_speakers(folder: Path) -> N
         (["score", "{ref}", "{ctm}", "--out", "-"], "calibrator"),
     ],
 )
-def test_what_is_missing_is_told(folder: Path, words: list[str], told: str) -> None:
+def test_what_is_missing_is_told(folder: Path, words: list[str], message: str) -> None:
     places = {"model": folder / "model", "store": folder / "store", "ref": SAMPLE / "ref.tsv",
               "ctm": ctm(folder / "w.ctm")}  # fmt: skip
-    assert told in refused(*(word.format(**places) for word in words))
+    assert message in refused(*(word.format(**places) for word in words))
 
 
 def test_reports_of_models_and_of_words_with_confidences(folder: Path) -> None:

@@ -61,9 +61,9 @@ def test_without_speakers_there_are_no_intervals() -> None:
     table = compare(*words(halved, 500), calibrators=["temperature"])
     row = table.rows["temperature"]["nce"]
     assert (row.low, row.high, table.groups) == (None, None, None)
-    found = json.loads(json.dumps(table.to_dict()))
-    assert "groups" not in found
-    assert found["calibrators"]["temperature"]["nce"] == {"value": row.value}
+    record = json.loads(json.dumps(table.to_dict()))
+    assert "groups" not in record
+    assert record["calibrators"]["temperature"]["nce"] == {"value": row.value}
     assert " to " not in str(table)
 
 
@@ -90,7 +90,7 @@ def test_logits_and_calibrators_of_your_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "error", "said"),
+    ("arguments", "options", "error", "message"),
     [
         (([0.5, 0.6], [1]), {}, BadScores, "do not fit"),
         (([0.5, 0.6], [1, 0], ["a"]), {}, BadScores, "do not fit"),
@@ -102,6 +102,6 @@ def test_logits_and_calibrators_of_your_own() -> None:
         (([0.5, 0.6], [1, 0]), {"domain": "percent"}, OptionError, "domain is 'percent'"),
     ],
 )
-def test_bad_calls(arguments: Any, options: dict[str, Any], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_bad_calls(arguments: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         compare(*arguments, **options)

@@ -30,8 +30,8 @@ def places(logits: Reals, width: float, seed: int = 0) -> Reals:
 
 def assert_exact(logits: Reals, correct: Flags, width: float) -> None:
     at = places(logits, width)
-    found = KernelCalibrator(width, prior=0, domain="logit").fit(logits, correct).predict(at)
-    assert np.abs(found - direct(logits, correct, width, at)).max() < 1e-6
+    calibrated = KernelCalibrator(width, prior=0, domain="logit").fit(logits, correct).predict(at)
+    assert np.abs(calibrated - direct(logits, correct, width, at)).max() < 1e-6
 
 
 @given(WORDS, st.floats(0.05, 8))
@@ -54,8 +54,8 @@ def test_is_the_sum_for_many_words() -> None:
     score, correct = words(with_a_dip, 200_000)
     logits = np.log(score) - np.log1p(-score)
     at = np.random.default_rng(1).uniform(-12, 14, 150)
-    found = KernelCalibrator(L=5, prior=0).fit(score, correct).predict(sigmoid(at))
-    assert np.abs(found - direct(logits, correct, 5.0, at)).max() < 1e-6
+    calibrated = KernelCalibrator(L=5, prior=0).fit(score, correct).predict(sigmoid(at))
+    assert np.abs(calibrated - direct(logits, correct, 5.0, at)).max() < 1e-6
 
 
 def test_by_hand() -> None:
@@ -73,8 +73,8 @@ def test_prior_is_the_formula(drawn: list[tuple[float, bool]], width: float, pri
     logits, correct = map(np.array, zip(*drawn, strict=True))
     at = places(logits, width)
     platt = Platt("logit").fit(logits, correct).predict(at)
-    found = KernelCalibrator(width, prior, "logit").fit(logits, correct).predict(at)
-    assert np.abs(found - with_prior(logits, correct, width, prior, platt, at)).max() < 1e-6
+    calibrated = KernelCalibrator(width, prior, "logit").fit(logits, correct).predict(at)
+    assert np.abs(calibrated - with_prior(logits, correct, width, prior, platt, at)).max() < 1e-6
 
 
 def test_a_large_prior_is_platt_and_a_thin_tail_too() -> None:
@@ -129,15 +129,16 @@ def test_one_class_is_missing(label: bool) -> None:
     at = np.array([0, 1e-300, 0.05, 0.5, 0.95, 1 - 1e-16, 1])
     inside = at[1:-1]
     assert (KernelCalibrator(prior=0).fit(score, correct).predict(inside) == float(label)).all()
-    found = KernelCalibrator().fit(score, correct).predict(at)
-    assert (np.abs(found - float(label)) < 0.1).all()
-    assert ((found > 0) & (found < 1)).all()
+    calibrated = KernelCalibrator().fit(score, correct).predict(at)
+    assert (np.abs(calibrated - float(label)) < 0.1).all()
+    assert ((calibrated > 0) & (calibrated < 1)).all()
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_few_words(size: int) -> None:
-    found = KernelCalibrator().fit(np.linspace(0.3, 0.9, size), np.arange(size) % 2).predict(np.linspace(0, 1, 101))
-    assert ((found > 0) & (found < 1)).all()
+    calibrator = KernelCalibrator().fit(np.linspace(0.3, 0.9, size), np.arange(size) % 2)
+    calibrated = calibrator.predict(np.linspace(0, 1, 101))
+    assert ((calibrated > 0) & (calibrated < 1)).all()
 
 
 def test_is_small_and_does_not_hold_the_words() -> None:
@@ -153,8 +154,8 @@ def likelihood(logits: Reals, correct: Flags, width: float, prior: float) -> flo
     for number in range(FOLDS):
         out = fold == number
         platt = Platt("logit").fit(logits[~out], correct[~out]).predict(logits[out])
-        found = with_prior(logits[~out], correct[~out], width, prior, platt, logits[out])
-        total += np.log(np.clip(np.where(correct[out], found, 1 - found), 1e-7, 1)).sum()
+        probability = with_prior(logits[~out], correct[~out], width, prior, platt, logits[out])
+        total += np.log(np.clip(np.where(correct[out], probability, 1 - probability), 1e-7, 1)).sum()
     return total
 
 
@@ -188,14 +189,14 @@ def test_speakers_are_held_out_whole() -> None:
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=80), st.integers(2, 6))
 def test_folds(groups: list[int], folds: int) -> None:
-    found = balanced_folds(len(groups), np.array(groups), folds)
-    assert set(found) == set(range(min(folds, len(set(groups)))))
+    fold_of_word = balanced_folds(len(groups), np.array(groups), folds)
+    assert set(fold_of_word) == set(range(min(folds, len(set(groups)))))
     for group in set(groups):
-        assert len({int(fold) for fold, each in zip(found, groups, strict=True) if each == group}) == 1
+        assert len({int(fold) for fold, name in zip(fold_of_word, groups, strict=True) if name == group}) == 1
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "message"),
     [
         ({"L": 0}, "L is 0"),
         ({"L": float("nan")}, "L is nan"),
@@ -205,6 +206,6 @@ def test_folds(groups: list[int], folds: int) -> None:
         ({"domain": "percent"}, "domain is 'percent'"),
     ],
 )
-def test_bad_parameters(params: dict[str, object], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_parameters(params: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         KernelCalibrator().set_params(**params).fit([0.5], [1])

@@ -78,11 +78,11 @@ def test_beta_never_falls() -> None:
 def test_isotonic_is_that_of_sklearn(drawn: list[tuple[float, bool]]) -> None:
     score, correct = map(np.array, zip(*drawn, strict=True))
     score = np.round(score, 9)  # scikit-learn takes scores for equal that are nearer than that
-    found = Isotonic().fit(score, correct)
+    isotonic = Isotonic().fit(score, correct)
     wanted = IsotonicRegression(out_of_bounds="clip").fit(
         np.append(score, [score.min(), score.max()]), np.append(correct, [1.0, 0.0])
     )
-    assert found.predict(score) == pytest.approx(wanted.predict(score), abs=1e-9)
+    assert isotonic.predict(score) == pytest.approx(wanted.predict(score), abs=1e-9)
 
 
 def test_histogram_by_hand() -> None:
@@ -115,10 +115,10 @@ def test_probabilities_whatever_the_words_and_monotone_ones_are_monotone(
 @pytest.mark.parametrize("label", [True, False])
 @pytest.mark.parametrize("name", RIVALS)
 def test_one_class_is_missing(name: str, label: bool) -> None:
-    found = make(name).fit(np.linspace(0.55, 0.95, 60), np.full(60, label)).predict(np.linspace(0.55, 0.95, 60))
-    assert ((found > 0) & (found < 1)).all()  # sixty words prove nothing for sure
+    calibrated = make(name).fit(np.linspace(0.55, 0.95, 60), np.full(60, label)).predict(np.linspace(0.55, 0.95, 60))
+    assert ((calibrated > 0) & (calibrated < 1)).all()  # sixty words prove nothing for sure
     if name != "temperature" or label:  # no temperature turns confidences over 0.5 into less
-        assert (np.abs(found - float(label)) < 0.45).all()
+        assert (np.abs(calibrated - float(label)) < 0.45).all()
 
 
 @pytest.mark.parametrize("name", RIVALS)

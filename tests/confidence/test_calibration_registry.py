@@ -99,10 +99,10 @@ def test_hostile_forms(name: str, data: st.DataObject) -> None:
     form = json.loads(FORMS[name])
     path = data.draw(st.sampled_from(sorted(leaves(form), key=str)))
     try:
-        found = calibrator_from_dict(changed(form, path, data.draw(BAD))).predict(AT)
+        calibrated = calibrator_from_dict(changed(form, path, data.draw(BAD))).predict(AT)
     except InputError:
         return
-    assert ((found >= 0) & (found <= 1)).all()
+    assert ((calibrated >= 0) & (calibrated <= 1)).all()
 
 
 def edited(name: str, edit: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def edited(name: str, edit: Callable[[dict[str, Any]], object]) -> dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "message"),
     [
         ([], "the calibrator is a list, not an object"),
         ({}, "calibrator is missing"),
@@ -130,7 +130,7 @@ def edited(name: str, edit: Callable[[dict[str, Any]], object]) -> dict[str, Any
         (edited("kernel", lambda form: form["fitted"].update(first=0.5)), "lie outside of all scores"),
         (edited("kernel", lambda form: form["fitted"].update(first=1e9)), "first is 1e[+]09"),
         (edited("kernel", lambda form: form["fitted"]["right"].pop()), "right is not a table of"),
-        (edited("kernel", lambda form: [form["fitted"].pop(each) for each in ("right", "wrong")]), "has no table"),
+        (edited("kernel", lambda form: [form["fitted"].pop(table) for table in ("right", "wrong")]), "has no table"),
         (edited("isotonic", lambda form: form["fitted"]["scores"].reverse()), "scores do not rise"),
         (edited("isotonic", lambda form: form["fitted"]["probabilities"].reverse()), "do not rise or do not fit"),
         (edited("isotonic", lambda form: form["fitted"].update(scores=[0.0] * 200_000)), "200,000 numbers"),
@@ -138,14 +138,14 @@ def edited(name: str, edit: Callable[[dict[str, Any]], object]) -> dict[str, Any
         (edited("histogram", lambda form: form["fitted"].update(probabilities=[2])), "not from 0 to 1"),
     ],
 )  # fmt: skip
-def test_bad_forms(form: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_bad_forms(form: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         calibrator_from_dict(form)
 
 
 @pytest.mark.parametrize("name", names())
 @pytest.mark.parametrize(
-    ("score", "correct", "said"),
+    ("score", "correct", "message"),
     [
         ([], [], "there are no scores"),
         ([0.5, 0.5], [1], "2 scores but 1 labels"),
@@ -160,8 +160,8 @@ def test_bad_forms(form: Any, said: str) -> None:
         ([0.5j], [1], "scores are not numbers"),
     ],
 )
-def test_bad_words(name: str, score: Any, correct: Any, said: str) -> None:
-    with pytest.raises(BadScores, match=said):
+def test_bad_words(name: str, score: Any, correct: Any, message: str) -> None:
+    with pytest.raises(BadScores, match=message):
         make(name).fit(score, correct)
 
 

@@ -12,12 +12,12 @@ SIZE = 100_000
 GROUPS = 10
 
 
-def excess(found: Reals, truth: Reals, order: Reals) -> float:
+def excess(calibrated: Reals, truth: Reals, order: Reals) -> float:
     """The largest mean distance from the truth in a tenth of the words, in units of its sampling error."""
     worst = 0.0
     for tenth in np.array_split(np.argsort(order), GROUPS):
         error = np.sqrt(np.mean(truth[tenth] * (1 - truth[tenth])) / (SIZE / GROUPS))
-        worst = max(worst, abs(np.mean(found[tenth] - truth[tenth])) / error)
+        worst = max(worst, abs(np.mean(calibrated[tenth] - truth[tenth])) / error)
     return worst
 
 
@@ -29,10 +29,10 @@ def new_logits(seed: int) -> Reals:
 def test_all_recover_a_monotone_truth(name: str) -> None:
     score, correct = words(halved, SIZE)
     logits = new_logits(1)
-    found = make(name).fit(score, correct).predict(sigmoid(logits))
-    assert excess(found, halved(logits), logits) < 4
+    calibrated = make(name).fit(score, correct).predict(sigmoid(logits))
+    assert excess(calibrated, halved(logits), logits) < 4
     assert excess(sigmoid(logits), halved(logits), logits) > 20  # before
-    assert np.sqrt(np.mean(np.square(found - halved(logits)))) < (0.03 if name == "histogram" else 0.01)
+    assert np.sqrt(np.mean(np.square(calibrated - halved(logits)))) < (0.03 if name == "histogram" else 0.01)
 
 
 def test_a_truth_that_is_not_monotone() -> None:
@@ -40,7 +40,7 @@ def test_a_truth_that_is_not_monotone() -> None:
     logits = new_logits(2)
     truth = with_a_dip(logits)
     off = {name: make(name).fit(score, correct).predict(sigmoid(logits)) - truth for name in names()}
-    error = {name: float(np.sqrt(np.mean(np.square(each)))) for name, each in off.items()}
+    error = {name: float(np.sqrt(np.mean(np.square(distance)))) for name, distance in off.items()}
     assert error["kernel"] < 0.02
     assert min(error[name] for name in ("isotonic", "platt", "temperature", "beta")) > 0.1
     assert error["kernel"] < error["histogram"] / 2
@@ -63,7 +63,7 @@ def test_more_words_come_closer() -> None:
     logits = new_logits(4)
     errors = []
     for size in (300, 3000, 30_000, 300_000):
-        found = KernelCalibrator().fit(*words(with_a_dip, size, seed=size)).predict(sigmoid(logits))
-        errors.append(np.sqrt(np.mean(np.square(found - with_a_dip(logits)))))
+        calibrated = KernelCalibrator().fit(*words(with_a_dip, size, seed=size)).predict(sigmoid(logits))
+        errors.append(np.sqrt(np.mean(np.square(calibrated - with_a_dip(logits)))))
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 0.01

@@ -114,7 +114,7 @@ def test_evidence_is_taken_as_it_is_and_left_out_for_silence_where_it_is_about_w
 
 def plainly(networks: Lattices, name: str) -> list[float]:
     """A column computed arc by arc."""
-    found = []
+    values = []
     for lattice in networks:
         assert lattice.posterior is not None
         assert lattice.acoustic is not None
@@ -126,7 +126,7 @@ def plainly(networks: Lattices, name: str) -> list[float]:
             leaving = sum(float(lattice.posterior[k]) for k, (s, _) in enumerate(ends) if s == source)
             across = sum(2 * hundredths[s] <= middle < 2 * hundredths[t] for s, t in ends)
             clipped = min(max(posterior, 1e-6), 1 - 1e-6)
-            found.append(
+            values.append(
                 {
                     "posterior_logit": math.log(clipped / (1 - clipped)),
                     "local_posterior": math.log(min(max(posterior / leaving, 1e-6), 1)),
@@ -136,7 +136,7 @@ def plainly(networks: Lattices, name: str) -> list[float]:
                     "phone_rate": PHONES[word] / max(frames, 1),
                 }[name]
             )
-    return found
+    return values
 
 
 @pytest.mark.parametrize("name", COMPUTED)
@@ -164,9 +164,9 @@ def test_depth_does_not_depend_on_rounding_in_the_batch() -> None:
 
 def test_certain_posteriors_stay_finite() -> None:
     networks = replace(small(), posterior=np.array([0, 1, 1e-30, 1], np.float32))
-    found = matrix(arcs_of(networks), ("posterior_logit", "local_posterior"))
-    assert np.isfinite(found).all()
-    assert found[:2, 0] == pytest.approx([-math.log(1e6 - 1), math.log(1e6 - 1)], rel=1e-3)
+    columns = matrix(arcs_of(networks), ("posterior_logit", "local_posterior"))
+    assert np.isfinite(columns).all()
+    assert columns[:2, 0] == pytest.approx([-math.log(1e6 - 1), math.log(1e6 - 1)], rel=1e-3)
 
 
 def test_nothing_has_features_of_no_rows() -> None:
@@ -242,12 +242,12 @@ def test_normalised_columns_have_mean_0_and_spread_1() -> None:
     networks = random_batch(7)
     arcs = arcs_of(networks)
     raw = matrix(arcs, FULL)
-    found = Statistics.of(raw, FULL, arcs.silence)
-    made = found.normalise(raw, arcs.silence).astype(np.float64)
-    for place, name in enumerate(FULL):
-        values = made[~arcs.silence if name in OF_WORDS else slice(None), place]
+    statistics = Statistics.of(raw, FULL, arcs.silence)
+    made = statistics.normalise(raw, arcs.silence).astype(np.float64)
+    for index, name in enumerate(FULL):
+        values = made[~arcs.silence if name in OF_WORDS else slice(None), index]
         if name in features.FLAGS:
-            np.testing.assert_array_equal(values, raw[:, place])
+            np.testing.assert_array_equal(values, raw[:, index])
         else:
             assert values.mean() == pytest.approx(0, abs=1e-4), name
             assert values.std() == pytest.approx(1, abs=1e-4), name
@@ -256,8 +256,8 @@ def test_normalised_columns_have_mean_0_and_spread_1() -> None:
 
 
 def test_nothing_lies_beyond_the_limit() -> None:
-    found = Statistics(("posterior",), np.zeros(1, np.float32), np.full(1, 1e-3, np.float32))
-    made = found.normalise(np.array([[3e38], [-3e38], [0.002]], np.float32), np.zeros(3, bool))
+    statistics = Statistics(("posterior",), np.zeros(1, np.float32), np.full(1, 1e-3, np.float32))
+    made = statistics.normalise(np.array([[3e38], [-3e38], [0.002]], np.float32), np.zeros(3, bool))
     assert made[:, 0] == pytest.approx([LIMIT, -LIMIT, 2])
 
 

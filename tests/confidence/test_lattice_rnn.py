@@ -117,11 +117,11 @@ def torch_outputs(
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
     batch = make_batch(data, np.arange(len(data)), WordInputs(everything, config), config.merge, torch.device("cpu"))
     order = plan_levels(nets.batch_source, nets.batch_target, ahead.astype(np.int64)).arc
-    found, confidence = np.empty((len(order), config.outputs), np.float32), np.empty(len(order), np.float32)
+    logits, confidence = np.empty((len(order), config.outputs), np.float32), np.empty(len(order), np.float32)
     with torch.no_grad():
         outputs = model(batch)
-        found[order], confidence[order] = outputs.numpy(), confidence_of(batch, outputs).numpy()
-    return found, confidence
+        logits[order], confidence[order] = outputs.numpy(), confidence_of(batch, outputs).numpy()
+    return logits, confidence
 
 
 def assert_like_torch(
@@ -131,12 +131,12 @@ def assert_like_torch(
     weights = make_weights(config, seed, spread)
     weights = {name: weight * (input_scale if ".input." in name else 1) for name, weight in weights.items()}
     scorer = LatticeRNNScorer(config, weights, known, stats)
-    found, (outputs, confidence) = scorer.outputs(nets), torch_outputs(config, weights, known, stats, nets)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, outputs, atol=1e-4)
+    ours, (outputs, confidence) = scorer.outputs(nets), torch_outputs(config, weights, known, stats, nets)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, outputs, atol=1e-4)
     spoken = nets.word > 0
     np.testing.assert_allclose(scorer.confidence(nets)[spoken], confidence[spoken], atol=1e-4)
-    return found[:, 0]
+    return ours[:, 0]
 
 
 @pytest.mark.parametrize("merge", MERGES)
@@ -150,8 +150,8 @@ def test_equals_torch_on_random_graphs(merge: str, seed: int) -> None:
 
 @pytest.mark.parametrize("merge", MERGES)
 def test_equals_torch_at_the_size_of_real_models(merge: str) -> None:
-    found = assert_like_torch(make_config(merge=merge, state=128, hidden=32), random_networks(3, 60), spread=0.2)
-    assert found.std() > 0.1
+    logits = assert_like_torch(make_config(merge=merge, state=128, hidden=32), random_networks(3, 60), spread=0.2)
+    assert logits.std() > 0.1
 
 
 def test_equals_torch_where_gates_are_saturated() -> None:
@@ -162,15 +162,15 @@ def test_equals_torch_where_gates_are_saturated() -> None:
 @settings(max_examples=30, deadline=None)
 def test_normalised_confidences_sum_to_at_most_one_at_every_instant(seed: int) -> None:
     nets = random_networks(seed, 4)
-    found = make_scorer(make_config(head="normalised")).confidence(nets).astype(np.float64)
+    confidence = make_scorer(make_config(head="normalised")).confidence(nets).astype(np.float64)
     for index in range(len(nets)):
         arcs = slice(nets.arc_offsets[index], nets.arc_offsets[index + 1])
-        source, target, sure = nets.source[arcs], nets.target[arcs], found[arcs]
-        said = nets.word[arcs] > 0
+        source, target, sure = nets.source[arcs], nets.target[arcs], confidence[arcs]
+        is_word = nets.word[arcs] > 0
         for cut in range(target.max()):  # between one node and the next
             crossing = (source <= cut) & (target > cut)
             assert sure[crossing].sum() <= 1 + 1e-5
-            assert crossing[~said].any() or sure[crossing].sum() < 1
+            assert crossing[~is_word].any() or sure[crossing].sum() < 1
 
 
 @pytest.mark.parametrize("merge", MERGES)
@@ -192,8 +192,8 @@ def test_equals_torch_on_unusual_shapes(merge: str, arcs: Graph) -> None:
 
 
 def real_networks(recognizer: str) -> Lattices:
-    [found] = [path for path in (SHARED / recognizer).iterdir() if path.name.startswith("dev.")]
-    return build(read(found)[:60]).lattices
+    [file] = [path for path in (SHARED / recognizer).iterdir() if path.name.startswith("dev.")]
+    return build(read(file)[:60]).lattices
 
 
 @needs_shared
@@ -212,11 +212,11 @@ def test_no_utterances() -> None:
 def test_confidence_is_the_sigmoid_of_the_logit_for_words() -> None:
     nets, scorer = random_networks(1, 10), make_scorer(make_config())
     chance = 1 / (1 + np.exp(-scorer.outputs(nets)[:, 0].astype(np.float64)))
-    found, silent = scorer.confidence(nets), nets.word == 0
+    confidence, silent = scorer.confidence(nets), nets.word == 0
     assert silent.any()
     assert nets.posterior is not None
-    np.testing.assert_allclose(found[~silent], chance[~silent], rtol=1e-6)
-    np.testing.assert_array_equal(found[silent], nets.posterior[silent])
+    np.testing.assert_allclose(confidence[~silent], chance[~silent], rtol=1e-6)
+    np.testing.assert_array_equal(confidence[silent], nets.posterior[silent])
 
 
 @pytest.fixture
@@ -268,9 +268,9 @@ def test_forgets_words_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) 
 def test_tanh() -> None:
     x = np.concatenate([np.linspace(-12, 12, 20_001), [1e-30, -1e-12, 100.0, -np.inf]]).astype(np.float32)
     expected = np.tanh(x.astype(np.float64))
-    found = np.array([tanh.py_func(value) for value in x], np.float64)  # type: ignore[attr-defined]
-    np.testing.assert_allclose(found, expected, rtol=6e-7)
-    assert np.abs(found).max() <= 1.0
+    approximated = np.array([tanh.py_func(value) for value in x], np.float64)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(approximated, expected, rtol=6e-7)
+    assert np.abs(approximated).max() <= 1.0
 
 
 def test_networks_without_a_score_that_the_model_needs() -> None:

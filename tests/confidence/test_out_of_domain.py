@@ -65,18 +65,18 @@ def strange(networks: Lattices) -> Lattices:
 
 def test_known_utterances_are_usual_and_others_are_not(networks: Lattices) -> None:
     model = model_of(networks)
-    found = UsualFeatures.fit(model, [networks[:100], networks[100:]])
-    assert found.p_values(model, networks).mean() == pytest.approx(0.5, abs=0.01)
-    assert found.confidence_factor(model, networks) == 1.0
-    assert found.p_values(model, strange(networks)).mean() < 0.05
-    assert found.confidence_factor(model, strange(networks)) < 0.05 / USUAL
+    usual = UsualFeatures.fit(model, [networks[:100], networks[100:]])
+    assert usual.p_values(model, networks).mean() == pytest.approx(0.5, abs=0.01)
+    assert usual.confidence_factor(model, networks) == 1.0
+    assert usual.p_values(model, strange(networks)).mean() < 0.05
+    assert usual.confidence_factor(model, strange(networks)) < 0.05 / USUAL
 
 
 def test_few_utterances_prove_nothing(networks: Lattices) -> None:
     model = model_of(networks)
-    found = UsualFeatures.fit(model, [networks])
-    assert found.confidence_factor(model, strange(networks)[: LEAST_UTTERANCES - 1]) == 1.0
-    assert found.confidence_factor(model, strange(networks)[:LEAST_UTTERANCES]) < 1.0
+    usual = UsualFeatures.fit(model, [networks])
+    assert usual.confidence_factor(model, strange(networks)[: LEAST_UTTERANCES - 1]) == 1.0
+    assert usual.confidence_factor(model, strange(networks)[:LEAST_UTTERANCES]) < 1.0
 
 
 def test_means_are_those_of_the_words_of_the_one_best(networks: Lattices) -> None:
@@ -97,9 +97,9 @@ def test_covariances_between_and_within_are_told_apart() -> None:
     between, within = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[6.0, -1.0], [-1.0, 3.0]])
     off = rng.multivariate_normal([0, 0], between, len(words))
     off += rng.multivariate_normal([0, 0], within, len(words)) / np.sqrt(words)[:, None]
-    found = _covariances(off, words)
-    np.testing.assert_allclose(found[0], between, atol=0.15)
-    np.testing.assert_allclose(found[1], within, atol=0.5)
+    estimated = _covariances(off, words)
+    np.testing.assert_allclose(estimated[0], between, atol=0.15)
+    np.testing.assert_allclose(estimated[1], within, atol=0.5)
 
 
 def test_confidences_are_lowered_by_the_same_factor_everywhere(networks: Lattices) -> None:
@@ -183,10 +183,10 @@ def test_a_recognizer_outside_its_domain_is_found() -> None:
         table=WordTable(tuple(mass), None, np.array(list(mass.values()), "f4")),
     )
     model = replace(model, statistics=adapt(model, [inside[:400]]).statistics)
-    found = UsualFeatures.fit(model, [inside[:400]])
-    assert found.p_values(model, inside[400:]).mean() > 0.4
-    assert found.confidence_factor(model, inside[400:]) == 1.0
-    assert found.confidence_factor(model, outside) < 0.5
+    usual = UsualFeatures.fit(model, [inside[:400]])
+    assert usual.p_values(model, inside[400:]).mean() > 0.4
+    assert usual.confidence_factor(model, inside[400:]) == 1.0
+    assert usual.confidence_factor(model, outside) < 0.5
 
 
 def first(path: Path, count: int) -> Lattices:

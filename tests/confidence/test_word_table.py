@@ -54,7 +54,7 @@ def test_mass_is_the_posterior_of_a_word_over_all_networks() -> None:
 def test_own_mass_is_that_of_the_word_in_its_utterance() -> None:
     batch = networks()
     arcs = posterior_by_arc(batch)
-    plain = [sum(p for utt, word, p in arcs if (utt, word) == (mine, said)) for mine, said, _ in arcs]
+    plain = [sum(p for utt, word, p in arcs if (utt, word) == (mine, own)) for mine, own, _ in arcs]
     assert own_mass(batch) == pytest.approx(plain, abs=1e-6)
 
 
@@ -116,8 +116,8 @@ def test_vectors_of_words_in_use_and_of_the_top_of_the_file(tmp_path: Path, monk
     assert table.words == ("sea", "seat", "zebra", "the", "of")  # in use by letter, then by the file
     assert table.mass is not None
     assert table.mass.tolist() == [0, 1, 2, 0, 0]
-    found = table.vectors_of(table.rows(["sea", "zebra", "of", "rare", ""]))
-    assert found.tolist() == [[0.5, 0.25], [0, 0], [3, 4], [0, 0], [0, 0]]
+    vectors = table.vectors_of(table.rows(["sea", "zebra", "of", "rare", ""]))
+    assert vectors.tolist() == [[0.5, 0.25], [0, 0], [3, 4], [0, 0], [0, 0]]
 
 
 def test_vectors_are_those_that_a_model_keeps(tmp_path: Path) -> None:
