@@ -83,8 +83,8 @@ def test_where_there_is_no_stderr(damaged: Path, closed: str) -> None:
         "print(sum(map(len, AudioFile.open(sys.argv[1]).blocks())))"
     )
     command = ["sh", "-c", f'"$0" -c "$1" "$2" {closed}', sys.executable, program, str(damaged)]
-    found = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    assert int(found.stdout) == sum(map(len, AudioFile.open(damaged).blocks()))
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    assert int(done.stdout) == sum(map(len, AudioFile.open(damaged).blocks()))
 
 
 def test_mpeg_by_name_or_content(tmp_path: Path) -> None:

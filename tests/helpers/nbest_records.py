@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from tests.helpers.reading import read_bytes
@@ -37,6 +39,28 @@ def hypothesis(score: float, *words: tuple[str, float, float, float], **more: An
         for word, start, end, logprob in words
     ]
     return {"score": score, "token_logprobs": [word[3] for word in words], "words": listed, **more}
+
+
+def check_record(record: Mapping[str, Any], seconds: float) -> None:
+    """What holds of every recognizer's record: scores in order that add up, words that make up the text, times."""
+    hypotheses = record["nbest"]
+    scores = [one["score"] for one in hypotheses]
+    assert scores == sorted(scores, reverse=True)
+    if "best_avg" in record:
+        averages = [one["avg_logprob"] for one in hypotheses]
+        assert averages[record["best_avg"]] == max(averages)
+    for one in hypotheses:
+        words, logprobs = one["words"], one.get("token_logprobs")
+        assert " ".join(word["word"] for word in words) == one["text"]
+        times = [time for word in words for time in (word["start"], word["end"])]
+        assert times == sorted(times)
+        assert not times or (times[0] >= 0 and times[-1] <= seconds)
+        if logprobs is not None:
+            within = 1e-4 * (len(logprobs) + 1)  # they are rounded
+            assert sum(logprobs) + one["eot_logprob"] == pytest.approx(one["score"], abs=within)
+            assert one["avg_logprob"] == pytest.approx(one["score"] / (len(logprobs) + 1), abs=1e-4)
+            assert sum(word["logprob"] for word in words) == pytest.approx(sum(logprobs), abs=2 * within)
+            assert sum(word["tokens"] for word in words) == len(logprobs)
 
 
 TOKENS = ("I", "will", "Will,", "I'll", "sit-in", "sit", "in", "–", "[noise]", "naïve", "naive", "5%")

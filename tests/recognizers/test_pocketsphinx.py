@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,8 @@ import pytest
 from tests.helpers.speech import recording
 from wordtrust.audio import RATE, Samples
 from wordtrust.base.errors import InputError
-from wordtrust.base.problems import Problems
-from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
-from wordtrust.lattices.lattice import Lattice, Origin
+from wordtrust.lattices.assemble import RawLattice
+from wordtrust.lattices.lattice import Lattice
 from wordtrust.recognizers.pocketsphinx.expansion import DecoderWeights, WordGraph, expand
 
 WEIGHTS = DecoderWeights(language=3.0, penalty=-0.25)
@@ -152,15 +150,6 @@ def test_a_sentence_start_in_mid_sentence_is_left_out() -> None:
     links = [(0, 1, -1.0), (0, 2, -1.0), (1, 3, -1.0), (2, 3, -1.0)]
     graph = WordGraph(("<s>", "<s>", "a", "</s>"), {}, (0, 5, 5, 9), links, 0, 3, 12)
     assert {nodes for nodes, _, _ in lattice_paths(expanded(graph))} == {(0, 2, 3)}
-
-
-def test_the_arrays_make_a_lattice() -> None:
-    graph = made_graph(5)
-    raw = expanded(graph)
-    builder = Builder(Tokens(), Problems(), origin=Origin())
-    worded = replace(raw, utt="u", token=[graph.words[int(node)] for node in raw.token])
-    (batch,) = (*builder.add(worded), *builder.flush())
-    assert batch[0].arcs == len(raw.token)
 
 
 # The real decoder on real speech.

@@ -1,4 +1,4 @@
-"""A pool of recognizers answers in order, in a thread or in processes; answers become lattices, errors are values."""
+"""A pool of recognizers: results in order, from a thread or processes; they become lattices; errors are values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.helpers.plugin_recognizer import install
 from wordtrust.base.errors import InputError
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.recognizers import NOTHING, NBestRecord, RecognizerIdentity
-from wordtrust.recognizers.pool import RecognitionRequest, RecognitionResult, RecognizerPool
+from wordtrust.recognizers.pool import RecognitionRequest, RecognizerPool
 from wordtrust.recognizers.serialization import to_lattice, to_lattices, to_line
 
 IDENTITY = RecognizerIdentity("ears", "1.0")
@@ -28,19 +28,13 @@ def request_of(seconds: float) -> RecognitionRequest:
     return RecognitionRequest(np.zeros(int(seconds * 16000), np.float32))
 
 
-def answer_of(spec: str) -> RecognitionResult:
-    with RecognizerPool(spec) as pool:
-        [(_, answer)] = pool.map([2], request_of)
-    return answer
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_answers_come_in_order(jobs: int) -> None:
+def test_results_come_in_order(jobs: int) -> None:
     with RecognizerPool("ears", jobs=jobs) as pool:
         assert pool.identity == RecognizerIdentity("ears", "1.0", {"model": None})
-        answers = list(pool.map([3, 1, 0, 2, 5, 4], request_of))
-    lattices = [to_lattice(answer.line, "u", pool.identity) for _, answer in answers]
-    assert [item for item, _ in answers] == [3, 1, 0, 2, 5, 4]
+        results = list(pool.map([3, 1, 0, 2, 5, 4], request_of))
+    lattices = [to_lattice(result.line, "u", pool.identity) for _, result in results]
+    assert [item for item, _ in results] == [3, 1, 0, 2, 5, 4]
     assert [one[0].text for one in lattices] == [
         "one two three", "one", "", "one two", "one two three four five", "one two three four",
     ]  # fmt: skip
@@ -51,8 +45,8 @@ def test_the_filter_gets_the_seconds_and_the_speech_probability() -> None:
         return NOTHING, f"{seconds:g} s, {speech:g}"
 
     with RecognizerPool("ears", keep=keep) as pool:
-        [(_, answer)] = pool.map([2], lambda seconds: replace(request_of(seconds), speech=0.25))
-    assert (answer.dropped, answer.line) == ("2 s, 0.25", '{"nbest": [{"score": 0.0, "words": []}]}')
+        [(_, result)] = pool.map([2], lambda seconds: replace(request_of(seconds), speech=0.25))
+    assert (result.dropped, result.line) == ("2 s, 0.25", '{"nbest": [{"score": 0.0, "words": []}]}')
 
 
 @pytest.mark.parametrize(
@@ -64,8 +58,10 @@ def test_the_filter_gets_the_seconds_and_the_speech_probability() -> None:
         ("ears=mad", "its record cannot be written as JSON: Out of range float values"),
     ],
 )
-def test_errors_of_an_engine_are_answers(spec: str, message: str) -> None:
-    assert message in str(answer_of(spec).error)
+def test_errors_of_an_engine_are_results(spec: str, message: str) -> None:
+    with RecognizerPool(spec) as pool:
+        [(_, result)] = pool.map([2], request_of)
+    assert message in str(result.error)
 
 
 def test_a_model_that_cannot_be_loaded_is_an_error() -> None:

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import whisper_model as made
+from tests.helpers.nbest_records import check_record
 from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.speech import recording, weights_folder
 from wordtrust.audio import RATE
@@ -210,16 +211,19 @@ def test_a_record_has_words_as_whisper_writes_them() -> None:
     record = nbest([long, short], decode, no_speech_prob=0.12345).to_record()
     assert record["no_speech_prob"] == 0.1235
     assert record["best_avg"] == 1  # -1.5/6 is better than -1.3/2
-    assert [each["score"] for each in record["nbest"]] == [-1.3, -1.5]
-    found = record["nbest"][1]
-    assert found["text"] == "I Middle-earth."
-    assert found["avg_logprob"] == -0.25
-    assert found["eot_logprob"] == -0.25
-    assert found["token_logprobs"] == [-0.5, -0.25, -0.25, -0.125, -0.125]
-    assert found["words"] == [
-        {"word": "I", "start": 0.0, "end": 0.02, "logprob": -0.5, "tokens": 1},
-        {"word": "Middle-earth.", "start": 0.02, "end": 0.1, "logprob": -0.75, "tokens": 4},
-    ]
+    assert [hypothesis["score"] for hypothesis in record["nbest"]] == [-1.3, -1.5]
+    assert record["nbest"][1] == {
+        "score": -1.5,
+        "text": "I Middle-earth.",
+        "avg_logprob": -0.25,
+        "eot_logprob": -0.25,
+        "token_ids": [5, 1, 2, 3, 4],
+        "token_logprobs": [-0.5, -0.25, -0.25, -0.125, -0.125],
+        "words": [
+            {"word": "I", "start": 0.0, "end": 0.02, "logprob": -0.5, "tokens": 1},
+            {"word": "Middle-earth.", "start": 0.02, "end": 0.1, "logprob": -0.75, "tokens": 4},
+        ],
+    }
 
 
 # Names and settings
@@ -285,29 +289,23 @@ def load(model: str | None, **options: Any) -> Any:
 
 
 def test_what_is_no_model_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="needs a model"):
-        load(None)
-    with pytest.raises(OptionError, match=r"no model 'huge'.*tiny\.en"):
-        load("huge")
-    with pytest.raises(InputError, match="no such folder"):
-        load(str(tmp_path / "nothing"))
+    def refused(model: str | None, message: str, kind: type[Exception] = InputError) -> None:
+        with pytest.raises(kind, match=message):
+            load(model)
+
+    refused(None, "needs a model", OptionError)
+    refused("huge", r"no model 'huge'.*tiny\.en", OptionError)
     for path in ("/none/such", "./none", "../none", "~/none", "none/", "a/b/c"):
-        with pytest.raises(InputError, match="there is no such folder"):
-            load(path)
+        refused(path, "there is no such folder")
     for half in ("@de", "base@"):
-        with pytest.raises(OptionError, match="a model and a language"):
-            load(half)
-    with pytest.raises(InputError, match=r"no model\.bin"):
-        load(str(tmp_path))
+        refused(half, "a model and a language", OptionError)
+    refused(str(tmp_path), r"no model\.bin")
     made.write(tmp_path, made.made_weights())
-    with pytest.raises(InputError, match=r"config\.json"):
-        load(str(tmp_path))
+    refused(str(tmp_path), r"config\.json")
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match=r"no tokenizer\.json"):
-        load(str(tmp_path))
+    refused(str(tmp_path), r"no tokenizer\.json")
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(InputError, match="cannot be loaded"):
-        load(str(tmp_path))
+    refused(str(tmp_path), "cannot be loaded")
 
 
 def test_a_model_that_cannot_be_fetched_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,25 +333,9 @@ def test_real_speech_is_recognised(tiny: Any) -> None:
     assert len(record["nbest"]) == 10
     assert "ever tried" in record["nbest"][record["best_avg"]]["text"].lower()
     assert 0 <= record["no_speech_prob"] < 0.5
-    for each in record["nbest"]:
-        check_hypothesis(each, len(samples) / RATE)
-    scores = [each["score"] for each in record["nbest"]]
-    assert scores == sorted(scores, reverse=True)
+    check_record(record, len(samples) / RATE)
     again = samples[: 2 * RATE]
     assert tiny.recognize(again) == tiny.recognize(again)
-
-
-def check_hypothesis(found: Any, seconds: float) -> None:
-    """Scores add up, words make up the text, and times go on."""
-    count = len(found["token_ids"])
-    assert sum(found["token_logprobs"]) + found["eot_logprob"] == pytest.approx(found["score"], abs=1e-4 * count)
-    assert found["avg_logprob"] == pytest.approx(found["score"] / (count + 1), abs=1e-4)
-    assert " ".join(word["word"] for word in found["words"]) == found["text"]
-    assert sum(word["tokens"] for word in found["words"]) == count
-    times = [time for word in found["words"] for time in (word["start"], word["end"])]
-    assert times == sorted(times)
-    assert times[0] >= 0
-    assert times[-1] <= seconds
 
 
 def test_our_scores_are_those_of_the_search(tiny: Any) -> None:

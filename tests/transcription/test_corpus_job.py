@@ -1,4 +1,4 @@
-"""A corpus through a recognizer: the store, splits, what goes wrong, and going on after an interrupt."""
+"""A corpus through a recognizer: the store, splits, what goes wrong, and resuming after an interrupt."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_parts_that_are_not_there(corpus: Path) -> None:
             run(corpus)
 
 
-def test_a_bad_answer_is_an_error_and_not_kept(corpus: Path) -> None:
+def test_a_bad_result_is_an_error_and_not_kept(corpus: Path) -> None:
     for model in ("mad", "wrong", "odd"):
         with pytest.raises(InputError, match="utterance a"):
             run(corpus, f"ears={model}")
@@ -110,7 +110,7 @@ def test_what_is_too_long_or_unreadable(corpus: Path) -> None:
     assert [lattice.utt for lattice in read(corpus / "out")] == ["a", "d"]
 
 
-def test_it_goes_on_where_it_was(corpus: Path) -> None:
+def test_it_resumes_after_an_interrupt(corpus: Path) -> None:
     def stop(_: float) -> None:
         raise KeyboardInterrupt
 

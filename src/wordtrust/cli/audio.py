@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from ..transcription.transcriber import AudioRecording
     from ..transcription.transcription_job import TranscriptionJob
 
-recognizer_option = click.option(
-    "--recognizer", "recognizer", default="auto", show_default=True, metavar="NAME[=MODEL][,...]",
-    help="The recognizer (see `wordtrust recognizers`); several, with commas, are combined. auto: the best one.",
-)  # fmt: skip
 jobs_option = click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -50,7 +46,9 @@ def recognizers(*, as_json: bool) -> None:
 @click.command()
 @resumable
 @click.argument("audio", nargs=-1, required=True, metavar="AUDIO...")
-@recognizer_option
+@click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL][,...]",
+              help="The recognizer (see `wordtrust recognizers`); several, with commas, are combined. "
+                   "auto: the best one.")  # fmt: skip
 @click.option("--model", help="The confidence model: a folder or a shipped model [the one for the recognizer].")
 @click.option("--out", multiple=True, metavar="FILE",
               help=".json, .jsonl, .ctm, .srt, .vtt, .html, .parquet; {name} in it stands for the recording's name. "

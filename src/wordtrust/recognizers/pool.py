@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -101,9 +101,8 @@ class RecognizerPool:
                 first, future = waiting.popleft()
                 yield first, self._result(future)
             ahead = self._jobs + 1
-        while waiting:
-            first, future = waiting.popleft()
-            yield first, self._result(future)
+        for last, future in waiting:
+            yield last, self._result(future)
 
     def _result(self, future: Future[Result]) -> Result:
         try:
@@ -121,33 +120,29 @@ class _Worker:
     def __init__(self, spec: str, keep: Filter | None) -> None:
         self._spec, self._keep = spec, keep
         self._load = loader(spec)
-        self._loaded: Recognizer | None = None
 
+    @cached_property
     def _recognizer(self) -> Recognizer:
-        if self._loaded is None:
-            self._loaded = self._load()
-        return self._loaded
+        return self._load()
 
     def identity(self) -> RecognizerIdentity | WordtrustError:
         try:
-            return self._recognizer().identity
-        except WordtrustError as error:
-            return error
+            return self._recognizer.identity
         except (Exception, SystemExit) as error:  # an engine may raise anything
             return self._failure(error)
 
     def recognize(self, request: RecognitionRequest) -> RecognitionResult:
         try:
-            recognized, dropped = self._recognizer().recognize(request.samples), None
+            recognized, dropped = self._recognizer.recognize(request.samples), None
             if self._keep is not None:
                 recognized, dropped = self._keep(recognized, len(request.samples) / RATE, request.speech)
             return RecognitionResult(to_line(recognized), dropped)
-        except WordtrustError as error:
-            return RecognitionResult(error=error)
-        except (Exception, SystemExit) as error:  # an engine may raise anything
+        except (Exception, SystemExit) as error:
             return RecognitionResult(error=self._failure(error))
 
-    def _failure(self, error: BaseException) -> InputError:
+    def _failure(self, error: BaseException) -> WordtrustError:
+        if isinstance(error, WordtrustError):
+            return error
         message = " ".join(str(error).split())
         return InputError(f"the recognizer {self._spec} failed: {type(error).__name__}: {message}")
 

@@ -69,5 +69,5 @@ def to_lattice(line: str, utt: str, identity: RecognizerIdentity, file: str = ""
     try:
         return concatenate(to_lattices([line], [utt], identity, file))
     except InputError as error:
-        found = f"{identity.name} gave what cannot be used: {error.found}"
-        raise InputError(found, file=file, utt=utt, remedy=error.remedy) from None
+        message = f"{identity.name} gave what cannot be used: {error.found}"
+        raise InputError(message, file=file, utt=utt, remedy=error.remedy) from None

@@ -92,11 +92,8 @@ def _load_model(folder: Path) -> Any:
         model = vosk.Model(str(folder))
         vosk.KaldiRecognizer(model, float(RATE))  # files missing from graph/ show only now
     except Exception:  # the library has no kinds of errors, and prints its reasons to stderr
-        raise InputError(
-            "Vosk cannot load this model: files are missing or damaged",
-            file=str(folder),
-            remedy="Unpack the model again",
-        ) from None
+        message = "Vosk cannot load this model: files are missing or damaged"
+        raise InputError(message, file=str(folder), remedy="Unpack the model again") from None
     return model
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from ..audio import RATE, Samples
@@ -79,12 +78,11 @@ def _splits(entries: Sequence[ManifestEntry], by_split: bool) -> dict[str | None
     splits: dict[str | None, list[ManifestEntry]] = {}
     for entry in entries:
         if not entry.split or "/" in entry.split or entry.split.startswith("."):
-            raise InputError(
+            message, remedy = (
                 "the split has no name that a folder can have",
-                utt=entry.utt,
-                place=entry.place,
-                remedy="Fill in the column `split`: train, dev, eval",
+                "Fill in the column `split`: train, dev, eval",
             )
+            raise InputError(message, utt=entry.utt, place=entry.place, remedy=remedy)
         splits.setdefault(entry.split, []).append(entry)
     return splits
 
@@ -149,10 +147,9 @@ def _write_store(
     recognized = [entry for entry in entries if _journal_key(entry) in journal]
     if not recognized:
         raise InputError("no utterance is left", file=str(out))
-    remaining = iter(recognized)
     with StoreWriter(out, recognizer=identity.name) as store:
-        while chunk := list(islice(remaining, _CHUNK)):
-            for batch in _lattices(chunk, journal, identity, problems, str(out)):
+        for first in range(0, len(recognized), _CHUNK):
+            for batch in _lattices(recognized[first : first + _CHUNK], journal, identity, problems, str(out)):
                 store.add(batch)
 
 

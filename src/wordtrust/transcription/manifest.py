@@ -24,21 +24,7 @@ from ..base.problems import Problems
 from ..formats.inputs import Stream, streams
 
 AUDIO_COLUMNS = ("audio", "audio_filepath", "path", "file", "wav")  # names of the column with the path
-AUDIO_SUFFIXES = (
-    ".wav",
-    ".flac",
-    ".mp3",
-    ".ogg",
-    ".opus",
-    ".oga",
-    ".aiff",
-    ".aif",
-    ".au",
-    ".m4a",
-    ".wv",
-    ".caf",
-    ".w64",
-)
+AUDIO_SUFFIXES = tuple(".wav .flac .mp3 .ogg .opus .oga .aiff .aif .au .m4a .wv .caf .w64".split())
 _REMEDY = "A manifest is a table with tabs and the column `audio`, JSON lines, wav.scp, or a folder of audio files"
 
 
@@ -86,9 +72,8 @@ def _entries_of_files(path: Path, problems: Problems) -> Iterator[ManifestEntry]
     if not path.is_dir():
         yield ManifestEntry(path.stem, path, "")
         return
-    for file in _audio_files(path, problems):
-        if file.is_file():
-            yield ManifestEntry(file.relative_to(path).with_suffix("").as_posix().replace("/", "-"), file, "")
+    for file in filter(Path.is_file, _audio_files(path, problems)):
+        yield ManifestEntry(file.relative_to(path).with_suffix("").as_posix().replace("/", "-"), file, "")
 
 
 def _audio_files(folder: Path, problems: Problems) -> list[Path]:
@@ -104,12 +89,12 @@ def _audio_files(folder: Path, problems: Problems) -> list[Path]:
 def _entries(stream: Stream, folder: Path, problems: Problems) -> Iterator[ManifestEntry]:
     header: list[str] | None = None
     files: dict[str, Path] = {}  # by utterance, listed when first needed
-    for number, raw in stream.lines():
+    for line_number, raw in stream.lines():
         line = raw.decode("utf-8", "replace").removeprefix("\ufeff").strip("\r\n")
-        if number == 1 and _is_header(line):
+        if line_number == 1 and _is_header(line):
             header = [name.strip().lower() for name in line.split("\t")]
         elif line.strip():
-            place = f"line {number}"
+            place = f"line {line_number}"
             try:
                 row = _row(header, line)
                 yield _entry(row, _path(row, folder, files, problems), place)
@@ -175,9 +160,7 @@ def _entry(row: Mapping[str, Any], path: Path, place: str) -> ManifestEntry:
     part = "" if start is None else f"-{start:.2f}"  # parts of one file have names of their own
     name = next((str(row[key]) for key in ("utt", "id") if row.get(key) not in (None, "")), f"{path.stem}{part}")
     split = row.get("split")
-    return ManifestEntry(
-        name, path, place, start, end, None if channel is None else int(channel), split and str(split)
-    )
+    return ManifestEntry(name, path, place, start, end, channel and int(channel), split and str(split))
 
 
 def _check_times(start: float | None, end: float | None, channel: float | None) -> None:
@@ -192,12 +175,7 @@ def _check_unique(entries: Iterable[ManifestEntry], name: str) -> None:
     seen: dict[str, str] = {}
     for entry in entries:
         if entry.utt in seen:
+            message = f"two utterances have this name, also {seen[entry.utt]}"
             remedy = "Give each its own name in the column `utt`"
-            raise InputError(
-                f"two utterances have this name, also {seen[entry.utt]}",
-                file=name,
-                utt=entry.utt,
-                place=entry.place,
-                remedy=remedy,
-            )
+            raise InputError(message, file=name, utt=entry.utt, place=entry.place, remedy=remedy)
         seen[entry.utt] = entry.place or str(entry.path)

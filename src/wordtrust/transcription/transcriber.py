@@ -9,10 +9,10 @@ and a confidence model scores the words. Files of any length take little memory:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
@@ -57,12 +57,13 @@ class AudioRecording:
 
 def recordings(files: Iterable[AudioFile], channels: str = "mix") -> list[AudioRecording]:
     """The recordings of audio files, each under a unique name; `channels` is mix, each, or a number."""
-    found: list[AudioRecording] = []
+    by_name: dict[str, AudioRecording] = {}
     for audio in files:
         for channel in _channels(audio, channels):
             name = Path(audio.path).stem + (f"-{channel}" if channels == "each" and channel else "")
-            found.append(AudioRecording(_unique_name(name, {recording.name for recording in found}), audio, channel))
-    return found
+            name = _unique_name(name, by_name)
+            by_name[name] = AudioRecording(name, audio, channel)
+    return list(by_name.values())
 
 
 def _channels(audio: AudioFile, channels: str) -> list[int | None]:
@@ -75,9 +76,9 @@ def _channels(audio: AudioFile, channels: str) -> list[int | None]:
     return [int(channels)]
 
 
-def _unique_name(name: str, taken: set[str]) -> str:
-    others = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return next(candidate for candidate in chain([name], others) if candidate not in taken)
+def _unique_name(name: str, taken: Container[str]) -> str:
+    candidates = chain([name], (f"{name}-{suffix}" for suffix in count(2)))
+    return next(candidate for candidate in candidates if candidate not in taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +152,12 @@ class Transcriber:
         coming = segments(recording.audio.blocks(recording.channel))
         if journal is not None:
             for segment in coming:
-                if _journal_key(recording, segment) not in journal:
+                key = _journal_key(recording, segment)
+                if key not in journal:
                     coming = chain([segment], coming)
                     break
-                kept = journal[_journal_key(recording, segment)]
-                lines = tuple(kept["lines"])
-                yield self._with_lattices(
-                    recording, RecognizedSegment(kept["start"], kept["end"], lines, kept["dropped"])
-                )
+                kept = journal[key]
+                yield self._with_lattices(recording, RecognizedSegment(**{**kept, "lines": tuple(kept["lines"])}))
         for segment, results in self._recognize_all(coming):
             recognized = self._with_lattices(recording, _recognized_segment(recording, segment, results))
             if journal is not None:  # its lines have been read: what cannot be used is not kept
@@ -232,9 +231,8 @@ def transcribe(
     for them needs its `if __name__ == "__main__"`.
     """
     if not isinstance(path, str | Path):
-        raise TypeError(
-            f"transcribe takes the path of an audio file, not {type(path).__name__}: save samples to a file"
-        )
+        kind = type(path).__name__
+        raise TypeError(f"transcribe takes the path of an audio file, not {kind}: save samples to a file")
     with Transcriber(
         split_names(recognizer), split_names(model or ()), alternatives=alternatives, jobs=jobs
     ) as transcriber:

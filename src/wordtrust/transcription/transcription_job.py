@@ -141,11 +141,11 @@ class TranscriptionJob:
 
     def _revise(self, recording: AudioRecording, journal: Journal) -> None:
         """Score all segments again with models adapted to all of them; nothing is recognised again."""
-        found = (
+        revised = (
             self._transcriber.transcript(recording, segment, learn=False)
             for segment in self._transcriber.recognize(recording, journal)
         )
-        self._transcripts[recording.name] = [transcript for transcript in found if transcript.words]
+        self._transcripts[recording.name] = [transcript for transcript in revised if transcript.words]
 
     def _write_file(self, path: Path, members: Sequence[AudioRecording]) -> int:
         about = self._transcriber.provenance

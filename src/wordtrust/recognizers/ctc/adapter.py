@@ -61,9 +61,8 @@ class CtcRecognizer:
     def __init__(self, model: str, network: Any, extractor: Any, tokenizer: Any) -> None:
         rate = getattr(extractor, "sampling_rate", RATE)
         if rate != RATE:
-            raise InputError(
-                f"the model wants {rate} samples a second", file=model, remedy=f"Only {RATE} is supported"
-            )
+            message = f"the model wants {rate} samples a second"
+            raise InputError(message, file=model, remedy=f"Only {RATE} is supported")
         self._network, self._extractor = network, extractor
         self._alphabet = _alphabet(model, network, tokenizer)
         self.identity = RecognizerIdentity(
@@ -91,10 +90,8 @@ class CtcRecognizer:
             logits = self._network(**inputs).logits[0].double()
             frames: Reals = torch.log_softmax(logits, -1).numpy()
         if not np.isfinite(frames).all():
-            raise InputError(
-                "the model's output has values that are no numbers",
-                remedy="Are its weights whole, and meant for CTC?",
-            )
+            remedy = "Are its weights whole, and meant for CTC?"
+            raise InputError("the model's output has values that are no numbers", remedy=remedy)
         return frames
 
 

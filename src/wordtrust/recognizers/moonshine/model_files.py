@@ -213,10 +213,8 @@ def _ort_input_shapes(graph: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
         if argument.Name() in names:
             value, tensor = argument.Type().Value(), _schema("TensorTypeAndShape")()
             tensor.Init(value.Bytes, value.Pos)
-            yield (
-                argument.Name().decode(),
-                tuple(int(dim.Value().DimValue()) for dim in _items(tensor.Shape(), "Dim")),
-            )
+            dims = _items(tensor.Shape(), "Dim")
+            yield argument.Name().decode(), tuple(int(dim.Value().DimValue()) for dim in dims)
 
 
 def _named_weights(contents: _GraphContents) -> Weights:

@@ -131,8 +131,7 @@ def fit_of_frames(attention: Floats) -> Floats:
     before, after = np.roll(fit, 1, axis=-1), np.roll(fit, -1, axis=-1)
     before[..., 0], after[..., -1] = fit[..., 0], fit[..., -1]
     median = np.maximum(np.minimum(before, fit), np.minimum(np.maximum(before, fit), after))
-    mean: Floats = median.mean(axis=0)
-    return mean
+    return np.asarray(median.mean(axis=0))
 
 
 def token_spans(fits: Sequence[Floats], begins: Sequence[NDArray[np.bool_]]) -> list[Reals]:

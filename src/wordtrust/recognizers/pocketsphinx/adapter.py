@@ -77,9 +77,7 @@ def _check_loads(files: dict[str, str], folder: str) -> None:
 def _model_files(folder: Path) -> tuple[str, dict[str, str]]:
     """The name of a model in a folder, and the decoder's options for its files."""
     if not folder.is_dir():
-        remedy = (
-            "Name a folder with an acoustic model, a language model and a dictionary, or none: pocketsphinx alone"
-        )
+        remedy = "Name a folder with acoustic model, language model and dictionary, or none: pocketsphinx alone"
         raise InputError("there is no such folder", file=str(folder), remedy=remedy)
     acoustic = [path for path in (folder, *sorted(folder.iterdir())) if (path / "mdef").is_file()]
     if not acoustic:

@@ -6,7 +6,6 @@ our own over the decoder computes how probable each token of every hypothesis wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -117,11 +116,10 @@ def load(model: str | None = None, *, threads: int = 1) -> WhisperRecognizer:
         name = name_of_folder(source, read_weights(folder).sizes)
     else:
         source, name, folder = model, name_of_model(model), _fetch(model)
-    settings: Mapping[str, Any] = {"model": source, "beam": BEAM, "compute": "float32", "language": language}
+    settings = {"model": source, "beam": BEAM, "compute": "float32", "language": language}
     engine = f"faster-whisper {version('faster-whisper')}, ctranslate2 {ctranslate2.__version__}"
-    identity = RecognizerIdentity(
-        name if language == "en" else f"{name}@{language}", engine, settings, pick="average"
-    )
+    name = name if language == "en" else f"{name}@{language}"
+    identity = RecognizerIdentity(name, engine, settings, pick="average")
     return WhisperRecognizer(folder, identity, threads=threads, language=language)
 
 
@@ -177,7 +175,6 @@ def _tokenizer(model: WhisperModel, language: str) -> Tokenizer:
         raise OptionError(f"whisper: {error}") from None
     special = [*tokenizer.sot_sequence, tokenizer.no_timestamps, tokenizer.eot]
     if not all(isinstance(token, int) for token in special):
-        raise InputError(
-            "tokenizer.json is not that of a Whisper model", remedy="Copy it from the model's own folder"
-        )
+        remedy = "Copy it from the model's own folder"
+        raise InputError("tokenizer.json is not that of a Whisper model", remedy=remedy)
     return tokenizer

@@ -24,12 +24,9 @@ VERSION = 6  # of the file format: since CTranslate2 2.0
 MAX_CACHED = 1 << 30  # bytes in float32: a larger decoder is converted anew for every segment, layer by layer
 _MAX_CONFIG = 1 << 20  # bytes
 _TYPES = {0: "<f4", 1: "<i1", 2: "<i2", 3: "<i4", 4: "<f2"}  # by CTranslate2's type ids
-_REQUIRED = (
-    "decoder/embeddings/weight",
-    "decoder/position_encodings/encodings",
-    "decoder/num_heads",
-    "encoder/conv1/weight",
-)
+_REQUIRED = {
+    "decoder/embeddings/weight", "decoder/position_encodings/encodings", "decoder/num_heads", "encoder/conv1/weight",
+}  # fmt: skip
 
 
 class WhisperSizes(NamedTuple):
@@ -61,9 +58,8 @@ class WhisperWeights:
 
     def _to_float(self, name: str) -> NDArray[np.float32]:
         if name not in self.stored:
-            raise InputError(
-                f"model.bin has no {name}", remedy="It is not a Whisper model as CTranslate2 writes them"
-            )
+            remedy = "It is not a Whisper model as CTranslate2 writes them"
+            raise InputError(f"model.bin has no {name}", remedy=remedy)
         values = self.stored[name].astype(np.float32)
         scale = self.stored.get(f"{name}_scale")  # of 8-bit and 16-bit integers
         if scale is None:
@@ -81,9 +77,8 @@ def read_weights(folder: Path) -> WhisperWeights:
     """The weights in a folder with a Whisper model of CTranslate2; they stay on disk until used."""
     path = folder / "model.bin"
     if not path.is_file():
-        raise InputError(
-            "there is no model.bin", file=str(folder), remedy="A folder as CTranslate2 writes them is needed"
-        )
+        remedy = "A folder as CTranslate2 writes them is needed"
+        raise InputError("there is no model.bin", file=str(folder), remedy=remedy)
     if not path.stat().st_size:
         raise InputError("the file is empty", file=str(path))
     try:
@@ -126,7 +121,7 @@ def _read_variables(reader: _ByteReader) -> dict[str, NDArray[Any]]:
     for _ in range(reader.integer("I")):
         name = reader.string()
         variables[name] = _read_variable(reader, name)
-    if not all(name in variables for name in _REQUIRED):
+    if not variables.keys() >= _REQUIRED:
         raise InputError("parts of a Whisper model are missing")
     return variables
 
@@ -241,10 +236,8 @@ def name_of_model(model: str) -> str:
     """
     last = model.rstrip("/").rpartition("/")[2].lower()
     plain = re.sub(r"-ct2\b.*$", "", last)
-    is_distilled = "distil" in plain
     size = re.sub(r"^(?:faster-)?(?:distil-)?(?:whisper-)?", "", plain)
-    size = _ALIASES.get(size, size)
-    return f"whisper-{'distil-' if is_distilled else ''}{size}"
+    return f"whisper-{'distil-' if 'distil' in plain else ''}{_ALIASES.get(size, size)}"
 
 
 def name_of_folder(folder: str, sizes: WhisperSizes) -> str:
