@@ -39,6 +39,7 @@ from wordtrust.networks.build_store import SPEAKER, BuildOptions, build_store
 from wordtrust.networks.tuned_scales import TunedScales
 from wordtrust.study.layout import DEV, RECOGNIZER, TRAIN, Corpus
 from wordtrust.study.steps import Steps, file_key, key_of
+from wordtrust.training.options import parse_seeds
 
 from .ablation_measures import measure, runs_markdown
 from .ablation_variants import EIGHTHS, VARIANTS, NetworkBuild, Variant, variants_of
@@ -58,9 +59,7 @@ class AblationData:
     out: Path
     work: Path | None = None  # networks and scales that are there already: work/NAME/{scales.json,train,dev}
     vectors: Path | None = None
-    _keys: dict[tuple[str | Path, ...], str] = field(
-        default_factory=dict, init=False, compare=False
-    )  # of large files
+    _keys: dict[tuple[str | Path, ...], str] = field(default_factory=dict, init=False, compare=False)  # of files
 
     def networks(self, recognizer: str, how: NetworkBuild, split: str) -> str:
         """The store of these networks, built if need be."""
@@ -263,20 +262,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", default="0,1,2", help="Joined by commas.")
     given = parser.parse_args(arguments)
     try:
-        seeds = _seeds(given.seeds)
+        seeds = parse_seeds(given.seeds)
         corpus = Corpus.of(given.data, [name for name in given.recognizers.split(",") if name])
         data = AblationData(corpus, given.out, given.work, corpus.vectors(given.vectors))
         return int(ablate(data, variants_of(given.variants), seeds, _notify) > 0)
     except WordtrustError as error:
         sys.stderr.write(f"wordtrust: {error}\n")
     return 1
-
-
-def _seeds(text: str) -> list[int]:
-    try:
-        return [int(seed) for seed in text.split(",")]
-    except ValueError:
-        raise OptionError(f"seeds are whole numbers joined by commas, not {text!r}") from None
 
 
 def _notify(line: str) -> None:

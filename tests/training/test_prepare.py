@@ -101,8 +101,8 @@ def test_silence_is_right_where_the_path_with_the_fewest_errors_has_it() -> None
 def test_levels_are_the_longest_ways() -> None:
     networks = sample()
     data = made(networks).train
-    for number, lattice in enumerate(networks):
-        nodes = slice(data.node_offsets[number], data.node_offsets[number + 1])
+    for index, lattice in enumerate(networks):
+        nodes = slice(data.node_offsets[index], data.node_offsets[index + 1])
         arcs = list(zip(lattice.source.tolist(), lattice.target.tolist(), strict=True))
         turned = [(lattice.nodes - 1 - t, lattice.nodes - 1 - s) for s, t in arcs]
         assert data.level[nodes].tolist() == levels(arcs, lattice.nodes)
@@ -176,23 +176,12 @@ def test_utterances_without_speakers_are_their_own() -> None:
     assert made(bare).train.speaker.tolist() == [speaker_id("one"), speaker_id("two")]
 
 
-def test_networks_without_labels_are_told() -> None:
+def test_networks_without_labels_or_references_are_refused() -> None:
     lattices = read(f"{SAMPLE}/lattices/*.slf.gz")[:2]
     bare = build_networks(lattices, BuildOptions())
-    with pytest.raises(InputError, match=r"no labels.*build LATTICES --ref"):
-        made(bare)
-    with pytest.raises(InputError, match=r"no labels.*build LATTICES --ref"):
-        made(corpus(), bare)
-
-
-def test_labels_without_references_are_told() -> None:
-    bare = replace(corpus(), notes={})
-    with pytest.raises(InputError, match=r"no references.*build LATTICES --ref"):
-        made(bare, silence_loss=True)
-
-
-def test_lattices_instead_of_networks_are_told() -> None:
-    lattices = read(f"{SAMPLE}/lattices/*.slf.gz")[:2]
+    for train, dev in ((bare, None), (corpus(), bare), (replace(corpus(), notes={}), None)):
+        with pytest.raises(InputError, match=r"no labels, or no references.*build LATTICES --ref"):
+            made(train, dev, silence_loss=True)
     with pytest.raises(InputError, match=r"lattices, not networks.*wordtrust build"):
         ModelCard.of_networks(lattices)
 
@@ -206,13 +195,16 @@ def test_an_empty_corpus_is_told() -> None:
             prepare(lambda: [networks], lambda: empty, PrepareOptions(), ModelCard())  # noqa: B023
 
 
-def test_unknown_names_are_told() -> None:
-    with pytest.raises(OptionError, match="labels are one of oracle, one-best, store, not 'best'"):
-        made(corpus(), labels="best")
-    with pytest.raises(OptionError, match="no feature set or column 'papers'"):
-        made(corpus(), features="papers")
-
-
-def test_features_that_nothing_gives_are_told() -> None:
-    with pytest.raises(InputError, match="none of the features"):
-        made(corpus(), features="rank,share")
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"labels": "best"}, OptionError, "labels are one of oracle, one-best, store, not 'best'"),
+        ({"features": "papers"}, OptionError, "no feature set or column 'papers'"),
+        ({"features": "rank,share"}, InputError, "none of the features"),
+    ],
+)
+def test_unknown_labels_and_features_are_refused(
+    options: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        made(corpus(), **options)

@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("epoch", [1, 3, 5])
-def test_training_goes_on_where_it_was_to_the_same_bits(tmp_path: Path, epoch: int) -> None:
+def test_training_resumes_to_the_same_bits(tmp_path: Path, epoch: int) -> None:
     with pytest.raises(Stop):
         weights(tmp_path / "a", on_epoch=stop_at(epoch))
     assert not (tmp_path / "a").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import OptionError, WordtrustError
-from .options import MULTI_RECOGNIZER, TrainOptions
+from .options import MULTI_RECOGNIZER, TrainOptions, parse_seeds
 
 if TYPE_CHECKING:
     from .trainer import EpochRecord, Progress
@@ -158,7 +158,7 @@ def _train_many(given: argparse.Namespace, arguments: list[str]) -> int:
     """Every file with every seed, each in a process of its own: one GPU serves them all."""
     from .study_training import run_side_by_side
 
-    seeds = _seeds(given.seeds or str(given.seed))
+    seeds = parse_seeds(given.seeds or str(given.seed))
     rest = _without(arguments, set(given.packs), ("--out", "--seeds", "--seed", "--side-by-side"))
     commands = {}
     for pack in given.packs:
@@ -168,13 +168,6 @@ def _train_many(given: argparse.Namespace, arguments: list[str]) -> int:
             commands[out] = [sys.executable, "-m", "wordtrust.training", *own, *rest]
     codes = [code for _, code in run_side_by_side(commands, given.side_by_side)]  # all of them run
     return int(any(codes))
-
-
-def _seeds(text: str) -> list[int]:
-    try:
-        return [int(seed) for seed in text.split(",")]
-    except ValueError:
-        raise OptionError(f"seeds are whole numbers joined by commas, not {text!r}") from None
 
 
 def _without(arguments: list[str], packs: set[Path], names: tuple[str, ...]) -> list[str]:

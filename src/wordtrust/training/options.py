@@ -73,6 +73,14 @@ class TrainOptions:
 MULTI_RECOGNIZER = TrainOptions(average=0.998, epochs=30, patience=6)
 
 
+def parse_seeds(text: str) -> list[int]:
+    """Seeds as a command line has them: whole numbers joined by commas."""
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise OptionError(f"seeds are whole numbers joined by commas, not {text!r}") from None
+
+
 def require_torch(otherwise: str) -> None:
     """Raise an `OptionError` that says how to install torch, or what to do `otherwise`."""
     try:

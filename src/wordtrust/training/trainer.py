@@ -1,7 +1,7 @@
 """The training loop: epochs over batches, the best one on dev kept, every epoch a checkpoint.
 
-All that is random follows from the seed, the epoch and the index of the batch, so training that was killed and goes
-on from its checkpoint sees the same numbers as one that never stopped, and on a CPU ends with the same bits.
+All that is random follows from the seed, the epoch and the index of the batch, so training that was killed and
+resumes from its checkpoint sees the same numbers as one that never stopped, and on a CPU ends with the same bits.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ class Trainer:
         return self.dev.data.checksum(self.train.data.checksum())
 
     def _save_checkpoint(self, path: Path) -> None:
-        """All that training needs to go on, in one file that is replaced as a whole."""
+        """All that training needs to resume, in one file that is replaced as a whole."""
         arrays: dict[str, NDArray[Any]] = {f"best.{name}": weight for name, weight in self.best.items()}
         arrays |= {f"weight.{name}": weight for name, weight in self._weights().items()}
         arrays |= {f"average.{name}": weight.cpu().numpy() for name, weight in self._average.items()}
@@ -291,7 +291,7 @@ class Trainer:
         path.with_name(LOG).write_text(lines, "utf-8")  # for those who watch; a model's own is written at the end
 
     def _load_checkpoint(self, path: Path) -> None:
-        """Go on where the checkpoint was made."""
+        """Resume where the checkpoint was made."""
         arrays, header = read_tensors(path)
 
         def tensor(kind: str, name: str) -> torch.Tensor:

@@ -160,7 +160,8 @@ def _entry(row: Mapping[str, Any], path: Path, place: str) -> ManifestEntry:
     part = "" if start is None else f"-{start:.2f}"  # parts of one file have names of their own
     name = next((str(row[key]) for key in ("utt", "id") if row.get(key) not in (None, "")), f"{path.stem}{part}")
     split = row.get("split")
-    return ManifestEntry(name, path, place, start, end, channel and int(channel), split and str(split))
+    number = None if channel is None else int(channel)
+    return ManifestEntry(name, path, place, start, end, number, split and str(split))
 
 
 def _check_times(start: float | None, end: float | None, channel: float | None) -> None:
