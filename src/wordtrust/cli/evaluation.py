@@ -93,12 +93,13 @@ def evaluate(
               wordtrust evaluate model eval.networks --report report.html
               wordtrust evaluate --scores calls.ctm --ref calls.stm
     """
+    from ..confidence.word_scorer import load
     from .tables import print_evaluation
 
     if bool(scores) == bool(store):
         raise OptionError(_NOTHING_NAMED)
     model, stores = _model_and_stores(store)
-    scorer = _scorer(model, stores, allow_mismatch)
+    scorer = load(model, allow_mismatch=allow_mismatch) if model else None
     keeper = _example_keeper(scorer) if report else None
     inspect = keeper.add if keeper else None
     evaluation = scores.evaluate(inspect) if scores else _evaluate_networks(scorer, stores, criterion, inspect)
@@ -114,20 +115,6 @@ def evaluate(
         click.echo(json.dumps(evaluation.to_dict()))
     else:
         print_evaluation(evaluation)
-
-
-def _scorer(model: Path | None, stores: tuple[str, ...], allow_mismatch: bool) -> WordScorer | None:
-    """The model, a generic one adapted to the recognizer of the stores."""
-    from ..confidence.word_scorer import load
-    from ..formats import stream
-
-    if model is None:
-        return None
-    scorer = load(model, allow_mismatch=allow_mismatch)
-    if scorer.wants_adapting:
-        scorer = scorer.adapted_ahead(stream(stores))[0]
-        warn_if_barely_adapted(scorer)
-    return scorer
 
 
 def _example_keeper(scorer: WordScorer | None) -> ExampleKeeper:
@@ -148,7 +135,11 @@ def _evaluate_networks(
     from ..formats import stream
 
     with byte_progress("evaluating", stores) as watch:
-        evaluation = evaluate_model(stream(stores, watch=watch), scorer, criterion=criterion, inspect=inspect)
+        batches = stream(stores, watch=watch)
+        if scorer:
+            scorer, batches = scorer.adapted_ahead(batches)
+            warn_if_barely_adapted(scorer)
+        evaluation = evaluate_model(batches, scorer, criterion=criterion, inspect=inspect)
     if scorer:
         _warn_if_calibrated_on(scorer, evaluation)
     return evaluation
@@ -206,13 +197,15 @@ def threshold(
     \b
     Example: wordtrust threshold model eval.networks --precision 0.98
     """
+    from ..confidence.word_scorer import load
     from ..evaluation.threshold import threshold as find_thresholds
     from .tables import print_threshold
 
     if bool(scores) == bool(store):
         raise OptionError(_NOTHING_NAMED)
     model, stores = _model_and_stores(store)
-    evaluation = scores.evaluate() if scores else _evaluate_networks(_scorer(model, stores, allow_mismatch), stores)
+    scorer = load(model, allow_mismatch=allow_mismatch) if model else None
+    evaluation = scores.evaluate() if scores else _evaluate_networks(scorer, stores)
     thresholds = find_thresholds(evaluation, precision, level, method=method)
     if as_json:
         click.echo(json.dumps(thresholds.to_dict()))
