@@ -76,7 +76,7 @@ def test_files_share_what_is_known_of_a_table(tmp_path: Path) -> None:
     assert SymbolTokens.shared(symbols, DEFAULT) is SymbolTokens.shared(symbols, DEFAULT)
     assert SymbolTokens.shared(symbols, DEFAULT) is not SymbolTokens.shared(symbols, Normalizer(lower=False))
     (tmp_path / "words.txt").write_text("<eps> 0\nA 1\nB 2\n")
-    assert Symbols.load(tmp_path / "words.txt").word(2) == "B"
+    assert Symbols.load(tmp_path / "words.txt").words(np.array([2])) == ["B"]
 
 
 def test_a_normaliser_that_cannot_be_remembered(tmp_path: Path) -> None:

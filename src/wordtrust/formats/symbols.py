@@ -45,10 +45,6 @@ class Symbols:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def word(self, word_id: int) -> str | None:
-        """The word of a number, None where the table has none."""
-        return self.words(np.array([word_id]))[0]
-
     def words(self, word_ids: NDArray[np.integer]) -> list[str | None]:
         """The word of each number, None where the table has none."""
         if not len(self.ids):

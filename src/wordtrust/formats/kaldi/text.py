@@ -141,7 +141,7 @@ class TextChunk:
         rows = kernel.count_lines(data[:size]) + 1
         arcs, costs = np.empty((5, rows), np.int32), np.empty((2, rows), np.float32)
         finals, final_costs = np.empty((2, rows), np.int32), np.empty((2, rows), np.float32)
-        utts, odd = np.empty((rows, 9), np.int64), np.empty((rows, 4), np.int64)
+        utts, odd = np.empty((rows, 8), np.int64), np.empty((rows, 4), np.int64)
         counts = kernel.parse(data, size, arcs, costs, finals, final_costs, utts, odd)
         n_utts, n_arcs, n_finals, n_odd, lines = counts
         return cls(

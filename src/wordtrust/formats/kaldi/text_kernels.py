@@ -23,7 +23,7 @@ from ...lattices.lattice import Floats, Ints, Offsets
 from ..digits import Bytes, decimal, digits, joined, short_decimal, short_number
 
 SOURCE, TARGET, LABEL, LABEL_AT, FRAMES = range(5)  # rows of the arc table; LABEL is -1 where it is no number
-KEY, KEY_END, LINE, ARCS, FINALS, START, KIND, BAD_AT, BAD_LINE = range(9)  # columns of utterances
+KEY, KEY_END, LINE, ARCS, FINALS, START, KIND, BAD_AT = range(8)  # columns of utterances
 UNDECIDED, COMPACT, FRAMED = range(3)  # kinds of lattices
 PADDING = b"\n\n" + bytes(64)  # behind every chunk: the parser looks ahead without asking where the end is
 
@@ -33,9 +33,14 @@ _MAX_STATE = 2**31 - 2
 
 
 @inlined
+def _is_blank(byte: int) -> bool:
+    return (byte == 32) | (byte == 9) | (byte == 13)
+
+
+@inlined
 def _blanks(data: Bytes, at: int) -> int:
     """The first place from `at` on that is no blank."""
-    while data[at] == 32 or data[at] == 9 or data[at] == 13:
+    while _is_blank(data[at]):
         at += 1
     return at
 
@@ -43,7 +48,7 @@ def _blanks(data: Bytes, at: int) -> int:
 @inlined
 def _field(data: Bytes, at: int) -> int:
     """Where the field that begins at `at` ends."""
-    while not (data[at] == 32 or 9 <= data[at] <= 10 or data[at] == 13):
+    while not (_is_blank(data[at]) or data[at] == _NEWLINE):
         at += 1
     return at
 
@@ -53,11 +58,7 @@ def _whole(data: Bytes, at: int) -> tuple[int, int]:
     """The whole number that makes up the field at `at`, or -1, and where the field ends."""
     value, count = digits(data, at)
     at += count
-    if (
-        0 < count < 16
-        and value <= _MAX_STATE
-        and (data[at] == 9 or data[at] == 32 or data[at] == 10 or data[at] == 13)
-    ):
+    if 0 < count < 16 and value <= _MAX_STATE and (_is_blank(data[at]) or data[at] == _NEWLINE):
         return value, at
     return -1, _field(data, at)
 
@@ -67,9 +68,9 @@ def _cost(data: Bytes, at: int) -> tuple[float, int, bool]:
     """The number at `at`, up to a comma or blank; where it ends; whether Python must read it."""
     value, length = decimal(data, at)
     at += length
-    if length and (data[at] == _COMMA or data[at] == 10 or data[at] == 9 or data[at] == 32 or data[at] == 13):
+    if length and (data[at] == _COMMA or data[at] == _NEWLINE or _is_blank(data[at])):
         return value, at, False
-    while not (data[at] == _COMMA or data[at] == 32 or 9 <= data[at] <= 10 or data[at] == 13):
+    while not (data[at] == _COMMA or data[at] == _NEWLINE or _is_blank(data[at])):
         at += 1
     return 0.0, at, True
 
@@ -82,7 +83,6 @@ class Weight(NamedTuple):
     acoustic: float
     frames: int
     odd: int  # 1: Python must read the graph cost, 2: the acoustic cost, 3: both
-    end: int
 
 
 class Line(NamedTuple):
@@ -102,17 +102,16 @@ def _weight(data: Bytes, at: int) -> Weight:
     """The weight that fills the rest of the line."""
     graph, at, graph_odd = _cost(data, at)
     if data[at] != _COMMA:
-        return Weight(UNDECIDED, 0.0, 0.0, 0, 0, at)
+        return Weight(UNDECIDED, 0.0, 0.0, 0, 0)
     acoustic, at, acoustic_odd = _cost(data, at + 1)
     kind, frames = FRAMED, 0
     if data[at] == _COMMA:
         kind = COMPACT
         frames, length = joined(data, at + 1)
         at += 1 + length
-    at = _blanks(data, at)
-    if data[at] != _NEWLINE:
+    if data[_blanks(data, at)] != _NEWLINE:
         kind = UNDECIDED
-    return Weight(kind, graph, acoustic, frames, graph_odd + 2 * acoustic_odd, at)
+    return Weight(kind, graph, acoustic, frames, graph_odd + 2 * acoustic_odd)
 
 
 @inlined
@@ -128,7 +127,7 @@ def _arc(data: Bytes, state: int, target: int, at: int) -> Line:
     label, stop = _whole(data, at)
     following = _blanks(data, stop)
     if data[following] == _NEWLINE:
-        return Line(ARC, state, target, label, at, at, Weight(COMPACT, 0.0, 0.0, 0, 0, following))
+        return Line(ARC, state, target, label, at, at, Weight(COMPACT, 0.0, 0.0, 0, 0))
     weight = _weight(data, following)
     if weight.kind == COMPACT:
         return Line(ARC, state, target, label, at, following, weight)
@@ -137,10 +136,10 @@ def _arc(data: Bytes, state: int, target: int, at: int) -> Line:
     following = _blanks(data, stop)
     if data[following] == _NEWLINE:
         what = _BAD if _has_comma(data, at, stop) else ARC  # a weight that is damaged, not a word
-        return Line(what, state, target, label, at, at, Weight(FRAMED, 0.0, 0.0, frames, 0, following))
-    _, graph, acoustic, _, odd, end = weight = _weight(data, following)
-    what = ARC if weight.kind == FRAMED else _BAD
-    return Line(what, state, target, label, at, following, Weight(FRAMED, graph, acoustic, frames, odd, end))
+        return Line(what, state, target, label, at, at, Weight(FRAMED, 0.0, 0.0, frames, 0))
+    kind, graph, acoustic, _, odd = _weight(data, following)
+    what = ARC if kind == FRAMED else _BAD
+    return Line(what, state, target, label, at, following, Weight(FRAMED, graph, acoustic, frames, odd))
 
 
 @inlined
@@ -153,7 +152,7 @@ def _line(data: Bytes, at: int) -> Line:
     if target >= 0 and data[following] != _NEWLINE:
         line = _arc(data, state, target, following)
     elif data[at] == _NEWLINE:
-        line = Line(FINAL, state, 0, 0, at, at, Weight(UNDECIDED, 0.0, 0.0, 0, 0, at))
+        line = Line(FINAL, state, 0, 0, at, at, Weight(UNDECIDED, 0.0, 0.0, 0, 0))
     else:
         weight = _weight(data, at)
         line = Line(FINAL if weight.kind != UNDECIDED else _BAD, state, 0, 0, at, at, weight)
@@ -244,7 +243,7 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
             # One by one: a whole row at once takes numba seconds to compile.
             utts[utt, KEY], utts[utt, KEY_END], utts[utt, LINE] = at, at, line_number
             utts[utt, ARCS], utts[utt, FINALS], utts[utt, START] = arc, final, -1
-            utts[utt, KIND], utts[utt, BAD_AT], utts[utt, BAD_LINE] = UNDECIDED, -1, 0
+            utts[utt, KIND], utts[utt, BAD_AT] = UNDECIDED, -1
             stop = _key(data, at)
             if stop < 0:  # a file without names: this is its first line already
                 at, line_number = begin, line_number - 1
@@ -263,7 +262,7 @@ def parse(data: Bytes, size: int, arcs: Ints, costs: Floats, finals: Ints, final
             line_kind = line.weight.kind
             bad = line.what == _BAD or line.state < 0 or (line_kind != kind and UNDECIDED not in (kind, line_kind))
             if bad:
-                utts[utt, BAD_AT], utts[utt, BAD_LINE] = begin, line_number
+                utts[utt, BAD_AT] = begin
                 arc, final, odd_count = utts[utt, ARCS], utts[utt, FINALS], odd_before
             else:
                 kind = max(kind, line_kind)
@@ -296,7 +295,7 @@ def count_arcs(data: Bytes) -> int:
         if data[at] == _NEWLINE:
             count = count + (fields >= 3) if fields else 0
             fields, blank = 0, True
-        elif data[at] == 32 or data[at] == 9 or data[at] == 13:
+        elif _is_blank(data[at]):
             blank = True
         else:
             fields += blank
@@ -311,7 +310,7 @@ def last_empty_line(data: Bytes) -> int:
     while at > 0:
         if data[at] == _NEWLINE:
             before = at - 1
-            while before >= 0 and (data[before] == 32 or data[before] == 9 or data[before] == 13):
+            while before >= 0 and _is_blank(data[before]):
                 before -= 1
             if before >= 0 and data[before] == _NEWLINE:
                 return at + 1
