@@ -6,6 +6,7 @@ error says about a particular mistake is tested with its format. `make fuzz` run
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -35,14 +36,8 @@ def test_changed_bytes(sample: Sample, seed: int) -> None:
 
 
 @each_sample
-def test_cut_off_at_any_place(sample: Sample) -> None:
+@pytest.mark.parametrize("damage", [truncated, noise])
+def test_cut_off_at_any_place_or_garbage(sample: Sample, damage: Callable[[bytes, Random], bytes]) -> None:
     random = Random(0)
     with time_limit(60):
-        assert {try_one(sample, random, truncated) for _ in range(25)} <= OUTCOMES
-
-
-@each_sample
-def test_garbage(sample: Sample) -> None:
-    random = Random(1)
-    with time_limit(60):
-        assert {try_one(sample, random, noise) for _ in range(25)} <= OUTCOMES
+        assert {try_one(sample, random, damage) for _ in range(25)} <= OUTCOMES
