@@ -112,7 +112,7 @@ def test_pick(pick: str | None, text: str) -> None:
 
 
 def test_the_picked_hypothesis_is_the_best_before_merging() -> None:
-    # "b" twice has more probability lattices than "a", but "a" is what the recognizer prints.
+    # "b" twice has more probability together than "a", but "a" is what the recognizer prints.
     record = {"nbest": [{"text": "a", "score": -1.0}, {"text": "b", "score": -1.1}, {"text": "B.", "score": -1.1}]}
     lattice = read(record)[0]
     assert lattice.text == "a"

@@ -211,7 +211,7 @@ def test_expected_errors_never_rise(lattice: Lattice) -> None:
 
 @given(lattices(score_sets=(*SCORED, ("posterior",))), st.sampled_from([0.05, 0.3, 2.0, math.inf]))
 def test_slots(lattice: Lattice, window: float) -> None:
-    """Posteriors sum to 1, the first entry is chances_of_texts, others follow by posterior; times are in order."""
+    """Posteriors sum to 1, the first entry is said, others follow by posterior; times are in order."""
     networks = consensus(lattice, window=window)
     (network,) = networks
     for slot in network.slots:
