@@ -87,6 +87,7 @@ def test_whisper_cpp_letters_cut_into_bytes() -> None:
     assert [surface for surface in lattice.surfaces if surface.strip()] == ["café", "!", "好"]
     (lattice,) = read(cpp(b" caf", b"\xc3"))
     assert lattice.surfaces == ("caf\ufffd",)
+    assert read(cpp(rb" a\ud83d"))[0].surfaces == ("a?",)  # half a character
 
 
 def test_several_documents_are_several_utterances() -> None:
