@@ -1,1 +1,6 @@
-"""From audio to transcripts with word confidences, and from corpora of audio to stores of lattices."""
+"""Audio to transcripts.
+
+    transcriber, online_scorer    one recording: segments, recognizers, confidences as they come
+    transcription_job             recordings to files: `wordtrust transcribe`
+    corpus_job, manifest          a corpus to a store of lattices: `wordtrust recognize`
+"""
