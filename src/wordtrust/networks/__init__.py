@@ -1,8 +1,8 @@
 """Word networks, made of lattices.
 
-    hwcn, hwcn_kernels              the heterogeneous word confusion network (docs/method.md)
-    consensus, consensus_kernels    the classic confusion network and minimum Bayes risk decoding
-    align, labels                   the one aligner; which arcs are right
-    word_confidence                 the confidence of an output word, from those of arcs
-    build_store, tuned_scales       the job of `wordtrust build`; SCALES.json
+hwcn, hwcn_kernels              the heterogeneous word confusion network (docs/method.md)
+consensus, consensus_kernels    the classic confusion network and minimum Bayes risk decoding
+align, labels                   the one aligner; which arcs are right
+word_confidence                 the confidence of an output word, from those of arcs
+build_store, tuned_scales       the job of `wordtrust build`; SCALES.json
 """
