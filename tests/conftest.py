@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 # Kernels are compiled inside the first example, so there is no deadline; CI repeats the same examples every time.
@@ -22,16 +22,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave slow tests out; few examples for each property")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Take the profile of examples that fits."""
-    if config.getoption("--quick"):
-        settings.register_profile("quick", parent=settings.get_profile("wordtrust"), max_examples=10)
-        settings.load_profile("quick")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests out of quick runs."""
-    if config.getoption("--quick"):
-        slow = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    """Leave slow tests out of quick runs, and take few examples for the properties that stay."""
+    if not config.getoption("--quick"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    for test in {getattr(item, "obj", None) for item in items}:
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        if isinstance(own, settings):
+            few = settings(own, max_examples=5, suppress_health_check=list(HealthCheck))
+            setattr(test, "_hypothesis_internal_use_settings", few)  # noqa: B010  # as Hypothesis's decorators do

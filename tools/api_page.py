@@ -81,7 +81,7 @@ def _signature(name: str, function: Any) -> str:
     signature = inspect.signature(function)
     kept = [parameter for parameter in signature.parameters.values() if parameter.name not in ("self", "cls")]
     text = str(signature.replace(parameters=kept, return_annotation=signature.return_annotation))
-    text = re.sub(r"<(?:function|object|factory)[^>]*>", "...", text)
+    text = re.sub(r"<function .*? at 0x[0-9a-f]+>|<(?:object|factory)[^>]*>", "...", text)
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)  # annotations are strings; defaults may be, and stay quoted
     return name + re.sub(
         r"= (Normalizer|ReadOptions|WriteOptions|BuildOptions)\((?:[^()]|\([^()]*\))*\)", r"= \1()", text

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[np.float32]
 
 FORMATS = {

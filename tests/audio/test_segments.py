@@ -20,6 +20,8 @@ from wordtrust.audio.audio_file import AudioFile
 from wordtrust.audio.segments import ENTER, LEAVE, PADDING, Segment, SegmentCutter, SpeechSpan, frames_in, segments
 from wordtrust.base.errors import OptionError
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[np.float32]
 
 # The cutter, on made-up probabilities

@@ -29,6 +29,7 @@ def wordtrust(*words: str | Path, code: int = 0, cwd: Path | None = None) -> sub
     return done
 
 
+@pytest.mark.slow
 def test_info_counts() -> None:
     found = json.loads(wordtrust("info", SAMPLE, "--json").stdout)
     lattices = read(f"{SAMPLE}/*.slf.gz")
@@ -40,6 +41,7 @@ def test_info_counts() -> None:
     assert sum(counts["duration"] for counts in slf) == pytest.approx(sum(x.duration for x in lattices), abs=0.05)
 
 
+@pytest.mark.slow
 def test_info_for_people() -> None:
     shown = wordtrust("info", SAMPLE / f"{PICTURE}.slf.gz", SAMPLE / f"{PICTURE}.lat").stdout
     assert "htk" in shown
@@ -48,6 +50,7 @@ def test_info_for_people() -> None:
     assert "posterior scores: 1 of 2 utterances" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["x.store", "x.slf", "x.ark", "x.ark.gz", "x.ctm", "x.jsonl", "x.dot"])
 def test_convert_writes_what_the_ending_says(out: str, tmp_path: Path) -> None:
     done = wordtrust("convert", f"{SAMPLE}/*.slf.gz", tmp_path / out)
@@ -59,6 +62,7 @@ def test_convert_writes_what_the_ending_says(out: str, tmp_path: Path) -> None:
         assert again["words"] == words or ".ark" in out  # Kaldi text has no posteriors, which PocketSphinx goes by
 
 
+@pytest.mark.slow
 def test_convert_one_utterance_to_a_picture(tmp_path: Path) -> None:
     wordtrust("convert", SAMPLE, tmp_path / "x.svg", code=1)
     wordtrust("convert", f"{SAMPLE}/*.slf.gz", tmp_path / "x.svg", "--utt", PICTURE)
@@ -68,6 +72,7 @@ def test_convert_one_utterance_to_a_picture(tmp_path: Path) -> None:
     assert not (tmp_path / "y.svg").exists()
 
 
+@pytest.mark.slow
 def test_bad_input_fails_or_is_skipped(tmp_path: Path) -> None:
     bad = tmp_path / "bad.slf"
     bad.write_text("VERSION=1.0\nN=2 L=1\nI=0 t=0\nI=1 t=1\nJ=0 S=0 E=7 W=a a=-1\n")
@@ -81,6 +86,7 @@ def test_bad_input_fails_or_is_skipped(tmp_path: Path) -> None:
     assert (tmp_path / "out.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_no_input_and_bad_options_are_explained(tmp_path: Path) -> None:
     assert "no such file" in wordtrust("info", tmp_path / "nothing", code=1).stderr
     assert "frame length" in wordtrust("info", SAMPLE, "--frame-length", "0", code=1).stderr
@@ -102,6 +108,7 @@ def test_formats_are_listed() -> None:
     assert all(name in shown for name in ("kaldi-text", "htk", "whisper", "store", "assemblyai"))
 
 
+@pytest.mark.slow
 def test_tune_build_evaluate(tmp_path: Path) -> None:
     """On lattices with a language score, made from the sample's acoustics: each verb and its JSON."""
     lattices = read(f"{SAMPLE}/*.slf.gz")
@@ -127,6 +134,7 @@ def test_tune_build_evaluate(tmp_path: Path) -> None:
     assert "there is no folder" in missing.stderr
 
 
+@pytest.mark.slow
 def test_what_is_undefined_is_left_out(tmp_path: Path) -> None:
     """Only right words: nothing to tell apart, so there is no EER; an empty reference has no error rate."""
     (tmp_path / "words.ctm").write_text("u1 1 0.0 0.5 hello 0.9\nu2 1 0.0 0.5 hello 0.8\n")
@@ -140,6 +148,7 @@ def test_what_is_undefined_is_left_out(tmp_path: Path) -> None:
         wordtrust("evaluate", tmp_path / "s")
 
 
+@pytest.mark.slow
 def test_labels_do_not_change_what_is_measured(tmp_path: Path) -> None:
     found = []
     for labels in ("oracle", "one-best"):
@@ -150,6 +159,7 @@ def test_labels_do_not_change_what_is_measured(tmp_path: Path) -> None:
     assert found[0]["arcs"] != found[0]["arcs_paper"]
 
 
+@pytest.mark.slow
 def test_an_utterance_without_reference_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "ref.tsv").write_text("utt\ttext\nflite-slt-05\tplease turn off the light\n")
     words = ("info", f"{SAMPLE}/flite-slt-0*.slf.gz", "--ref", tmp_path / "ref.tsv", "--json")

@@ -21,6 +21,8 @@ from wordtrust.evaluation.evaluation import POPULATIONS
 from wordtrust.training.dataset import read_pack
 from wordtrust.training.pipeline import GRID, training_folder
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = Path(__file__).parents[2] / "src" / "wordtrust" / "sample"
 LATTICES = f"{SAMPLE}/lattices/*-0[1-6].slf.gz"
 TINY = "--state 4 --hidden 4 --dimension 2 --buckets 64 --epochs 2 --device cpu".split()

@@ -32,6 +32,7 @@ def check_figures(shown: str) -> None:
     assert rates(shown, "one joint network")[0] < min(alone)
 
 
+@pytest.mark.slow
 def test_demo(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "wordtrust", "demo", "--out", str(tmp_path / "demo")]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, "COLUMNS": "140"})
@@ -48,6 +49,7 @@ def test_demo(tmp_path: Path) -> None:
     assert "worst" in (tmp_path / "demo" / "transcript.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_demo_without_audio(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,6 +83,7 @@ def test_all_subsets(folder: Path) -> None:
         assert found["better"][method] + found["equal"][method] + found["worse"][method] == 4
 
 
+@pytest.mark.slow
 def test_calibrated_models_are_also_compared_calibrated(folder: Path) -> None:
     for name in NAMES:
         run("calibrate", folder / name, folder / "store", "--keep-choice")
@@ -143,6 +144,7 @@ def test_words_with_confidences_are_combined_without_models(tmp_path: Path) -> N
     assert found["systems"]["a"] == found["systems"]["b"]
 
 
+@pytest.mark.slow
 def test_a_report_of_the_subsets_and_its_plots(folder: Path) -> None:
     pytest.importorskip("matplotlib", reason="needs the extra `report`")
     done = run(
@@ -170,6 +172,7 @@ def test_combined_words_can_be_had(folder: Path) -> None:
             assert [word[kind] for word in line["words"]] == [word[kind] for word in best["words"]]
 
 
+@pytest.mark.slow
 def test_the_joint_network_is_fitted_kept_and_decoded(folder: Path) -> None:
     fit = [word for name in NAMES[:2] for word in ("--fit", f"{name}={folder / 'store'}")]
     words = [*systems(folder, *NAMES[:2]), "--transcripts", folder / "w.ctm", "--json"]
@@ -202,6 +205,7 @@ def test_the_library_gives_what_the_command_line_gives(folder: Path) -> None:
     assert wt.combine(loaded, fitted=fitted).to_dict() == result.to_dict()
 
 
+@pytest.mark.slow
 def test_all_systems_are_decoded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fit = [word for name in NAMES[:2] for word in ("--fit", f"{name}={folder / 'store'}")]
     run("combine", *systems(folder, *NAMES[:2]), *fit, "--out", folder / "joint")

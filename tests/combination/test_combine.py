@@ -217,6 +217,7 @@ def test_calibrated_given_all_the_choice_is_as_good_as_the_best_member() -> None
     assert 1 - subset.methods["raw"] == pytest.approx(0.8, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_true_probabilities_are_never_worse(seed: int) -> None:
     """Any recognizers at all: four kinds of items, the probability of being right given the kind as the score."""

@@ -16,6 +16,8 @@ from wordtrust.combination.joint.arc_models import ConfidenceModel, PotentialMod
 from wordtrust.combination.joint.fit import THRESHOLDS, HeldOutFolds
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 
+pytestmark = pytest.mark.slow
+
 QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, confidence_epochs=4)
 Fit = tuple[JointModel, JointHypotheses, list[str]]
 

@@ -29,6 +29,8 @@ from wordtrust.networks.build_store import REFERENCE, noted_references
 from wordtrust.networks.labels import score_paths
 from wordtrust.transcripts.transcript import transcripts
 
+pytestmark = pytest.mark.slow
+
 Fit = tuple[JointModel, JointHypotheses, list[str]]
 QUICK = FitOptions(hidden=4, epochs=12, batch=16, unions=3, confidence_epochs=12)
 

@@ -196,6 +196,7 @@ def test_what_is_believed_stays_on_whole_paths(network: Lattices, least: float) 
     assert output(kept) == [word for word in network.vocabulary.lookup(network.word[own.arcs].tolist()) if word]
 
 
+@pytest.mark.slow
 @needs_shared
 def test_real_recognizers_together_know_more() -> None:
     references = read_references(SHARED / "refs.tsv")

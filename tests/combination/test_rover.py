@@ -35,6 +35,7 @@ def _voted(*texts: str, by: str = "frequency", alpha: float = 1.0, nothing: floa
     return " ".join(rover(side_by_side(systems, ["a"]), RoverSettings(by, alpha, nothing)).words(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [

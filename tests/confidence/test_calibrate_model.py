@@ -187,6 +187,7 @@ def test_what_is_missing_is_told(folder: Path, words: list[str], message: str) -
     assert message in refused(*(word.format(**places) for word in words))
 
 
+@pytest.mark.slow
 def test_reports_of_models_and_of_words_with_confidences(folder: Path) -> None:
     pytest.importorskip("jinja2", reason="needs the extra `report`")
     run("calibrate", folder / "model", folder / "store")

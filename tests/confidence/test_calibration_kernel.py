@@ -15,6 +15,8 @@ from wordtrust.base.folds import balanced_folds
 from wordtrust.confidence.calibration import KernelCalibrator, Platt
 from wordtrust.confidence.calibration.kernel_choice import FOLDS, PRIORS, WIDTHS, choose
 
+pytestmark = pytest.mark.slow
+
 # Wide and narrow scores, and few values that occur again and again.
 LOGITS = st.one_of(st.floats(-700, 700), st.floats(-4, 4), st.sampled_from([-2.0, 0.0, 0.5, 3.0, 3.0001, 17.0]))
 WORDS = st.lists(st.tuples(LOGITS, st.booleans()), min_size=1, max_size=60)

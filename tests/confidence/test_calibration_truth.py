@@ -59,6 +59,7 @@ def test_most_confidences_are_one() -> None:
     assert np.sqrt(np.mean(np.square(off))) < 0.02  # the many certain words do not pull the others
 
 
+@pytest.mark.slow
 def test_more_words_come_closer() -> None:
     logits = new_logits(4)
     errors = []

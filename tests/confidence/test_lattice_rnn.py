@@ -28,6 +28,8 @@ from wordtrust.lattices.lattice import Floats, Lattices, concatenate
 from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.training.dataset import Dataset
 
+pytestmark = pytest.mark.slow
+
 UNSEEN = ("dcba", "bb")
 COLUMNS = ("silence", "phones", "posterior", "frames", "posterior_logit", "frequency", "depth")
 DIMENSION = 3

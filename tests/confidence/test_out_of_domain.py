@@ -63,6 +63,7 @@ def strange(networks: Lattices) -> Lattices:
     return replace(networks, acoustic=networks.acoustic * np.float32(3))
 
 
+@pytest.mark.slow
 def test_known_utterances_are_usual_and_others_are_not(networks: Lattices) -> None:
     model = model_of(networks)
     usual = UsualFeatures.fit(model, [networks[:100], networks[100:]])

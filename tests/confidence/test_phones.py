@@ -145,6 +145,7 @@ def test_the_estimate_on_known_words() -> None:
     assert ours.mean() < letters.mean() / 3
 
 
+@pytest.mark.slow
 def test_the_estimate_on_a_whole_dictionary() -> None:
     package = pytest.importorskip("pocketsphinx", reason="has a dictionary of 130,000 words inside")
     lexicon = read_lexicon(Path(package.__file__).parent / "model" / "en-us" / "cmudict-en-us.dict")

@@ -32,6 +32,7 @@ def test_networks_can_be_built_with_the_scales_of_a_model(data: Path, tmp_path: 
     assert "no scales of its own" in refused("build", lattices, "--scales", "generic", "--out", tmp_path / "no")
 
 
+@pytest.mark.slow
 def test_new_speech_is_joined_without_references(data: Path, tmp_path: Path) -> None:
     members = [f"{name}={name},{data / name / 'eval.jsonl'}" for name in RECOGNIZERS]
     run("combine", *members, "--joint", "joint", "--transcripts", tmp_path / "both.jsonl")

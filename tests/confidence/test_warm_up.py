@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+import pytest
 from numba import types
 from numba.core import event
 
@@ -62,6 +63,7 @@ def test_constants_are_compiled_once() -> None:
     assert kernel.signatures == [(types.int64, types.int64)]
 
 
+@pytest.mark.slow
 def test_the_steps_compile_what_verbs_need(tmp_path: Path) -> None:
     command = [sys.executable, "-c", NOT_FORESEEN, str(SAMPLE), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

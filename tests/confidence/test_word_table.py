@@ -135,6 +135,7 @@ def test_a_lexicon_knows_words_from_the_top_of_the_vectors_too(tmp_path: Path) -
     assert table.phones_of(["the"], table.rows(["the"])).tolist() == [2]
 
 
+@pytest.mark.slow
 def test_many_words_take_no_more_than_a_moment(tmp_path: Path) -> None:
     """Looking each word of the file up among all words in use, one by one, took most of a minute."""
     (tmp_path / "vectors.txt").write_text("".join(f"w{number} 1 2\n" for number in range(20_000)), "utf-8")

@@ -31,6 +31,7 @@ REAL: dict[str, tuple[int, int, int, int, float, float]] = {
 }
 
 
+@pytest.mark.slow
 @needs_shared
 @pytest.mark.parametrize("name", REAL)
 def test_real_files(name: str) -> None:

@@ -124,6 +124,7 @@ def test_an_hour_is_aligned_in_seconds(tmp_path: Path) -> None:
     assert np.array_equal(words.score, np.where(right, 0.9, 0.4))
 
 
+@pytest.mark.slow
 @needs_shared
 def test_a_real_call(tmp_path: Path) -> None:
     import tarfile

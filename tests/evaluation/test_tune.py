@@ -92,6 +92,7 @@ def test_a_bad_scales_file_is_named(text: str, tmp_path: Path) -> None:
         TunedScales.load(tmp_path / "other.json")
 
 
+@pytest.mark.slow
 @needs_shared
 @pytest.mark.parametrize(("name", "gain"), [("kaldi-small-2020", 0.015), ("moonshine-tiny", 0.002)])
 def test_tuning_helps_real_recognizers(name: str, gain: float) -> None:

@@ -32,6 +32,8 @@ from wordtrust.networks.tuned_scales import TunedScales
 from wordtrust.study.layout import Corpus
 from wordtrust.training.options import TrainOptions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def networks() -> Lattices:

@@ -29,6 +29,8 @@ from wordtrust.formats.references import read_references
 from wordtrust.lattices import paths as decode
 from wordtrust.lattices.lattice import Floats, Lattices
 
+pytestmark = pytest.mark.slow
+
 
 def calibration_of(networks: Lattices) -> ModelCalibration:
     scorer = wt.WordScorer(made_model(networks))

@@ -266,6 +266,7 @@ def test_sniff_does_not_mind_a_cut_head() -> None:
     assert sniff(text[: 1 << 16], "x") == 1.0
 
 
+@pytest.mark.slow
 @needs_shared
 def test_the_calls_of_earnings_21() -> None:
     calls = words = 0

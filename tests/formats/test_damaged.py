@@ -17,6 +17,8 @@ from tests.fuzz import Sample, samples, time_limit, try_one
 from tests.helpers.mutate import mutated, noise, truncated
 from wordtrust.formats import formats_by_name
 
+pytestmark = pytest.mark.slow
+
 OUTCOMES = {"read", "skipped", "refused"}
 each_sample = pytest.mark.parametrize(
     "sample", samples(), ids=lambda sample: f"{sample.format}/{sample.path.name}"

@@ -212,6 +212,7 @@ def test_scores_of_the_three_language_models_add_up() -> None:
     assert lattice.scales == Scales(acoustic=0.5, transition=10.0)
 
 
+@pytest.mark.slow
 def test_without_times_a_word_is_a_second() -> None:
     text = "N=4 L=4\nJ=0 S=0 E=1 W=!NULL\nJ=1 S=1 E=2 W=one\nJ=2 S=2 E=3 W=two\nJ=3 S=1 E=3 W=onto\n"
     lattice = read_one(text)

@@ -301,6 +301,7 @@ def test_in_a_folder_with_its_table(tmp_path: Path) -> None:
     assert formats.read(tmp_path)[0].equals(EXAMPLE.expected())
 
 
+@pytest.mark.slow
 @needs_shared
 def test_real_lattices() -> None:
     """Counts that a line-by-line count of the file gives, and the times of a whole utterance."""

@@ -15,6 +15,8 @@ from wordtrust.formats.references import References, read_references
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.paths import one_best
 
+pytestmark = pytest.mark.slow
+
 # WER of its own pick and of the oracle on dev, and the arcs of these lattices
 REAL = {
     "whisper-tiny.en": (12.4, 7.5, 48126),

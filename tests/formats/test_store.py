@@ -121,6 +121,7 @@ def test_store_json_says_what_is_in_it(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_resuming_keeps_the_number_of_files(tmp_path: Path) -> None:
     """More files than store.json names, some of them in shards that were finished before an interrupt."""
     made = [replace(simple(f"u{number}"), origin=Origin(f"{number}.lat", "test")) for number in range(250)]

@@ -22,6 +22,8 @@ from wordtrust.formats.store.read import _all_finite, _check_order
 from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Origin
 
+pytestmark = pytest.mark.slow
+
 
 def changed(path: Path, rows: dict[str, Any] | None = None, arcs: dict[str, Any] | None = None) -> Path:
     """A store of one lattice in which these columns are others, or None for not there."""

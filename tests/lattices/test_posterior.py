@@ -281,6 +281,7 @@ def test_pushing_by_hand() -> None:
 # Real lattices
 
 
+@pytest.mark.slow
 @needs_shared
 @pytest.mark.parametrize("name", ["kaldi-small-2020/dev.ark.gz", "whisper-tiny.en/dev.jsonl.gz"])
 def test_real_lattices(name: str) -> None:

@@ -168,6 +168,7 @@ def test_refuses_batches_that_do_not_fit() -> None:
             align_ids(words, np.array(ends), words, np.array(ends))
 
 
+@pytest.mark.slow
 @needs_shared
 @pytest.mark.parametrize(
     ("recognizer", "pick", "wer"), [("whisper-small", "best_avg", 8.7), ("moonshine-base", "", 9.0)]

@@ -100,6 +100,7 @@ def test_order_does_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
     assert all(one.equals(two) for one, two in zip(*stores, strict=True))
 
 
+@pytest.mark.slow
 def test_finished_shards_are_not_built_again(tmp_path: Path) -> None:
     batches = [replace(synthetic(30, seed=seed), utts=tuple(f"{seed}-{n}" for n in range(30))) for seed in range(4)]
 
@@ -149,6 +150,7 @@ print(networks.build_store(slowly(), Path(sys.argv[2]), networks.BuildOptions(),
 """
 
 
+@pytest.mark.slow
 def test_a_killed_build_goes_on_and_gives_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from wordtrust import write
 

@@ -382,6 +382,7 @@ def wer(lattices: Lattices, networks: ConfusionNetworks) -> float:
     return float(jiwer.wer([" ".join(references[utt].words) for utt in lattices.utts], decoded))
 
 
+@pytest.mark.slow
 @needs_shared
 def test_decoding_for_few_errors_makes_fewer_than_the_best_path(dev: Lattices) -> None:
     around, networks = (consensus(dev, TUNED, rounds=rounds) for rounds in (0, 100))

@@ -21,6 +21,8 @@ from wordtrust.recognizers import NOTHING, Recognizer, RecognizerIdentity, loade
 from wordtrust.recognizers.hallucinations import drop_hallucinations, hallucination_reason, impossible_reason
 from wordtrust.recognizers.serialization import to_lattice
 
+pytestmark = pytest.mark.slow
+
 
 def hypothesis_of(text: str, average: float = -0.1) -> dict[str, Any]:
     words = [{"word": word, "start": k * 0.3, "end": k * 0.3 + 0.2} for k, word in enumerate(text.split())]

@@ -28,6 +28,8 @@ from wordtrust.recognizers.moonshine.graphs import END
 from wordtrust.recognizers.moonshine.search import BEGIN
 from wordtrust.recognizers.serialization import to_lattice, to_line
 
+pytestmark = pytest.mark.slow
+
 BECKETT = "ever tried ever failed no matter try again fail again fail better"
 CITIES = "it was the best of times it was the worst of times it was the age of wisdom"
 

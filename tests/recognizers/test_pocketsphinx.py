@@ -20,6 +20,8 @@ from wordtrust.lattices.assemble import RawLattice
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.recognizers.pocketsphinx.expansion import DecoderWeights, WordGraph, expand
 
+pytestmark = pytest.mark.slow
+
 WEIGHTS = DecoderWeights(language=3.0, penalty=-0.25)
 WORDS = ("a", "b", "c")
 

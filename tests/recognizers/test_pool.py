@@ -16,6 +16,8 @@ from wordtrust.recognizers import NOTHING, NBestRecord, RecognizerIdentity
 from wordtrust.recognizers.pool import RecognitionRequest, RecognizerPool
 from wordtrust.recognizers.serialization import to_lattice, to_lattices, to_line
 
+pytestmark = pytest.mark.slow
+
 IDENTITY = RecognizerIdentity("ears", "1.0")
 
 

@@ -28,6 +28,8 @@ from wordtrust.report.summary import subset_table
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Alternative, Word
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jinja2", reason="needs the extra `report`")
 INJECTION = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 

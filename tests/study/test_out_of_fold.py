@@ -36,6 +36,8 @@ from wordtrust.networks.build_store import SPEAKER
 from wordtrust.study import StudyOptions, run_study
 from wordtrust.training.study_training import FOLDS, StudyTraining, model_folders
 
+pytestmark = pytest.mark.slow
+
 CHANCES = {"alpha": 0.35, "beta": 0.45, "gamma": 0.25}
 SPLITS = {"train": 9, "dev": 5, "eval": 1}  # speakers
 Confidence = Callable[[Lattices], Floats]

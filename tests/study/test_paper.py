@@ -41,6 +41,8 @@ from wordtrust.study.paper import (
 from wordtrust.study.paper_examples import examples
 from wordtrust.training.dataset import read_pack
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def networks() -> Lattices:

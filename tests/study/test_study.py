@@ -19,6 +19,8 @@ from wordtrust.cli import cli
 from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.training.study_training import StudyTraining
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("torch", reason="needs the extra `train`")
 CHANCES = {"alpha": 0.35, "beta": 0.45, "gamma": 0.25}  # the best is not the first
 TINY = ("--epochs", "1", "--state", "4", "--jobs", "1")

@@ -33,6 +33,8 @@ from wordtrust.training.lattice_rnn import (  # noqa: E402
 )
 from wordtrust.training.lstm_kernels import CompiledLstm  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 CPU = torch.device("cpu")
 
 

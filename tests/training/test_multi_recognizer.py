@@ -33,6 +33,8 @@ from wordtrust.training.pipeline import train_model  # noqa: E402
 from wordtrust.training.trainer import Progress, Trainer, config_of, only_training_in  # noqa: E402
 from wordtrust.training.worker import training_worker  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = TrainOptions(
     head="normalised", state=6, hidden=4, epochs=2, batch_arcs=100, average=0.9, embedding="table", identity_drop=0.5
 )

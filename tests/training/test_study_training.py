@@ -16,6 +16,7 @@ from wordtrust.training.dataset import write_pack
 from wordtrust.training.study_training import StudyTraining
 
 
+@pytest.mark.slow
 def test_all_models_of_a_study(tmp_path: Path) -> None:
     packs = {name: tmp_path / f"{name}.pack" for name in ("a", "b")}
     for name, data in two_recognizers().items():
@@ -33,6 +34,7 @@ def test_all_models_of_a_study(tmp_path: Path) -> None:
     assert len(notices) == 5
 
 
+@pytest.mark.slow
 def test_a_study_that_was_killed_goes_on_with_the_same_options_only(tmp_path: Path) -> None:
     packs = {"a": tmp_path / "a.pack"}
     write_pack(packs["a"], two_recognizers()["a"])
@@ -52,6 +54,7 @@ def test_a_study_that_was_killed_goes_on_with_the_same_options_only(tmp_path: Pa
     assert (tmp_path / "out" / "generic" / "model.json").is_file()
 
 
+@pytest.mark.slow
 def test_the_first_training_that_fails_ends_a_study(tmp_path: Path) -> None:
     (tmp_path / "a.pack").write_bytes(b"no pack")
     training = StudyTraining({"a": tmp_path / "a.pack"}, tmp_path / "out", folds=2, teachers=1)

@@ -25,6 +25,8 @@ from wordtrust.training.pipeline import GRID, train, training_folder  # noqa: E4
 from wordtrust.training.trainer import CHECKPOINT, EpochRecord, Progress, Trainer  # noqa: E402
 from wordtrust.training.worker import keep_freed_memory, training_worker  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SMALL = TrainOptions(
     state=8, hidden=4, dimension=2, buckets=32, embedding="hashed", epochs=6, batch_arcs=60, patience=50
 )

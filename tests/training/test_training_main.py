@@ -13,6 +13,8 @@ from wordtrust.confidence.model_file import load_model
 from wordtrust.training.__main__ import main
 from wordtrust.training.dataset import write_pack
 
+pytestmark = pytest.mark.slow
+
 
 class Started:
     """Processes that were to be started; each ends when it has been asked about twice."""

@@ -104,6 +104,7 @@ def test_a_file_named_twice_is_written_once(tmp_path: Path) -> None:
     assert (tmp_path / "a.jsonl").read_text() == (tmp_path / "b.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_files_are_written_though_nobody_reads_the_output(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "wordtrust", "transcribe", str(recording_path()), "--recognizer", "ears"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), *sys.path])}
