@@ -93,7 +93,7 @@ class LatticeRNNScorer:
         for chunk in in_batches(depth, networks.arc_offsets, CHUNK):
             levels = int(depth[chunk].max())
             for weights, backwards in ((self._forwards, False), (self._backwards, True)):
-                _run(self.config, weights, part, _Traversal.of(part, chunk, levels, backwards), hidden)
+                _run(self.config, weights, part, _LevelOrder.of(part, chunk, levels, backwards), hidden)
         outputs: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
         return outputs if self._skip is None else outputs + self._skip * self._skip_inputs(part)
 
@@ -160,7 +160,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Traversal:
+class _LevelOrder:
     """One direction through a chunk: its arcs by level."""
 
     arc: Numbers  # [arcs] number of each in the part
@@ -171,7 +171,7 @@ class _Traversal:
     share: Floats
 
     @classmethod
-    def of(cls, part: _Part, chunk: Numbers, levels: int, backwards: bool) -> _Traversal:
+    def of(cls, part: _Part, chunk: Numbers, levels: int, backwards: bool) -> _LevelOrder:
         networks, level = part.networks, part.behind if backwards else part.ahead
         ends = (networks.target, networks.source) if backwards else (networks.source, networks.target)
         nodes, arcs = (
@@ -200,7 +200,7 @@ class _Traversal:
                 start = level
 
 
-def _run(config: Config, weights: _DirectionWeights, part: _Part, order: _Traversal, hidden: Floats) -> None:
+def _run(config: Config, weights: _DirectionWeights, part: _Part, order: _LevelOrder, hidden: Floats) -> None:
     """One direction through a chunk; what it gives to the hidden layer is added to `hidden`."""
     size = config.state
     nodes = np.zeros((order.node_bounds[-1], 2 * size), np.float32)  # [h | c]

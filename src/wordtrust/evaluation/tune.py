@@ -41,7 +41,7 @@ MEAN_LENGTH = 10  # scores divided by length ** exponent are tried times this **
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _TuningBatch:
     """Lattices with their references."""
 
     lattices: Lattices
@@ -60,7 +60,7 @@ def tune(
     `notify` is called at the beginning of each stage.
     """
     parts = [
-        _Batch(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch))
+        _TuningBatch(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch))
         for batch in read_batches(lattices)
     ]
     words = sum(len(part.references.words) for part in parts)
@@ -92,7 +92,7 @@ def tune(
     return TunedScales(best, posterior, mbr, dev)
 
 
-def _require_scores(parts: Sequence[_Batch]) -> None:
+def _require_scores(parts: Sequence[_TuningBatch]) -> None:
     for part in parts:
         if only_posteriors(part.lattices) or (part.lattices.acoustic is None and part.lattices.transition is None):
             raise OptionError(
@@ -101,7 +101,7 @@ def _require_scores(parts: Sequence[_Batch]) -> None:
             )
 
 
-def _grid(parts: Sequence[_Batch], given: Scales) -> Iterator[Scales]:
+def _grid(parts: Sequence[_TuningBatch], given: Scales) -> Iterator[Scales]:
     """The settings to try: lattices by ratio and penalty, N-best lists by length exponent and word bonus."""
     both = all(p.lattices.acoustic is not None and p.lattices.transition is not None for p in parts)
     lengths = all(LENGTH in part.lattices.extra for part in parts)
@@ -122,7 +122,7 @@ def _bonuses() -> Iterator[float]:
         yield from {size, -size}
 
 
-def _fewest_errors(parts: Sequence[_Batch], given: Scales, grid: Sequence[Scales]) -> tuple[Scales, int]:
+def _fewest_errors(parts: Sequence[_TuningBatch], given: Scales, grid: Sequence[Scales]) -> tuple[Scales, int]:
     errors = {scales: _one_best_errors(parts, scales) for scales in grid}
     return min(errors.items(), key=lambda item: (item[1], _distance(item[0], given)))
 
@@ -136,12 +136,12 @@ def _distance(scales: Scales, given: Scales) -> float:
     )
 
 
-def _one_best_errors(parts: Sequence[_Batch], scales: Scales) -> int:
+def _one_best_errors(parts: Sequence[_TuningBatch], scales: Scales) -> int:
     chosen = ((part, best_paths(part.lattices, log_scores(part.lattices, scales))) for part in parts)
     return sum(score_paths(part.lattices, paths, part.references).errors for part, paths in chosen)
 
 
-def _shapes(parts: Sequence[_Batch], given: Scales, best: Scales) -> Iterator[Scales]:
+def _shapes(parts: Sequence[_TuningBatch], given: Scales, best: Scales) -> Iterator[Scales]:
     """Ratios, penalties and exponents to try with every overall scale."""
     yield from (best, given)
     if all(LENGTH in part.lattices.extra for part in parts):
@@ -156,7 +156,7 @@ def _overall(shapes: Iterable[Scales]) -> Iterator[Scales]:
         yield Scales(acoustic, transition, penalty, shape.length_exponent)
 
 
-def _nce(parts: Sequence[_Batch], labels: Sequence[Labels], scales: Scales, tolerance: float) -> float:
+def _nce(parts: Sequence[_TuningBatch], labels: Sequence[Labels], scales: Scales, tolerance: float) -> float:
     total = Scores()
     for part, right in zip(parts, labels, strict=True):
         networks = build(part.lattices, tolerance=tolerance, scales=scales).lattices
@@ -167,7 +167,7 @@ def _nce(parts: Sequence[_Batch], labels: Sequence[Labels], scales: Scales, tole
     return -np.inf if nce is None else nce
 
 
-def _mbr_errors(parts: Sequence[_Batch], scales: Scales) -> int:
+def _mbr_errors(parts: Sequence[_TuningBatch], scales: Scales) -> int:
     errors = 0
     for part in parts:
         decoded, references = consensus(part.lattices, scales), part.references

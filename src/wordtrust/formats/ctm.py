@@ -126,7 +126,7 @@ Alternation = list[list[int]]  # the words of each branch, by index
 
 
 @dataclass(slots=True)
-class _Recording:
+class _CtmRecording:
     """The words of a file and channel as columns."""
 
     line: int  # its first
@@ -245,9 +245,9 @@ def _parse_confidence(text: bytes) -> float:
         raise InputError(found, remedy="It is a number from 0 to 1, or NA") from None
 
 
-def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict[tuple[bytes, bytes], _Recording]:
+def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict[tuple[bytes, bytes], _CtmRecording]:
     """All words by file and channel. A recording with a bad line is reported once, and marked."""
-    recordings: dict[tuple[bytes, bytes], _Recording] = {}
+    recordings: dict[tuple[bytes, bytes], _CtmRecording] = {}
     token_ids = _TokenIds(tokens)
     for line_number, raw in stream.lines():
         fields = (raw.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else raw).split()
@@ -258,7 +258,7 @@ def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict
         key = fields[0], fields[1]
         recording = recordings.get(key)
         if recording is None:
-            recording = recordings[key] = _Recording(line_number)
+            recording = recordings[key] = _CtmRecording(line_number)
         if recording.is_bad:
             continue
         try:
@@ -270,7 +270,7 @@ def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict
     return recordings
 
 
-def _linear(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
+def _linear(utt: str, recording: _CtmRecording, has_picked: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     order = np.argsort(start, kind="stable")
     posterior = None if np.isnan(confidence).any() else confidence[order]
@@ -278,7 +278,7 @@ def _linear(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
     return replace(lattice, picked=[True] * len(lattice.source)) if has_picked else lattice
 
 
-def _branched(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
+def _branched(utt: str, recording: _CtmRecording, has_picked: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     segments = _segments(recording, start)
     words = np.array([word for branches in segments for branch in branches for word in branch], np.int64)
@@ -292,7 +292,7 @@ def _branched(utt: str, recording: _Recording, has_picked: bool) -> RawLattice:
     return graph.lattice(utt, token[words], place=recording.line, posterior=posterior, picked=picked)
 
 
-def _segments(recording: _Recording, start: Times) -> list[Alternation]:
+def _segments(recording: _CtmRecording, start: Times) -> list[Alternation]:
     """Alternations and the words between them, in order of time; the latter as segments with one branch."""
     inside = {word for alternation in recording.alternations for branch in alternation for word in branch}
     outside = [word for word in np.argsort(start, kind="stable").tolist() if word not in inside]

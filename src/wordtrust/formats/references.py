@@ -274,7 +274,7 @@ def _read_nlp(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
 
 
 @dataclass(slots=True)
-class _Recording:
+class _StmRecording:
     """The segments of a file and channel."""
 
     line: int
@@ -284,7 +284,7 @@ class _Recording:
 
 
 def _read_stm(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
-    recordings: dict[tuple[str, str], _Recording] = {}
+    recordings: dict[tuple[str, str], _StmRecording] = {}
     for line_number, line in _lines(stream):
         if not line.lstrip().startswith(";;"):
             _add_segment(stream, line_number, line, recordings)
@@ -311,14 +311,16 @@ def _is_stm(line: str) -> bool:
     return len(fields) >= 5 and all(_NUMBER.fullmatch(time) for time in fields[3:5])
 
 
-def _add_segment(stream: Stream, line_number: int, line: str, recordings: dict[tuple[str, str], _Recording]) -> None:
+def _add_segment(
+    stream: Stream, line_number: int, line: str, recordings: dict[tuple[str, str], _StmRecording]
+) -> None:
     file, channel, speaker, *times, text = [*line.split(None, 5), "", "", "", "", "", ""][:6]
     start, end = (_seconds(time) for time in times)
     if start is None or end is None or end < start:
         found = f"the times of this segment are {times[0]!r} and {times[1]!r}"
         remedy = "An STM line is: file channel speaker start end [<label>] text, with times in seconds"
         raise _error(stream, line_number, found, remedy, utt=file)
-    recording = recordings.setdefault((file, channel), _Recording(line_number))
+    recording = recordings.setdefault((file, channel), _StmRecording(line_number))
     recording.end = max(recording.end, end)
     try:
         words = _segment_words(text)

@@ -135,7 +135,7 @@ def build(
     if not 0 <= tolerance < np.inf:
         raise OptionError(f"the tolerance is in seconds, from 0 on, not {tolerance}")
     batch = lattices.batch() if isinstance(lattices, Lattice) else lattices
-    layout = _Layout.of(batch, tolerance)
+    layout = _MergeGroups.of(batch, tolerance)
     return Networks(
         lattices=_merged(batch, layout, scales or batch.scales, push, replace(batch.origin, tolerance=tolerance)),
         tolerance=tolerance,
@@ -147,7 +147,7 @@ def build(
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _MergeGroups:
     """Which nodes and arcs of a batch become which, before any score is merged. Arcs count through the batch."""
 
     flat: FlatGraph  # the lattices as one graph
@@ -163,7 +163,7 @@ class _Layout:
     mixed: Flags  # whether members have different surfaces
 
     @classmethod
-    def of(cls, batch: Lattices, tolerance: float) -> _Layout:
+    def of(cls, batch: Lattices, tolerance: float) -> _MergeGroups:
         flat = FlatGraph.of(batch)
         node, node_counts = np.empty(len(batch.time), np.int32), np.empty(len(batch), np.int64)
         kernels.merge_nodes(
@@ -200,7 +200,7 @@ class _Layout:
         return np.repeat(self.node_offsets[:-1], np.diff(self.arc_offsets)) + nodes
 
 
-def _merged(batch: Lattices, layout: _Layout, scales: Scales, push: bool, origin: Origin) -> Lattices:
+def _merged(batch: Lattices, layout: _MergeGroups, scales: Scales, push: bool, origin: Origin) -> Lattices:
     """The graph of the networks with all its scores."""
     posterior, time = posteriors(batch, scales, flat=layout.flat), np.empty(layout.node_offsets[-1])
     kernels.merge_times(batch.node_offsets, batch.time, posterior.node, layout.node, time)
@@ -223,7 +223,7 @@ def _merged(batch: Lattices, layout: _Layout, scales: Scales, push: bool, origin
     )
 
 
-def _merge_surfaces(batch: Lattices, layout: _Layout, posterior: Reals) -> Ints:
+def _merge_surfaces(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> Ints:
     """The surface with the largest posterior among all members; ties go to the one that comes first."""
     if not layout.mixed.any():
         return layout.surface
@@ -240,7 +240,7 @@ def _merge_surfaces(batch: Lattices, layout: _Layout, posterior: Reals) -> Ints:
     return surface
 
 
-def _merge_extra(batch: Lattices, layout: _Layout, posterior: Reals) -> dict[str, Floats]:
+def _merge_extra(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> dict[str, Floats]:
     """Evidence of the most probable member; the share of hypotheses is summed over all of them."""
     if not batch.extra:
         return {}
@@ -252,7 +252,7 @@ def _merge_extra(batch: Lattices, layout: _Layout, posterior: Reals) -> dict[str
     return merged
 
 
-def _merge_acoustic(batch: Lattices, layout: _Layout, push: bool) -> Floats | None:
+def _merge_acoustic(batch: Lattices, layout: _MergeGroups, push: bool) -> Floats | None:
     """p(X|e) = 1/n sum_i p(X|e_i)."""
     if batch.acoustic is None:
         return None
@@ -268,7 +268,7 @@ def _merge_acoustic(batch: Lattices, layout: _Layout, push: bool) -> Floats | No
     return to_float32(merged)
 
 
-def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | None:
+def _merge_transition(batch: Lattices, layout: _MergeGroups, push: bool) -> Floats | None:
     """P(e|v) = sum_i P(e_i|v_i) P(v_i) / (the prior mass that enters v).
 
     Pushed scores are normalised: then that is the mass that leaves v as well, which is what is summed here.
@@ -288,7 +288,7 @@ def _merge_transition(batch: Lattices, layout: _Layout, push: bool) -> Floats | 
     return to_float32(merged)
 
 
-def _exact_transition(layout: _Layout, logs: Reals) -> Reals:
+def _exact_transition(layout: _MergeGroups, logs: Reals) -> Reals:
     """The same equation, wholly in the log domain, for scores of any size."""
     prior, reach = np.full(len(layout.node), -np.inf), np.empty(len(logs))
     prior[layout.flat.start] = 0.0
@@ -299,7 +299,7 @@ def _exact_transition(layout: _Layout, logs: Reals) -> Reals:
     return total - mass[layout.in_batch(layout.source)]
 
 
-def _picked(batch: Lattices, layout: _Layout) -> Flags:
+def _picked(batch: Lattices, layout: _MergeGroups) -> Flags:
     """The arcs of what the recognizer itself would print."""
     path = one_best(batch)
     groups = layout.group[path.arcs_in(batch)]

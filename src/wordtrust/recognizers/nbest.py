@@ -34,7 +34,7 @@ class NBestHypothesis:
 
 
 @dataclass(frozen=True, slots=True)
-class NBestList:
+class RecognizerNBest:
     """Hypotheses, the best total score first."""
 
     nbest: Sequence[NBestHypothesis]

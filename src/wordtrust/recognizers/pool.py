@@ -56,7 +56,7 @@ class RecognizerPool:
 
     def __init__(self, spec: str, *, jobs: int = 1, keep: Filter | None = None) -> None:
         self._spec, self._jobs = spec, jobs
-        worker = _Worker(spec, keep)  # raises an error if there is no such recognizer
+        worker = _RecognizerWorker(spec, keep)  # raises an error if there is no such recognizer
         self._executor: Executor
         if jobs == 1:
             self._executor = ThreadPoolExecutor(1, "recognizer")
@@ -114,7 +114,7 @@ class RecognizerPool:
             ) from None
 
 
-class _Worker:
+class _RecognizerWorker:
     """A recognizer, loaded when it is first needed, whose errors are values."""
 
     def __init__(self, spec: str, keep: Filter | None) -> None:
@@ -159,7 +159,7 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-_worker_of_process = cache(_Worker)  # a process of a pool serves one recognizer, loaded once
+_worker_of_process = cache(_RecognizerWorker)  # a process of a pool serves one recognizer, loaded once
 
 
 def _identity_in_process(spec: str, keep: Filter | None) -> RecognizerIdentity | WordtrustError:

@@ -23,7 +23,7 @@ from ..base.errors import InputError, OptionError
 from ..formats.json_documents import JsonObject
 from ..formats.vosk import VoskAlternative, alternatives_of
 from .base import NOTHING, NBestRecord, RecognizerIdentity
-from .nbest import HypothesisWord, NBestHypothesis, NBestList
+from .nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
 
 ALTERNATIVES = 100  # at most; they cost nothing, and confidence models make use of them
 _REMEDY = "Name a folder with a Vosk model, unpacked: the one in which am/, conf/ and graph/ lie"
@@ -55,7 +55,7 @@ def to_record(result: dict[str, Any]) -> NBestRecord:
     alternatives = alternatives_of(JsonObject(result, "its result"))
     if not any(alternative.words for alternative in alternatives):
         return NOTHING
-    return NBestList([_hypothesis(alternative) for alternative in alternatives]).to_record()
+    return RecognizerNBest([_hypothesis(alternative) for alternative in alternatives]).to_record()
 
 
 def _hypothesis(alternative: VoskAlternative) -> NBestHypothesis:

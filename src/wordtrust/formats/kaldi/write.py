@@ -33,7 +33,7 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
     the new ones at its end; a frame length other than 0.01 is noted in a recognizer.json.
     """
     used = ReadOptions().beside(path)
-    table = _Table(used.words or path.parent / "words.txt")
+    table = _SymbolTable(used.words or path.parent / "words.txt")
     batches = iter(batches)
     first = next(batches, None)
     frame_length = options.frame_length or (first.origin.frame_length if first else None) or FRAME_LENGTH
@@ -80,7 +80,7 @@ def _unbroken(text: str) -> str:
     return "_".join(text.split()) or "_"
 
 
-class _Table:
+class _SymbolTable:
     """The symbol table that grows while lattices are written."""
 
     def __init__(self, path: Path) -> None:

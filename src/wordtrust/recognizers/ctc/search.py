@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...base.jit import compiled, inlined
 from ..base import NBestRecord
-from ..nbest import HypothesisWord, NBestHypothesis, NBestList
+from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
 
 Reals = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -71,7 +71,9 @@ def nbest(
     sequences = prefix_beam_search(frames, alphabet.blank, alphabet.spoken, beam=beam, cut=cut)
     best = _merge(frames, alphabet, sequences)[:hypotheses]
     members = [_nbest_hypothesis(frames, alphabet, hypothesis, seconds, step) for hypothesis in best]
-    return NBestList(members, duration=seconds, empty_logprob=float(frames[:, alphabet.blank].sum())).to_record()
+    return RecognizerNBest(
+        members, duration=seconds, empty_logprob=float(frames[:, alphabet.blank].sum())
+    ).to_record()
 
 
 def _merge(frames: Reals, alphabet: Alphabet, sequences: Sequence[Labels]) -> list[_LabelHypothesis]:

@@ -17,7 +17,7 @@ import numpy as np
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
 from ..base import NOTHING, NBestRecord, RecognizerIdentity
-from ..nbest import HypothesisWord, NBestHypothesis, NBestList
+from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
 from .model_files import REMEDY, Floats
 from .search import MoonshineModel, SearchResult, TokenHypothesis, beam_search, load_model
 from .words import MoonshineTokenizer, Reals, WordTokens, read_tokenizer, token_spans, word_times
@@ -52,7 +52,7 @@ class MoonshineRecognizer:
     def record(self, result: SearchResult, fits: Sequence[Floats], duration: float) -> NBestRecord:
         """A search result as an N-best record; `fits` of every step say which frames fit what comes next."""
         averages = [hypothesis.score / (len(hypothesis.tokens) + 1) for hypothesis in result.hypotheses]
-        return NBestList(
+        return RecognizerNBest(
             self._timed(result.hypotheses, fits, duration),
             best_avg=int(np.argmax(averages)),
             duration=round(duration, 3),

@@ -94,7 +94,7 @@ def _external_tensor(name: str, array: NDArray[Any]) -> TensorProto:
     return tensor
 
 
-class _Layers:
+class _GraphLayers:
     """Building blocks that encoder and decoder have in common."""
 
     def __init__(self, weights: Mapping[str, Floats], sizes: MoonshineSizes) -> None:
@@ -180,7 +180,7 @@ def encoder_graph(encoder: Mapping[str, Floats], decoder: Mapping[str, Floats], 
 
     That is keys [heads, head, frames] and values [heads, frames, head].
     """
-    layers = _Layers(encoder, sizes)
+    layers = _GraphLayers(encoder, sizes)
     graph = layers.graph
     value = _frames(layers, graph.input("samples", TensorProto.FLOAT, [1, "samples"]))
     frames = graph("Gather", graph("Shape", value), graph.integers(0))
@@ -204,7 +204,7 @@ def encoder_graph(encoder: Mapping[str, Floats], decoder: Mapping[str, Floats], 
     return graph.build("encoder")
 
 
-def _frames(layers: _Layers, samples: str) -> str:
+def _frames(layers: _GraphLayers, samples: str) -> str:
     """Samples to frames [frames, hidden] by three convolutions."""
     graph, weights = layers.graph, layers.weights
     signal = graph("Unsqueeze", samples, graph.integers(1))
@@ -216,7 +216,7 @@ def _frames(layers: _Layers, samples: str) -> str:
     return graph("Transpose", graph("Squeeze", value, graph.integers(0)), perm=[1, 0])
 
 
-def _group_norm(layers: _Layers, value: str) -> str:
+def _group_norm(layers: _GraphLayers, value: str) -> str:
     """Normalisation over the whole utterance, then a scale and a bias per channel."""
     graph, weights = layers.graph, layers.weights
     flat = graph("Reshape", value, graph.integers(1, 1, -1))
@@ -236,7 +236,7 @@ def decoder_graph(
     is 0 where a hypothesis sees a position of the cache and very low elsewhere; the new tokens are the last
     positions. `attention` [heads, rows, frames] is the cross-attention of the given (layer, head) pairs.
     """
-    layers = _Layers(weights, sizes)
+    layers = _GraphLayers(weights, sizes)
     graph = layers.graph
     tokens = graph.input("tokens", TensorProto.INT64, ["rows"])
     rotation = layers.rotation(graph.input("position", TensorProto.INT64, [1]))
@@ -256,7 +256,7 @@ def decoder_graph(
     return graph.build("decoder")
 
 
-def _self_attention(layers: _Layers, value: str, layer: int, rotation: tuple[str, str, str]) -> str:
+def _self_attention(layers: _GraphLayers, value: str, layer: int, rotation: tuple[str, str, str]) -> str:
     """Self-attention over the cache and the new tokens, which join it."""
     graph, sizes = layers.graph, layers.sizes
     normed = layers.norm(value, f"layers.{layer}.input_layernorm")
@@ -270,7 +270,7 @@ def _self_attention(layers: _Layers, value: str, layer: int, rotation: tuple[str
     return graph("Add", value, layers.product(attended, f"layers.{layer}.self_attn.o_proj"))
 
 
-def _cross_attention(layers: _Layers, value: str, layer: int) -> tuple[str, str]:
+def _cross_attention(layers: _GraphLayers, value: str, layer: int) -> tuple[str, str]:
     """Attention over the encoder's output, and its weights."""
     graph, sizes = layers.graph, layers.sizes
     keys = graph.input(f"encoder_keys.{layer}", TensorProto.FLOAT, [sizes.heads, sizes.head, "frames"])
@@ -281,7 +281,7 @@ def _cross_attention(layers: _Layers, value: str, layer: int) -> tuple[str, str]
     return graph("Add", value, layers.product(attended, f"layers.{layer}.encoder_attn.o_proj")), weights
 
 
-def _feed_forward(layers: _Layers, value: str, layer: int) -> str:
+def _feed_forward(layers: _GraphLayers, value: str, layer: int) -> str:
     """The gated feed-forward layer (SwiGLU)."""
     graph = layers.graph
     wide = layers.linear(layers.norm(value, f"layers.{layer}.final_layernorm"), f"layers.{layer}.mlp.fc1")
@@ -291,7 +291,7 @@ def _feed_forward(layers: _Layers, value: str, layer: int) -> str:
     return graph("Add", value, layers.linear(gated, f"layers.{layer}.mlp.fc2"))
 
 
-def _next_tokens(layers: _Layers, value: str, best: int) -> None:
+def _next_tokens(layers: _GraphLayers, value: str, best: int) -> None:
     """The best next tokens with their log-probabilities, and the log-probability of the end of the text."""
     graph = layers.graph
     scores = graph("LogSoftmax", layers.product(value, "logits"), axis=-1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.jit import compiled
-from ..nbest import HypothesisWord, NBestHypothesis, NBestList
+from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
 
 FRAME_SECONDS = 0.02  # of the encoder
 MEDIAN = 7  # frames that attention is smoothed over
@@ -42,12 +42,12 @@ class TimedHypothesis(NamedTuple):
 
 def nbest(
     hypotheses: Sequence[TimedHypothesis], decode: Callable[[Sequence[int]], str], no_speech_prob: float
-) -> NBestList:
+) -> RecognizerNBest:
     """The N-best list, the best total first; `decode` turns tokens into text."""
     ordered = sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
     best = max(range(len(ordered)), key=lambda index: ordered[index].average)
     members = [_hypothesis(hypothesis, decode) for hypothesis in ordered]
-    return NBestList(members, best_avg=best, no_speech_prob=round(no_speech_prob, 4))
+    return RecognizerNBest(members, best_avg=best, no_speech_prob=round(no_speech_prob, 4))
 
 
 def _hypothesis(hypothesis: TimedHypothesis, decode: Callable[[Sequence[int]], str]) -> NBestHypothesis:
