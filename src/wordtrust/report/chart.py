@@ -30,7 +30,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class LineSeries:
     """A curve."""
 
     x: Reals
@@ -75,7 +75,7 @@ class Note:
     moved: tuple[float, float] = (0, 0)
 
 
-Mark = Line | Bars | Dots | Note
+Mark = LineSeries | Bars | Dots | Note
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.number_format import percentage
 from ..combination.subset_comparison import SubsetRates
-from .chart import Axis, Chart, Dots, Line, Mark, Note, Reals, fitted_axis
+from .chart import Axis, Chart, Dots, LineSeries, Mark, Note, Reals, fitted_axis
 from .curves import Bin
 from .population_charts import reliability_chart
 from .wording import COMBINED, WORD_SOURCES, capital
@@ -51,9 +51,9 @@ def training_charts(log: Sequence[Mapping[str, Any]]) -> list[Chart]:
         for column, role, text in series:
             epochs, values = _series(log, column)
             if len(epochs):
-                marks += [Line(epochs, values, role), *_best(log, column, epochs, values, role)]
+                marks += [LineSeries(epochs, values, role), *_best(log, column, epochs, values, role)]
                 key.append((role, text))
-        drawn = [mark for mark in marks if isinstance(mark, Line)]
+        drawn = [mark for mark in marks if isinstance(mark, LineSeries)]
         if drawn:
             x, y = (np.concatenate([getattr(line, axis) for line in drawn]) for axis in ("x", "y"))
             charts.append(
@@ -125,7 +125,7 @@ def _scatter(first: str, second: str, points: list[tuple[float, float, str]]) ->
         f"fewer errors than {base}, {len(points) - below - above:,} on it, {above:,} above.",
         Axis(f"WER {base}", axis.low, axis.high, axis.ticks),
         Axis(f"WER combined {COMBINED[second]}", axis.low, axis.high, axis.ticks),
-        (Line(ends, ends, "ideal"), Dots(x, y, _ROLES[second], 2.5, hints)),
+        (LineSeries(ends, ends, "ideal"), Dots(x, y, _ROLES[second], 2.5, hints)),
     )
 
 
@@ -168,7 +168,7 @@ def _row(row: int, record: Mapping[str, Any]) -> Iterator[Mark]:
             continue
         at = np.array([row + moved])
         if interval is not None:
-            yield Line(np.array(interval), np.repeat(at, 2), role)
+            yield LineSeries(np.array(interval), np.repeat(at, 2), role)
         yield Dots(np.array([rate]), at, role, 2.5, (f"{WORD_SOURCES[source]}: {percentage(round(rate, 4))}",))
 
 

@@ -13,7 +13,7 @@ from ..base.errors import OptionError
 from ..base.files import atomic
 from ..lattices.text import visible
 from ..transcripts.page_style import PAGE, ROLES
-from .chart import Bars, Chart, Dots, Line, Mark, Note
+from .chart import Bars, Chart, Dots, LineSeries, Mark, Note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +81,7 @@ def _figure(chart: Chart) -> Figure:
     return figure
 
 
-def _line(axes: Axes, mark: Line) -> None:
+def _line(axes: Axes, mark: LineSeries) -> None:
     colour = ROLES[mark.role]
     style = (0, colour.dash) if colour.dash else "-"
     axes.plot(mark.x, mark.y, color=colour.light, linewidth=1.2, linestyle=style)
@@ -106,7 +106,7 @@ def _note(axes: Axes, mark: Note) -> None:
                   color=ROLES[mark.role].light)  # fmt: skip
 
 
-_DRAW: dict[type[Mark], Callable[..., None]] = {Line: _line, Bars: _bars, Dots: _dots, Note: _note}
+_DRAW: dict[type[Mark], Callable[..., None]] = {LineSeries: _line, Bars: _bars, Dots: _dots, Note: _note}
 
 
 def _key(axes: Axes, chart: Chart) -> None:

@@ -13,12 +13,12 @@ from ..evaluation.metrics import Scores, errors_caught, operating_point
 from ..evaluation.metrics.scores import REVIEWED
 from ..evaluation.metrics.thresholds import PRECISION
 from ..transcripts.page_style import role
-from .chart import Axis, Bars, Chart, Dots, Line, Mark, Note, Reals, probability_axis, share_axis
+from .chart import Axis, Bars, Chart, Dots, LineSeries, Mark, Note, Reals, probability_axis, share_axis
 from .curves import Bin, Sweep, deviate, histograms, reliability, thin
 from .wording import KINDS, label_for
 
 _DET_TICKS = (0.001, 0.005, 0.02, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
-_DIAGONAL = Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "ideal")
+_DIAGONAL = LineSeries(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "ideal")
 _STRIP = 0.2  # of a reliability diagram, below 0: how many words there are
 _HISTOGRAM_TICKS = (0.05, 0.2, 0.5, 1.0)
 
@@ -58,7 +58,7 @@ def reliability_chart(file: str, kind: str, bins: list[Bin], title: str | None =
         (
             _DIAGONAL,
             *_sizes(bins, hints),
-            Line(claimed, share, role(kind)),
+            LineSeries(claimed, share, role(kind)),
             Dots(claimed, share, role(kind), 3.5, hints, ranges[:, 0], ranges[:, 1]),
         ),
     )
@@ -130,8 +130,8 @@ def _side(label: str, sign: int, count: Reals, share: Reals) -> Bars:
 def _review(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str, Scores]) -> Chart:
     caught = {kind: errors_caught(words[kind], REVIEWED) or 0.0 for kind in sweeps}
     wrong = 1 - float(next(iter(words.values())).correct.mean())
-    marks: list[Mark] = [_DIAGONAL, Line(np.array([0.0, wrong, 1.0]), np.array([0.0, 1.0, 1.0]), "ideal")]
-    marks += [Line(*thin(*sweep.review()), role(kind)) for kind, sweep in sweeps.items()]
+    marks: list[Mark] = [_DIAGONAL, LineSeries(np.array([0.0, wrong, 1.0]), np.array([0.0, 1.0, 1.0]), "ideal")]
+    marks += [LineSeries(*thin(*sweep.review()), role(kind)) for kind, sweep in sweeps.items()]
     marks += [Dots(np.array([REVIEWED]), np.array([value]), role(kind)) for kind, value in caught.items()]
     return Chart(
         f"{population}-review",
@@ -154,11 +154,13 @@ def _det(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str, Score
     low = max(tick for tick in _DET_TICKS if tick <= min(0.05, max(1 / fewest, _DET_TICKS[0])))
     normal = NormalDist()
     ticks = tuple((normal.inv_cdf(tick), percentage(tick)) for tick in _DET_TICKS if tick >= low)
-    marks: list[Mark] = [Line(np.array([ticks[0][0], ticks[-1][0]]), np.array([ticks[0][0], ticks[-1][0]]), "ideal")]
+    marks: list[Mark] = [
+        LineSeries(np.array([ticks[0][0], ticks[-1][0]]), np.array([ticks[0][0], ticks[-1][0]]), "ideal")
+    ]
     eers = {kind: words[kind].metrics().eer or 0.0 for kind in sweeps}
     for kind, sweep in sweeps.items():
         accepted, rejected = sweep.rates()
-        marks.append(Line(*thin(deviate(accepted), deviate(rejected)), role(kind)))
+        marks.append(LineSeries(*thin(deviate(accepted), deviate(rejected)), role(kind)))
         crossing = deviate(np.array([eers[kind]]))
         hint = f"{label_for(KINDS, kind)}: EER {percentage(round(eers[kind], 4))}"
         marks.append(Dots(crossing, crossing, role(kind), 3.5, (hint,)))
@@ -176,14 +178,14 @@ def _det(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str, Score
 def _finding_wrong(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str, Scores]) -> Chart:
     area = {kind: words[kind].metrics().auc_pr_wrong or 0.0 for kind in sweeps}
     wrong = 1 - float(next(iter(words.values())).correct.mean())
-    chance = Line(np.array([0.0, 1.0]), np.array([wrong, wrong]), "ideal")
+    chance = LineSeries(np.array([0.0, 1.0]), np.array([wrong, wrong]), "ideal")
     return Chart(
         f"{population}-find-wrong",
         "Finding the wrong words",
         "Further up and to the right is better. Dotted: chance.",
         share_axis("wrong words found"),
         share_axis("of the words called wrong, truly wrong"),
-        (chance, *(Line(*thin(*sweep.finding_wrong()), role(kind)) for kind, sweep in sweeps.items())),
+        (chance, *(LineSeries(*thin(*sweep.finding_wrong()), role(kind)) for kind, sweep in sweeps.items())),
         _key(sweeps, {kind: f"area {value:.3f}" for kind, value in area.items()}),
     )
 
@@ -192,7 +194,7 @@ def _accepting(population: str, sweeps: Mapping[str, Sweep], words: Mapping[str,
     last = list(sweeps)[-1]
     curves = {kind: thin(*sweep.accepting()) for kind, sweep in sweeps.items()}
     area = {kind: words[kind].metrics().auc_pr_correct or 0.0 for kind in sweeps}
-    marks: list[Mark] = [Line(x, y, role(kind)) for kind, (x, y) in curves.items()]
+    marks: list[Mark] = [LineSeries(x, y, role(kind)) for kind, (x, y) in curves.items()]
     point = operating_point(words[last], PRECISION)
     dot = ""
     if point:

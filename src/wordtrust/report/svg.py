@@ -12,7 +12,7 @@ from html import escape
 import numpy as np
 
 from ..lattices.text import visible
-from .chart import Bars, Chart, Dots, Line, Mark, Note
+from .chart import Bars, Chart, Dots, LineSeries, Mark, Note
 
 WIDTH, HEIGHT = 360, 290
 LEFT, RIGHT, TOP, BOTTOM = 44, 18, 28, 44
@@ -64,7 +64,7 @@ def _axes(chart: Chart, x: Scale, y: Scale) -> Iterator[str]:
     yield f'<text class="axis" x="{WIDTH - RIGHT}" y="{HEIGHT - 8}" text-anchor="end">{_text(chart.x.title)}</text>'
 
 
-def _line(mark: Line, x: Scale, y: Scale) -> Iterator[str]:
+def _line(mark: LineSeries, x: Scale, y: Scale) -> Iterator[str]:
     points = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(mark.x.tolist(), mark.y.tolist(), strict=True))
     yield f'<polyline class="line r-{mark.role}" points="{points}"/>'
 
@@ -103,7 +103,7 @@ def _hint(hints: tuple[str, ...], index: int) -> str:
     return f"<title>{_text(hints[index])}</title>" if index < len(hints) else ""
 
 
-_DRAW: dict[type[Mark], Callable[..., Iterator[str]]] = {Line: _line, Bars: _bars, Dots: _dots, Note: _note}
+_DRAW: dict[type[Mark], Callable[..., Iterator[str]]] = {LineSeries: _line, Bars: _bars, Dots: _dots, Note: _note}
 
 
 def _key(chart: Chart) -> Iterator[str]:

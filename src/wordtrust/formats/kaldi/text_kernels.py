@@ -85,7 +85,7 @@ class Weight(NamedTuple):
     odd: int  # 1: Python must read the graph cost, 2: the acoustic cost, 3: both
 
 
-class ParsedLine(NamedTuple):
+class Line(NamedTuple):
     """An arc or a final state, as the parser saw it."""
 
     what: int  # ARC, FINAL or _BAD
@@ -122,28 +122,28 @@ def _has_comma(data: Bytes, at: int, end: int) -> bool:
 
 
 @inlined
-def _arc(data: Bytes, state: int, target: int, at: int) -> ParsedLine:
+def _arc(data: Bytes, state: int, target: int, at: int) -> Line:
     """An arc, from its third field on."""
     label, stop = _whole(data, at)
     following = _blanks(data, stop)
     if data[following] == _NEWLINE:
-        return ParsedLine(ARC, state, target, label, at, at, Weight(COMPACT, 0.0, 0.0, 0, 0))
+        return Line(ARC, state, target, label, at, at, Weight(COMPACT, 0.0, 0.0, 0, 0))
     weight = _weight(data, following)
     if weight.kind == COMPACT:
-        return ParsedLine(ARC, state, target, label, at, following, weight)
+        return Line(ARC, state, target, label, at, following, weight)
     frames, at = int(label != 0), following
     label, stop = _whole(data, at)
     following = _blanks(data, stop)
     if data[following] == _NEWLINE:
         what = _BAD if _has_comma(data, at, stop) else ARC  # a weight that is damaged, not a word
-        return ParsedLine(what, state, target, label, at, at, Weight(FRAMED, 0.0, 0.0, frames, 0))
+        return Line(what, state, target, label, at, at, Weight(FRAMED, 0.0, 0.0, frames, 0))
     kind, graph, acoustic, _, odd = _weight(data, following)
     what = ARC if kind == FRAMED else _BAD
-    return ParsedLine(what, state, target, label, at, following, Weight(FRAMED, graph, acoustic, frames, odd))
+    return Line(what, state, target, label, at, following, Weight(FRAMED, graph, acoustic, frames, odd))
 
 
 @inlined
-def _line(data: Bytes, at: int) -> ParsedLine:
+def _line(data: Bytes, at: int) -> Line:
     """The arc or final state at `at`."""
     state, stop = _whole(data, at)
     at = _blanks(data, stop)
@@ -152,10 +152,10 @@ def _line(data: Bytes, at: int) -> ParsedLine:
     if target >= 0 and data[following] != _NEWLINE:
         line = _arc(data, state, target, following)
     elif data[at] == _NEWLINE:
-        line = ParsedLine(FINAL, state, 0, 0, at, at, Weight(UNDECIDED, 0.0, 0.0, 0, 0))
+        line = Line(FINAL, state, 0, 0, at, at, Weight(UNDECIDED, 0.0, 0.0, 0, 0))
     else:
         weight = _weight(data, at)
-        line = ParsedLine(FINAL if weight.kind != UNDECIDED else _BAD, state, 0, 0, at, at, weight)
+        line = Line(FINAL if weight.kind != UNDECIDED else _BAD, state, 0, 0, at, at, weight)
     return line
 
 
@@ -194,7 +194,7 @@ def _is_gap(byte: int) -> bool:
 
 
 @inlined
-def _keep(line: ParsedLine, arcs: Ints, costs: Floats, arc: int, finals: Ints, final_costs: Floats,
+def _keep(line: Line, arcs: Ints, costs: Floats, arc: int, finals: Ints, final_costs: Floats,
           final: int) -> tuple[int, int]:  # fmt: skip
     """Put an arc or a final state into the tables; gives how many there are now."""
     weight = line.weight
