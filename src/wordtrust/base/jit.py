@@ -71,7 +71,22 @@ def _kernel(function: F, **options: object) -> Any:
         return find_template(tuple(types.unliteral(kind) for kind in args), plain)
 
     kernel.get_call_template = find_by_type
+    _forgive_stale_cache(kernel._cache)
     return kernel
+
+
+def _forgive_stale_cache(cache: Any) -> None:
+    """Empty a cache on disk that names types which this version of the package does not have, instead of failing."""
+    load = cache.load_overload
+
+    def load_or_empty(signature: Any, target: Any) -> Any:
+        try:
+            return load(signature, target)
+        except (AttributeError, ImportError):
+            cache.flush()
+            return None
+
+    cache.load_overload = load_or_empty
 
 
 @contextmanager
