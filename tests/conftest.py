@@ -23,7 +23,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests out of quick runs, and take few examples for the properties that stay."""
+    """Properties run at full speed, not measured for coverage; quick runs take few examples and no slow tests."""
+    for item in items:
+        if hasattr(getattr(item, "obj", None), "hypothesis"):
+            item.add_marker(pytest.mark.no_cover)
     if not config.getoption("--quick"):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
