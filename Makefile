@@ -24,7 +24,7 @@ lint: setup
 
 # The inner loop: lint, and all tests but the slow ones, with few examples for each property.
 check: lint
-	$(BIN)/pytest -n auto --quick
+	$(BIN)/pytest -n auto --dist worksteal --quick
 
 test: lint
 	$(BIN)/pytest -n auto --dist worksteal --cov

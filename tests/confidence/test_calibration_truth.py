@@ -8,6 +8,8 @@ import pytest
 from tests.helpers.calibration import Reals, halved, sigmoid, with_a_dip, words
 from wordtrust.confidence.calibration import KernelCalibrator, make, names
 
+pytestmark = pytest.mark.slow
+
 SIZE = 100_000
 GROUPS = 10
 
@@ -59,7 +61,6 @@ def test_most_confidences_are_one() -> None:
     assert np.sqrt(np.mean(np.square(off))) < 0.02  # the many certain words do not pull the others
 
 
-@pytest.mark.slow
 def test_more_words_come_closer() -> None:
     logits = new_logits(4)
     errors = []

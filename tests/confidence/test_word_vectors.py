@@ -21,6 +21,8 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence.word_table import MAX_NGRAMS, ngram_buckets
 from wordtrust.confidence.word_vectors import Vectors, read_vectors
 
+pytestmark = pytest.mark.slow
+
 ROWS = b"the 0.5 -1 2e-1\nCat 1 2 3\n, 9 9 9\ncat 7 7 7\nsat 4 5 6\n"
 
 

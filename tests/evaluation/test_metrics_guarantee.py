@@ -11,6 +11,8 @@ from scipy.stats import binom  # type: ignore[import-untyped]
 from wordtrust.base.errors import OptionError
 from wordtrust.evaluation.metrics import Scores, guaranteed_threshold, operating_point
 
+pytestmark = pytest.mark.slow
+
 WORDS = 200  # of each simulated speaker
 LEVEL = 0.9
 
@@ -57,7 +59,6 @@ def failures(thresholds: list[float | None], precision: float) -> int:
     return sum(threshold is not None and true_precision(threshold) < precision for threshold in thresholds)
 
 
-@pytest.mark.slow
 def test_it_holds_on_new_speakers_where_a_bound_on_words_does_not() -> None:
     """150 draws of 400 speakers at 90%, of which 15 may fail."""
     generator, precision = np.random.default_rng(1), 0.88
@@ -68,7 +69,6 @@ def test_it_holds_on_new_speakers_where_a_bound_on_words_does_not() -> None:
     assert failures([naive_threshold(scores, precision) for scores in drawn], precision) > 24  # 1% if it held
 
 
-@pytest.mark.slow
 def test_the_bootstrap_holds_about_as_often_as_it_says() -> None:
     """120 draws of 60 speakers at 90%: 12 failures are expected; 21 have a chance of 1%."""
     generator, precision = np.random.default_rng(2), 0.88
@@ -78,7 +78,6 @@ def test_the_bootstrap_holds_about_as_often_as_it_says() -> None:
     assert failures(found, precision) < 21
 
 
-@pytest.mark.slow
 def test_it_is_worth_having_more_speakers() -> None:
     generator = np.random.default_rng(2)
     points = [guaranteed_threshold(simulated(generator, count), 0.88, LEVEL) for count in (150, 600, 2400)]

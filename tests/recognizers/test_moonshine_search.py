@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from wordtrust.recognizers.moonshine.graphs import END
 from wordtrust.recognizers.moonshine.search import BEGIN, Ints, NextTokens, beam_search
 
+pytestmark = pytest.mark.slow
+
 WORDS = 6  # tokens of a made-up decoder; 1 begins, 2 ends
 BEST = WORDS
 

@@ -18,6 +18,8 @@ from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import one_best
 from wordtrust.study.baselines import Baselines, Logistic, _features, _table, choose_logistic, fit_baselines
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def networks() -> Lattices:
