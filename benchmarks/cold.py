@@ -17,7 +17,6 @@ from pathlib import Path
 
 from benchmarks import synthetic
 from wordtrust.formats import write
-from wordtrust.formats.format import WriteOptions
 from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.weights import Scales
 from wordtrust.networks.tuned_scales import TunedScales
@@ -28,7 +27,7 @@ UTTERANCES = 40  # to tune on
 def _kaldi(folder: Path) -> list[str]:
     """Made-up Kaldi lattices with what they would print as references."""
     batches = list(synthetic.lattices(UTTERANCES))
-    write(batches, folder / "made.ark.gz", options=WriteOptions(synthetic.FRAME))
+    write(batches, folder / "made.ark.gz", frame_length=synthetic.FRAME)
     lines = ["utt\ttext\n"]
     for lattice in (lattice for batch in batches for lattice in batch):
         said = " ".join(lattice.words[arc] for arc in one_best(lattice.batch()).arcs.tolist() if lattice.word[arc])

@@ -17,7 +17,6 @@ from benchmarks import synthetic
 from benchmarks.plain import kaldi as plain
 from benchmarks.timing import SHARED, best
 from wordtrust.formats import stream, write
-from wordtrust.formats.format import ReadOptions, WriteOptions
 
 REAL = SHARED / "kaldi-small-2020"
 
@@ -49,7 +48,7 @@ def _files(folder: Path) -> tuple[Path, Path]:
     """A packed text archive and its symbol table."""
     if REAL.is_dir():
         return REAL / "train.ark.gz", REAL / "words.txt.gz"
-    write(synthetic.lattices(), folder / "made.ark.gz", options=WriteOptions(synthetic.FRAME))
+    write(synthetic.lattices(), folder / "made.ark.gz", frame_length=synthetic.FRAME)
     return folder / "made.ark.gz", folder / "words.txt"
 
 
@@ -59,8 +58,7 @@ def _read_words(path: Path) -> dict[str, str]:
 
 
 def _ours(path: Path, words: Path) -> int:
-    options = ReadOptions(words=words, frame_length=synthetic.FRAME)
-    return sum(len(batch.source) for batch in stream(path, options))
+    return sum(len(batch.source) for batch in stream(path, words=words, frame_length=synthetic.FRAME))
 
 
 def _measure(name: str, size: int, ours: Callable[[], int], theirs: Callable[[], object]) -> Result:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fuzz import Sample, samples
 from tests.helpers.strategies import assembled
-from wordtrust.base.errors import InputError, OptionError, UnknownFormat
+from wordtrust.base.errors import InputError, OptionError, UnknownFormat, WordtrustWarning
 from wordtrust.base.problems import Problems
-from wordtrust.formats import detect_format, formats_by_name, read, stream, writable, write
+from wordtrust.formats import detect_format, formats_by_name, read, stream, stream_files, writable, write
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream, unpacked
 
@@ -74,7 +75,7 @@ def test_a_mixed_folder_keeps_going_past_bad_files(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         list(stream(tmp_path))
     problems = Problems(skip=True)
-    found = {batch.origin.format for batch in stream(tmp_path, problems=problems)}
+    found = {batch.origin.format for batch in stream_files(tmp_path, problems=problems)}
     assert found == {"htk", "ctm", "whisper"}
     assert sorted(Path(error.file).name for error in problems.errors) == ["cut.gz", "notes.md"]
 
@@ -137,3 +138,25 @@ def test_a_bad_recognizer_json_is_named(text: str, tmp_path: Path) -> None:
 def test_bad_options(options: dict[str, object]) -> None:
     with pytest.raises(OptionError):
         ReadOptions(**options)  # type: ignore[arg-type]
+
+
+def test_lists_of_lattices_are_written(tmp_path: Path) -> None:
+    batch = read(sorted((Path(__file__).parents[1] / "samples" / "nbest").iterdir())[0])
+    for given in (batch, list(batch), [batch], tuple(batch), (lattice for lattice in batch)):
+        write(given, tmp_path / "all.jsonl")
+        assert [lattice.text for lattice in read(tmp_path / "all.jsonl")] == [lattice.text for lattice in batch]
+    write(batch[0], tmp_path / "one.jsonl")
+    assert read(tmp_path / "one.jsonl")[0].text == batch[0].text
+
+
+@pytest.mark.parametrize("given", ["talk.json", {"nbest": []}, ["talk.json"], 7])
+def test_what_is_no_lattice_is_not_written(given: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"lattices are needed, not .*wt\.read"):
+        write(given, tmp_path / "all.jsonl")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_skipped_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.warns(WordtrustWarning, match=r"skipped: .*a\.json"):
+        assert list(stream(tmp_path / "a.json", skip_bad=True)) == []

@@ -27,7 +27,7 @@ again = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 def back(batches: list[Lattices], path: Path) -> list[Lattice]:
     write(batches, path, WriteOptions())
-    return [lattice for batch in formats.stream(path, ReadOptions(format="htk")) for lattice in batch]
+    return [lattice for batch in formats.stream_files(path, ReadOptions(format="htk")) for lattice in batch]
 
 
 @again

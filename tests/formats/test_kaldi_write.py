@@ -16,7 +16,6 @@ import wordtrust.formats as formats
 from tests.helpers.kaldi_files import EXAMPLE
 from tests.helpers.strategies import WORDS, assembled, batch_of, lattices
 from wordtrust.base.errors import OptionError
-from wordtrust.formats.format import WriteOptions
 from wordtrust.formats.symbols import Symbols
 from wordtrust.lattices.lattice import Lattice, Origin
 from wordtrust.lattices.text import Normalizer
@@ -27,7 +26,7 @@ ON_THE_GRID = tuple(word for word in WORDS if word != "Middle-earth.")  # cut in
 
 def written(*made: Lattice, folder: Path, name: str = "lat.ark", frame_length: float | None = None) -> Path:
     path = folder / name
-    formats.write(batch_of(*made), path, options=WriteOptions(frame_length))
+    formats.write(batch_of(*made), path, frame_length=frame_length)
     return path
 
 

@@ -21,7 +21,6 @@ from tests.helpers.stores import everything, four_shards, simple, tables, write_
 from tests.helpers.strategies import assembled, batch_of, lattices
 from wordtrust.base.errors import OptionError
 from wordtrust.formats import formats_by_name, read, stream, write
-from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store import sniff
 from wordtrust.formats.store.write import StoreWriter
@@ -267,7 +266,7 @@ def test_samples() -> None:
 @needs_shared
 def test_real_lattices_come_back(tmp_path: Path) -> None:
     archive = SHARED / "formats" / "kaldi.compact.text.ark.gz"
-    found = list(stream(archive, ReadOptions(words=SHARED / "kaldi-small-2020" / "words.txt.gz")))
+    found = list(stream(archive, words=SHARED / "kaldi-small-2020" / "words.txt.gz"))
     write(found, tmp_path / "s")
     again = everything(tmp_path / "s")
     before = [lattice for batch in found for lattice in batch]

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.helpers.strategies import assembled
-from wordtrust.formats import stream
+from wordtrust.formats import stream_files
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store.write import StoreWriter
 from wordtrust.lattices.lattice import Lattice
 
 
 def everything(path: Path, **options: Any) -> list[Lattice]:
-    return [lattice for batch in stream(path, **options) for lattice in batch]
+    return [lattice for batch in stream_files(path, **options) for lattice in batch]
 
 
 def write_store(path: Path, *found: Lattice, **sizes: Any) -> Path:

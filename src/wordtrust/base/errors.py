@@ -47,5 +47,9 @@ class InputError(WordtrustError):
         return f"{text}. {self.remedy}" if self.remedy else text
 
 
+class WordtrustWarning(UserWarning):
+    """What Python code is told by a warning where the command line writes a line on stderr."""
+
+
 class UnknownFormat(InputError):
     """No format of ours fits this file."""

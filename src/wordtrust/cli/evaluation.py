@@ -38,14 +38,14 @@ class ScoreFiles:
         from ..base.problems import Problems
         from ..base.progress import byte_progress
         from ..confidence.evaluate_model import evaluate as evaluate_model
-        from ..formats import stream
+        from ..formats import stream_files
         from ..formats.references import read_references
 
         if self.ref is None:
             raise OptionError("--scores needs the references: --ref REF.tsv")
         references, problems = read_references(self.ref), Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress("reading", self.paths) as watch:
-            batches = stream(self.paths, problems=problems, watch=watch)
+            batches = stream_files(self.paths, problems=problems, watch=watch)
             evaluation = evaluate_model(batches, references=references, problems=problems, inspect=inspect)
         warn_of_missing_outputs(len(references) - evaluation.utterances, len(references))
         return evaluation
@@ -132,10 +132,10 @@ def _evaluate_networks(
 ) -> Evaluation:
     from ..base.progress import byte_progress
     from ..confidence.evaluate_model import evaluate as evaluate_model
-    from ..formats import stream
+    from ..formats import stream_files
 
     with byte_progress("evaluating", stores) as watch:
-        batches = stream(stores, watch=watch)
+        batches = stream_files(stores, watch=watch)
         if scorer:
             scorer, batches = scorer.adapted_ahead(batches)
             warn_if_barely_adapted(scorer)

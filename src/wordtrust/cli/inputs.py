@@ -34,12 +34,12 @@ class Inputs:
         """
         from ..base.problems import Problems
         from ..base.progress import byte_progress
-        from ..formats import stream
+        from ..formats import stream_files
         from ..formats.references import with_references
 
         problems = Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress(task, self.paths) as watch:
-            for batch in stream(self.paths, self.options, problems, watch=watch):
+            for batch in stream_files(self.paths, self.options, problems, watch=watch):
                 kept = batch if references is None else with_references(batch, references, problems)
                 if len(kept):
                     yield kept

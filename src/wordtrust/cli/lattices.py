@@ -60,7 +60,6 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
     """
     from ..evaluation.corpus_counts import CorpusCounts, count_lattices
     from ..formats import only_utterances, writable, write
-    from ..formats.format import WriteOptions
 
     chosen, done = writable(out, to), CorpusCounts()
 
@@ -70,7 +69,7 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
             done += count_lattices(batch)
             yield batch
 
-    write(counted(), out, format=chosen.name, options=WriteOptions(inputs.options.frame_length))
+    write(counted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs as {chosen.title}")
 
 

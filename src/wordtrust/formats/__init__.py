@@ -25,15 +25,17 @@ tests/samples.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from ..base.errors import InputError, OptionError, UnknownFormat
+from ..base.errors import InputError, OptionError, UnknownFormat, WordtrustWarning
 from ..base.problems import Problems
 from ..lattices.assemble import Tokens
+from ..lattices.batching import SomeLattices, as_batches
 from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
@@ -55,14 +57,14 @@ def formats_by_name() -> dict[str, Format]:
     return {fmt.name: fmt for module in modules for fmt in getattr(module, "FORMATS", ()) or (module.FORMAT,)}
 
 
-def stream(
+def stream_files(
     paths: str | Path | Iterable[str | Path],
     options: ReadOptions = ReadOptions(),
     problems: Problems | None = None,
     *,
     watch: Callable[[int], None] | None = None,
 ) -> Iterator[Lattices]:
-    """Batches of lattices out of any mix of files, folders and globs, in bounded memory.
+    """Batches of lattices out of any mix of files, folders and globs, in bounded memory: what `stream` is made of.
 
     Bad input raises an `InputError`, or goes to `problems` when that says to skip it. `watch` is told the number of
     bytes after every read.
@@ -85,6 +87,24 @@ def _named(batches: Iterable[Lattices], path: Path) -> Iterator[Lattices]:
         yield batch if is_named else replace(batch, origin=replace(batch.origin, recognizer=name))
 
 
+def stream(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    format: str | None = None,  # noqa: A002  # the user's word for it
+    words: str | Path | None = None,
+    frame_length: float | None = None,
+    pick: str | None = None,
+    normalizer: Normalizer = DEFAULT,
+    skip_bad: bool = False,
+) -> Iterator[Lattices]:
+    """Batches of lattices out of any mix of files, folders and globs, in bounded memory.
+
+    Options are those of `read`. Bad input raises an `InputError`; with `skip_bad` it is left out with a warning.
+    """
+    options = ReadOptions(format, None if words is None else Path(words), frame_length, pick, normalizer)
+    return stream_files(paths, options, Problems(skip=skip_bad, notify=_warn))
+
+
 def read(
     path: str | Path | Iterable[str | Path],
     *,
@@ -95,13 +115,24 @@ def read(
     normalizer: Normalizer = DEFAULT,
     skip_bad: bool = False,
 ) -> Lattices:
-    """All lattices of a file, folder or pattern, in memory. For corpora larger than that use `stream`."""
-    options = ReadOptions(format, None if words is None else Path(words), frame_length, pick, normalizer)
-    batches = list(stream(path, options, Problems(skip=skip_bad)))
+    """All lattices of a file, folder or pattern, in memory. For corpora larger than that use `stream`.
+
+    Bad input raises an `InputError`; with `skip_bad` it is left out with a warning.
+    """
+    batches = list(
+        stream(
+            path, format=format, words=words, frame_length=frame_length, pick=pick, normalizer=normalizer,
+            skip_bad=skip_bad,
+        )
+    )  # fmt: skip
     try:
         return concatenate(batches)
     except ValueError as error:
         raise OptionError(f"{path}: {error}; wordtrust.stream gives them batch by batch") from None
+
+
+def _warn(error: InputError) -> None:
+    warnings.warn(f"skipped: {error}", WordtrustWarning, stacklevel=2)
 
 
 def only_utterances(batches: Iterable[Lattices], utts: Iterable[str]) -> Iterator[Lattices]:
@@ -120,17 +151,20 @@ def only_utterances(batches: Iterable[Lattices], utts: Iterable[str]) -> Iterato
 
 
 def write(
-    lattices: Lattices | Iterable[Lattices],
+    lattices: SomeLattices,
     path: str | Path,
     *,
     format: str | None = None,  # noqa: A002  # the user's word for it
-    options: WriteOptions = WriteOptions(),
+    frame_length: float | None = None,
 ) -> None:
-    """Write lattices in the format that the name of `path` says (or `format`). Nothing half-written is left."""
+    """Write lattices in the format that the name of `path` says (or `format`). Nothing half-written is left.
+
+    `frame_length` (seconds) is for formats that count time in frames: by default what was read, else 0.01.
+    """
     path = Path(path)
     writer = writable(path, format).write
     assert writer is not None
-    writer([lattices] if isinstance(lattices, Lattices) else lattices, path, options)
+    writer(as_batches(lattices), path, WriteOptions(frame_length))
 
 
 def writable(path: Path, name: str | None = None) -> Format:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..base.problems import Problems
 from ..lattices.lattice import Lattices
-from . import stream
+from . import stream_files
 
 BatchSource = Lattices | str | Path | Iterable[Lattices | str | Path]
 
@@ -17,7 +17,7 @@ def read_batches(source: BatchSource, problems: Problems | None = None) -> Itera
     if isinstance(source, Lattices):
         yield source
     elif isinstance(source, str | Path):
-        yield from stream(source, problems=problems)
+        yield from stream_files(source, problems=problems)
     else:
         for part in source:
             yield from read_batches(part, problems)
