@@ -5,7 +5,7 @@ levels (sample_sound.py), and recognised by Moonshine, PocketSphinx and, where i
 result is laid out as `wordtrust study` reads it. Every run makes the same.
 
     apt-get install espeak-ng flite festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts
-    pip install "wordtrust[audio,whisper,pocketsphinx]"
+    pip install ".[audio,whisper,pocketsphinx]"
     python -m tools.make_sample --whisper FOLDER            # writes src/wordtrust/sample/corpus
     python -m tools.make_sample --whisper FOLDER --out some/folder
 

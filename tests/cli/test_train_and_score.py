@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra `train`")
 
 import wordtrust as wt
+from wordtrust.base.installation import install_command
 from wordtrust.cli import cli, main
 from wordtrust.confidence.model_file import load_model, read_log
 from wordtrust.evaluation.evaluation import POPULATIONS
@@ -299,7 +300,7 @@ def test_training_without_torch_says_how_to_get_it(made: Path, tmp_path: Path) -
     networks = made / "networks"
     done = in_a_process("train", networks, "--dev", networks, "--out", tmp_path / "m", without="torch")
     assert done.returncode == 1
-    assert "training needs torch: pip install 'wordtrust[train]'" in done.stderr
+    assert f"training needs torch: {install_command('train')}" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from wordtrust.base.installation import install_command
 from wordtrust.cli import cli
 from wordtrust.cli import walkthrough as demo
 
@@ -62,7 +63,7 @@ def test_demo_without_audio(
     demo.run(tmp_path, cli)
     shown = capsys.readouterr().out
     assert "needs moonshine_voice, soundfile" in shown
-    assert 'pip install "wordtrust[audio]"' in shown
+    assert install_command("audio") in shown
     check_figures(shown)
     assert {"lattice.svg", "words.jsonl"} <= {path.name for path in tmp_path.iterdir()}
     assert not list(tmp_path.glob("*.html"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from tests.helpers.plugin_recognizer import install
 from wordtrust.base.errors import OptionError
+from wordtrust.base.installation import install_command
 from wordtrust.recognizers import RecognizerIdentity, entries, find, loader
 
 
@@ -49,7 +51,9 @@ def test_auto_takes_the_best_that_comes_with_its_model() -> None:
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wordtrust.recognizers.registry.find_spec", lambda _: None)
     assert not any(entry.is_ready for entry in entries())
-    with pytest.raises(OptionError, match=r'vosk needs vosk, not installed here: pip install "wordtrust\[vosk\]"'):
+    with pytest.raises(
+        OptionError, match=re.escape(f"vosk needs vosk, not installed here: {install_command('vosk')}")
+    ):
         find("vosk")
     with pytest.raises(OptionError, match="no recognizer is installed"):
         find("auto")

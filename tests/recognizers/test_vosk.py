@@ -17,7 +17,7 @@ from wordtrust.audio import RATE
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 
-pytest.importorskip("vosk", reason='needs pip install "wordtrust[vosk]"')
+pytest.importorskip("vosk", reason='needs pip install ".[vosk]"')
 
 from wordtrust.recognizers.vosk import VoskRecognizer, load, name_of_folder, to_record  # only where Vosk is
 

@@ -282,7 +282,7 @@ def test_settings_are_checked(tmp_path: Path) -> None:
 
 
 def load(model: str | None, **options: Any) -> Any:
-    pytest.importorskip("faster_whisper", reason='needs pip install "wordtrust[whisper]"')
+    pytest.importorskip("faster_whisper", reason='needs pip install ".[whisper]"')
     from wordtrust.recognizers.whisper.adapter import load as load_whisper
 
     return load_whisper(model, **options)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.helpers.html_page import HtmlPage
 from tests.helpers.transcripts import NASTY, hostile, transcripts
 from wordtrust.base.errors import OptionError
+from wordtrust.base.installation import install_command
 from wordtrust.combination.subset_comparison import SubsetComparison, SubsetRates
 from wordtrust.evaluation.evaluation import Evaluation
 from wordtrust.evaluation.metrics import Scores, SpeakerErrors
@@ -158,7 +159,7 @@ def test_missing_libraries(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(
         OptionError,
-        match=re.escape(f"need{'s' if library == 'jinja2' else ''} {library}: pip install 'wordtrust[report]'"),
+        match=re.escape(f"need{'s' if library == 'jinja2' else ''} {library}: {install_command('report')}"),
     ):
         written(tmp_path / "report.html", **more)
     assert not list(tmp_path.iterdir())

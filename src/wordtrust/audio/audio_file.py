@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import InputError, OptionError
+from ..base.installation import install_command
 from . import RATE, Samples
 from .decoding import DamageTolerantReader, is_mpeg, muted_stderr, prints_errors, truncation
 
@@ -124,7 +125,7 @@ def _open_sound(name: str) -> Any:
     """Open a file as a soundfile.SoundFile; whatever goes wrong is an InputError."""
     for module in ("soundfile", "soxr"):
         if find_spec(module) is None:
-            raise OptionError(f'reading audio needs {module}, not installed here: pip install "wordtrust[audio]"')
+            raise OptionError(f"reading audio needs {module}, not installed here: {install_command('audio')}")
     import soundfile
 
     if Path(name).suffix.lower() == ".raw":

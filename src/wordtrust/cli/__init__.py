@@ -13,11 +13,13 @@ from ..base.version import __version__
 from . import audio, calibration, combination, evaluation, lattices, networks, score, shipped, study, train
 from .inputs import InterruptedResumable, announce_compilation
 from .messages import notify
+from .options import out_option
+from .verb_sections import SectionedGroup
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-@click.group(context_settings=_CONTEXT)
+@click.group(cls=SectionedGroup, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="wordtrust")
 def cli() -> None:
     """Which words of a speech transcript can you trust?
@@ -56,8 +58,7 @@ def _fail(message: str, code: int) -> None:
 
 
 @cli.command()
-@click.option(
-    "--out",
+@out_option(
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo-output"),
     show_default=True,

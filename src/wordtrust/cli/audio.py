@@ -12,18 +12,14 @@ from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
 from .messages import notify, notify_skipped
-from .options import json_option, skip_bad_option
+from .options import jobs_option, json_option, out_option, skip_bad_option
 
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
     from ..transcription.transcriber import AudioRecording
     from ..transcription.transcription_job import TranscriptionJob
 
-jobs_option = click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help="Recognizers that work in parallel [one per core, if it pays].",
-)
+_recognizers_at_once = jobs_option("Recognizers that work in parallel [one per core, if it pays].")
 
 
 @click.command()
@@ -50,7 +46,7 @@ def recognizers(*, as_json: bool) -> None:
               help="The recognizer (see `wordtrust recognizers`); several, with commas, are combined. "
                    "auto: the best one.")  # fmt: skip
 @click.option("--model", help="The confidence model: a folder or a shipped model [the one for the recognizer].")
-@click.option("--out", multiple=True, metavar="FILE",
+@out_option(multiple=True, metavar="FILE",
               help=".json, .jsonl, .ctm, .srt, .vtt, .html, .parquet; {name} in it stands for the recording's name. "
                    "May be given several times.")  # fmt: skip
 @click.option(
@@ -59,7 +55,7 @@ def recognizers(*, as_json: bool) -> None:
 @click.option(
     "--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="Alternatives for each word."
 )
-@jobs_option
+@_recognizers_at_once
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every segment instead of words.")
 @skip_bad_option
 def transcribe(
@@ -138,10 +134,10 @@ def _show(
 @click.argument("manifest")
 @click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL]",
               help="The recognizer (see `wordtrust recognizers`). auto: the best installed.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The store to write.")
+@out_option(type=click.Path(path_type=Path), required=True, help="The store to write.")
 @click.option("--audio", type=click.Path(path_type=Path), help="Folder of the audio [that of the manifest].")
 @click.option("--by-split", is_flag=True, help="Write a folder with a store for each split, as `study` reads it.")
-@jobs_option
+@_recognizers_at_once
 @skip_bad_option
 def recognize(
     manifest: str, recognizer: str, out: Path, audio: Path | None, jobs: int | None, *, by_split: bool, skip_bad: bool

@@ -10,7 +10,7 @@ import click
 
 from ..base.errors import OptionError
 from .evaluation import ScoreFiles, score_files
-from .options import json_option, mismatch_option
+from .options import json_option, mismatch_option, out_option
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_model import CalibratedModel
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paths", nargs=-1, metavar="MODEL STORE...")
 @score_files
-@click.option("--out", type=click.Path(path_type=Path),
+@out_option(type=click.Path(path_type=Path),
               help="Where the calibrator goes (JSON), or the calibrated model [into the MODEL].")  # fmt: skip
 @click.option("--fold-model", multiple=True, type=click.Path(path_type=Path), metavar="MODEL",
               help="Trained without a fold of speakers (train --folds): scores those that it never saw.")  # fmt: skip

@@ -13,7 +13,7 @@ from ..base.errors import OptionError
 from ..base.files import require_parent
 from .inputs import announce_compilation
 from .messages import notify, notify_report, warn_of_missing_outputs
-from .options import json_option, mismatch_option, report_options
+from .options import jobs_option, json_option, mismatch_option, out_option, report_options
 
 if TYPE_CHECKING:
     from ..combination.combination_file import FittedCombination
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--subsets", "every", is_flag=True, help="All subsets of two or more, not only all of them together.")
 @click.option("--fit", multiple=True, metavar="NAME=STORE", help="Held-out data to fit the combination on first.")
 @click.option("--fold-model", multiple=True, metavar="NAME=MODEL", help="With --fit: trained without a fold.")
-@click.option("--out", type=click.Path(path_type=Path), help="With --fit: the folder for what was fitted.")
+@out_option(type=click.Path(path_type=Path), help="With --fit: the folder for what was fitted.")
 @click.option("--joint", type=click.Path(path_type=Path), help="A folder that --fit wrote, or a shipped one.")
 @click.option("--no-joint", "only_choice", is_flag=True, help="Leave the joint network out: it takes minutes to fit.")
 @click.option(
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     help="Write the combined words: .ctm, .jsonl, .vtt, .html, ...",
 )  # fmt: skip
 @click.option("--words", "old_words_file", type=click.Path(path_type=Path), hidden=True)
-@click.option("--jobs", type=click.IntRange(min=1), help="Subsets worked on at once [as many as there are cores].")
+@jobs_option("Subsets worked on at once [as many as there are cores].")
 @report_options
 @mismatch_option
 @json_option

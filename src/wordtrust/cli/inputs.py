@@ -47,10 +47,10 @@ class Inputs:
             notify(f"left out {len(problems.errors)} bad utterances or files")
 
 
-def lattice_inputs(command: Callable[..., None]) -> Callable[..., None]:
+def lattice_inputs(command: Callable[..., None], metavar: str = "LATTICES...") -> Callable[..., None]:
     """Give a command LATTICES and the reading options, as one `inputs` argument."""
 
-    @click.argument("lattices", nargs=-1, required=True, metavar="LATTICES...")
+    @click.argument("lattices", nargs=-1, required=True, metavar=metavar)
     @click.option("--words", type=click.Path(path_type=Path), help="Symbol table (words.txt) for word ids.")
     @click.option("--frame-length", type=float, help="Seconds a frame, e.g. 0.03 for subsampled chain models [0.01].")
     @click.option("--pick", type=click.Choice(["total", "average"]), help="Which N-best hypothesis counts as 1-best.")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..base.errors import OptionError
 from .inputs import Inputs, lattice_inputs, load_references
-from .options import json_option, reference_option
+from .options import PATH, json_option, out_option, reference_option
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
@@ -43,9 +45,24 @@ def info(inputs: Inputs, ref: Path | None, *, as_json: bool) -> None:
         raise OptionError("no utterances found")
 
 
+def lattice_inputs_and_out(command: Callable[..., None]) -> Callable[..., None]:
+    """LATTICES and, as the last of them or as -o, OUT."""
+
+    @out_option(type=PATH, help="OUT, where it is not the last argument.")
+    @wraps(command)
+    def wrapped(inputs: Inputs, out: Path | None, **rest: Any) -> None:
+        if out is None:
+            *paths, last = inputs.paths
+            if not paths:
+                raise OptionError(f"name the output after {last}: wordtrust convert {last} OUT")
+            inputs, out = replace(inputs, paths=tuple(paths)), Path(last)
+        command(inputs=inputs, out=out, **rest)
+
+    return lattice_inputs(wrapped, "LATTICES... OUT")
+
+
 @click.command()
-@lattice_inputs
-@click.argument("out", type=click.Path(path_type=Path))
+@lattice_inputs_and_out
 @click.option("--to", help="Write this format instead of the one that OUT's ending names.")
 @click.option("--utt", "utts", multiple=True, help="Only this utterance (may be given more than once).")
 def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:

@@ -9,13 +9,13 @@ import click
 from ..base.files import require_parent
 from .inputs import Inputs, lattice_inputs, load_references, resumable
 from .messages import notify
-from .options import json_option, reference_option
+from .options import jobs_option, json_option, out_option, reference_option
 
 
 @click.command()
 @lattice_inputs
 @click.option("--ref", type=click.Path(path_type=Path), required=True, help="References: REF.tsv, Kaldi text or STM.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Where the scales go (SCALES.json).")
+@out_option(type=click.Path(path_type=Path), required=True, help="Where the scales go (SCALES.json).")
 @json_option
 def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     """Choose scales and word penalty (N-best: length exponent and word bonus) on a development set.
@@ -42,7 +42,7 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
 @click.command()
 @resumable
 @lattice_inputs
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The store to write.")
+@out_option(type=click.Path(path_type=Path), required=True, help="The store to write.")
 @reference_option
 @click.option(
     "--labels",
@@ -56,7 +56,7 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
 )
 @click.option("--tolerance", type=float, default=0.1, show_default=True, help="Seconds within which nodes merge.")
 @click.option("--beam", type=click.FloatRange(min=0), help="Prune arcs on no path within this of the best one.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Batches worked on at once [as many as there are cores].")
+@jobs_option("Batches worked on at once [as many as there are cores].")
 def build(
     inputs: Inputs,
     out: Path,

@@ -28,6 +28,33 @@ mismatch_option = click.option(
 )
 
 
+def out_option(**settings: Any) -> Callable[[Command], Command]:
+    """The option --out, -o for short, of every verb that writes something."""
+    return click.option("--out", "-o", **settings)
+
+
+def jobs_option(text: str, name: str = "--jobs", *, old_names: tuple[str, ...] = ()) -> Callable[[Command], Command]:
+    """How much is done in parallel: one name for it in all verbs."""
+    return click.option(name, cls=_RenamedOption, old_names=old_names, type=click.IntRange(min=1), help=text)
+
+
+class _RenamedOption(click.Option):
+    """An option that is also understood by the names it had before, which its help does not show."""
+
+    def __init__(self, *arguments: Any, old_names: tuple[str, ...], **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._names = self.opts
+        self.opts = [*self._names, *old_names]
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Its line in the help."""
+        understood, self.opts = self.opts, self._names
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = understood
+
+
 def report_options(command: Command) -> Command:
     """The options --report and --figures, checked before the work and not after it."""
 

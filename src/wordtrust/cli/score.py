@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from .inputs import Inputs, lattice_inputs
 from .messages import notify, warn_if_barely_adapted
-from .options import criterion_option, mismatch_option, reject_repeated
+from .options import criterion_option, jobs_option, mismatch_option, out_option, reject_repeated
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_scores import CalibratedWords
@@ -29,19 +29,19 @@ _OUT_OF_DOMAIN = (
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
-@click.option("--out", required=True, callback=reject_repeated, multiple=True, metavar="FILE",
+@out_option(required=True, callback=reject_repeated, multiple=True, metavar="FILE",
               help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")  # fmt: skip
 @criterion_option
 @click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
 @mismatch_option
-@click.option("--threads", type=click.IntRange(min=1), help="Threads [as many as there are cores].")
+@jobs_option("Batches scored at once [as many as there are cores].", old_names=("--threads",))
 def score(
     model: Path,
     inputs: Inputs,
     out: str,
     criterion: str | None,
     alternatives: int,
-    threads: int | None,
+    jobs: int | None,
     *,
     allow_mismatch: bool,
 ) -> None:
@@ -57,7 +57,7 @@ def score(
     """
     from ..transcripts.writer import TranscriptPrinter, TranscriptWriter
 
-    scorer = _load(model, criterion, allow_mismatch, threads)
+    scorer = _load(model, criterion, allow_mismatch, jobs)
     if out != "-" and any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
         raise OptionError(f"{out}: is what is read; name another file")
     utterances, words, in_domain = 0, 0, True
@@ -72,9 +72,7 @@ def score(
         click.echo(f"{out}: {utterances:,} utterances, {words:,} words", err=True)
 
 
-def _load(
-    model: Path, criterion: str | None, allow_mismatch: bool, threads: int | None
-) -> WordScorer | CalibratedWords:
+def _load(model: Path, criterion: str | None, allow_mismatch: bool, jobs: int | None) -> WordScorer | CalibratedWords:
     """The model, or the calibrator, that a path names."""
     if model.is_file():
         from ..confidence.calibrate_scores import CalibratedWords, load_calibrator
@@ -83,7 +81,7 @@ def _load(
     from ..confidence.choice import Choice
     from ..confidence.word_scorer import load
 
-    scorer = load(model, allow_mismatch=allow_mismatch, threads=threads)
+    scorer = load(model, allow_mismatch=allow_mismatch, threads=jobs)
     return scorer.with_choice(Choice(criterion, scorer.choice.threshold)) if criterion else scorer
 
 

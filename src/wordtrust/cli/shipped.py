@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from .inputs import Inputs, lattice_inputs
 from .messages import notify
-from .options import json_option
+from .options import json_option, out_option
 
 
 @click.command()
@@ -48,7 +48,7 @@ def models(name: str | None, *, as_json: bool) -> None:
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The model folder to write.")
+@out_option(type=click.Path(path_type=Path), required=True, help="The model folder to write.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there already.")
 def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     """Make MODEL one for the recognizer of LATTICES (or a store of networks). No references are needed.

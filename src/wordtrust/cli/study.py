@@ -12,7 +12,7 @@ import click
 
 from .inputs import announce_compilation, resumable
 from .messages import notify
-from .options import json_option, skip_bad_option
+from .options import jobs_option, json_option, out_option, skip_bad_option
 
 _WIDTH = 100  # of tables, where the output is no terminal
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -21,7 +21,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.command()
 @resumable
 @click.argument("data", type=_FOLDER)
-@click.option("--out", type=_FOLDER, required=True, help="Where results, models and all work in progress go.")
+@out_option(type=_FOLDER, required=True, help="Where results, models and all work in progress go.")
 @click.option("--test", default="eval", show_default=True, help="The split to report.")
 @click.option(
     "--models", type=_FOLDER, help="Models of an earlier study (OUT/models), or `shipped`: nothing is fitted."
@@ -41,8 +41,8 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--teachers", type=click.IntRange(min=0), default=1, show_default=True,
               help="Models for each fold of speakers that the final ones learn from as well.")  # fmt: skip
 @click.option("--device", default="auto", show_default=True, help="Train on cpu, cuda, cuda:1, or auto.")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads of training on a CPU [1].")
-@click.option("--jobs", type=click.IntRange(min=1), help="Batches and subsets worked on at once [all cores].")
+@jobs_option("Threads of training on a CPU [1].", "--train-jobs", old_names=("--threads",))
+@jobs_option("Batches and subsets worked on at once [all cores].")
 @skip_bad_option
 @json_option
 def study(
@@ -55,7 +55,7 @@ def study(
     until: str,
     teachers: int,
     device: str,
-    threads: int | None,
+    train_jobs: int | None,
     jobs: int | None,
     *,
     no_joint: bool,
@@ -79,7 +79,7 @@ def study(
     announce_compilation()
     options = StudyOptions(
         test=test, models=models, until=until, vectors=vectors, with_joint=not no_joint, with_paper=paper,
-        skip_bad=skip_bad, teachers=teachers, device=device, threads=threads, jobs=jobs or os.cpu_count() or 1,
+        skip_bad=skip_bad, teachers=teachers, device=device, threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
     ).with_training(**training)  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
     results = run_study(data, out, options, recognizers=names, notify=notify)

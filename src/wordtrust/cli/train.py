@@ -15,6 +15,7 @@ from ..base.errors import OptionError
 from ..base.files import require_parent
 from .inputs import announce_compilation, resumable
 from .messages import notify
+from .options import jobs_option, out_option
 
 if TYPE_CHECKING:
     from ..confidence.model_file import Model
@@ -46,7 +47,7 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--dev", multiple=True, metavar="STORE", help="Networks to stop on; needed unless STORE is a packed file."
 )
-@click.option("--out", type=click.Path(path_type=Path), help="The model folder to write.")
+@out_option(type=click.Path(path_type=Path), help="The model folder to write.")
 @click.option("--pack", type=click.Path(path_type=Path), help="Write the training data to this file and stop.")
 @click.option("--features", default="full", show_default=True, help="Feature set (paper, full), or columns by name.")
 @click.option("--labels", type=click.Choice(["store", "oracle", "one-best"]), default="store", show_default=True,
@@ -57,7 +58,7 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there already.")
 @click.option("--search", is_flag=True, help="Try the paper's grid of sizes and merging; keep the best dev EER.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, or auto.")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads on a CPU [1].")
+@jobs_option("Threads on a CPU [1].", old_names=("--threads",))
 @train_options
 def train(
     store: tuple[str, ...],
@@ -65,7 +66,7 @@ def train(
     out: Path | None,
     pack: Path | None,
     device: str,
-    threads: int | None,
+    jobs: int | None,
     *,
     overwrite: bool,
     search: bool,
@@ -107,7 +108,7 @@ def train(
     if pipeline.has_checkpoint(out):
         notify("going on where an earlier training stopped")
     with _epoch_progress(chosen.epochs) as progress:
-        model = pipeline.train(data, chosen, out, device=device, threads=threads, search=search, progress=progress)
+        model = pipeline.train(data, chosen, out, device=device, threads=jobs, search=search, progress=progress)
     if model is not None:
         click.echo(f"{out}: {_summary(pipeline.choose_on_dev(model, out, dev) if dev else model)}")
 

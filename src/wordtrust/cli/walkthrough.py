@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from ..base.installation import install_command
 from ..base.number_format import percent
 from ..base.table import Table
 from ..formats.references import read_references
@@ -33,7 +34,6 @@ _TRANSCRIBE = """\
 1. From sound to words
 REAL speech: a recording of a reader, from the wheel of the recognizer Moonshine. Words under 0.9 stand in brackets,
 those under 0.5 with a question mark in front, and below them is what may have been said instead."""
-_INSTALL = 'pip install "wordtrust[audio]"'
 _SCORE = """\
 2. From a recognizer's lists to words: no audio needed
 The bundled corpus is SYNTHETIC speech: text-to-speech voices with noise and echo, here 100 utterances by 5 of them. A
@@ -64,7 +64,7 @@ def run(out: Path, cli: click.Group) -> None:
         demo = Demo(_short(sample), out, cli)
         missing = [name for name in _AUDIO if not find_spec(name)]
         if missing:
-            _heading(f"1. Left out: turning audio into words needs {', '.join(missing)}: {_INSTALL}")
+            _heading(f"1. Left out: turning audio into words needs {', '.join(missing)}: {install_command('audio')}")
         else:
             demo.transcribe()
         demo.score()
@@ -177,7 +177,7 @@ class Demo:
             if (self.out / name).is_file():
                 click.echo(f"  {self.out / name!s:30} {about}")
         if not (self.out / "report.html").is_file():
-            click.echo('  (no report: it needs jinja2 and matplotlib: pip install "wordtrust[report]")')
+            click.echo(f"  (no report: it needs jinja2 and matplotlib: {install_command('report')})")
         click.echo()
         _paragraph(_END.format(command=_program()))
 

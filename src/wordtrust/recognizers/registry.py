@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..base.errors import OptionError
+from ..base.installation import install_command
 from .base import Recognizer
 
 GROUP = "wordtrust.recognizers"
@@ -51,55 +52,56 @@ class RecognizerEntry:
         }
 
 
-# The best first: `auto` takes the first that is installed and needs no further model.
-_AUDIO = 'pip install "wordtrust[audio]"'
-_OURS = (
-    RecognizerEntry(
-        "moonshine",
-        "Moonshine tiny, its weights inside the wheel moonshine-voice 0.0.65, or a folder with Moonshine base",
-        "wordtrust.recognizers.moonshine.adapter",
-        ("onnxruntime", "onnx", "moonshine_voice"),
-        _AUDIO,
-    ),
-    RecognizerEntry(
-        "whisper",
-        "Whisper by CTranslate2: whisper=tiny.en, small, base@de (German), ..., or a folder; without a name, base",
-        "wordtrust.recognizers.whisper.adapter",
-        ("faster_whisper",),
-        'pip install "wordtrust[whisper]"',
-        default="base",
-    ),
-    RecognizerEntry(
-        "vosk",
-        "Kaldi models by Vosk: vosk=FOLDER",
-        "wordtrust.recognizers.vosk",
-        ("vosk",),
-        'pip install "wordtrust[vosk]"',
-        needs_model=True,
-    ),
-    RecognizerEntry(
-        "transformers",
-        "CTC models (wav2vec 2.0 and kin) by transformers: transformers=FOLDER or a hub name",
-        "wordtrust.recognizers.ctc.adapter",
-        ("transformers", "torch"),
-        'pip install "wordtrust[transformers]"',
-        needs_model=True,
-    ),
-    RecognizerEntry(
-        "pocketsphinx",
-        "PocketSphinx en-us, everything inside the wheel: weak, but gives full lattices",
-        "wordtrust.recognizers.pocketsphinx.adapter",
-        ("pocketsphinx",),
-        'pip install "wordtrust[pocketsphinx]"',
-    ),
-)
+def _ours() -> tuple[RecognizerEntry, ...]:
+    """Those of this package, the best first: `auto` takes the first that is installed and needs no further model."""
+    return (
+        RecognizerEntry(
+            "moonshine",
+            "Moonshine tiny, its weights inside the wheel moonshine-voice 0.0.65, or a folder with Moonshine base",
+            "wordtrust.recognizers.moonshine.adapter",
+            ("onnxruntime", "onnx", "moonshine_voice"),
+            install_command("audio"),
+        ),
+        RecognizerEntry(
+            "whisper",
+            "Whisper by CTranslate2: whisper=tiny.en, small, base@de (German), or a folder; without a name, base",
+            "wordtrust.recognizers.whisper.adapter",
+            ("faster_whisper",),
+            install_command("whisper"),
+            default="base",
+        ),
+        RecognizerEntry(
+            "vosk",
+            "Kaldi models by Vosk: vosk=FOLDER",
+            "wordtrust.recognizers.vosk",
+            ("vosk",),
+            install_command("vosk"),
+            needs_model=True,
+        ),
+        RecognizerEntry(
+            "transformers",
+            "CTC models (wav2vec 2.0 and kin) by transformers: transformers=FOLDER or a hub name",
+            "wordtrust.recognizers.ctc.adapter",
+            ("transformers", "torch"),
+            install_command("transformers"),
+            needs_model=True,
+        ),
+        RecognizerEntry(
+            "pocketsphinx",
+            "PocketSphinx en-us, everything inside the wheel: weak, but gives full lattices",
+            "wordtrust.recognizers.pocketsphinx.adapter",
+            ("pocketsphinx",),
+            install_command("pocketsphinx"),
+        ),
+    )
 
 
 def entries() -> list[RecognizerEntry]:
     """All recognizers, ours first, the best of them first."""
-    ours = {entry.name for entry in _OURS}
-    others = {point.name: point for point in entry_points(group=GROUP) if point.name not in ours}
-    return [*_OURS, *(_plugin_entry(others[name]) for name in sorted(others))]
+    ours = _ours()
+    names = {entry.name for entry in ours}
+    others = {point.name: point for point in entry_points(group=GROUP) if point.name not in names}
+    return [*ours, *(_plugin_entry(others[name]) for name in sorted(others))]
 
 
 def _plugin_entry(point: EntryPoint) -> RecognizerEntry:
@@ -122,7 +124,7 @@ def find(name: str) -> RecognizerEntry:
     if name == "auto":
         ready = [entry for entry in available if entry.is_ready and not entry.needs_model and entry.default is None]
         if not ready:
-            raise OptionError(f"no recognizer is installed. The smallest step: {_AUDIO}")
+            raise OptionError(f"no recognizer is installed. The smallest step: {install_command('audio')}")
         return ready[0]
     for entry in available:
         if entry.name == name:

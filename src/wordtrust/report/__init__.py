@@ -6,7 +6,7 @@
     evaluation = wt.evaluate("eval.networks", "model", inspect=keeper.add)
     write_report(Path("report.html"), evaluation, title="My recognizer", examples=keeper.examples)
 
-The page needs jinja2, its plots as files for papers need matplotlib: pip install 'wordtrust[report]'.
+The page needs jinja2, its plots as files for papers need matplotlib: the extra [report].
 """
 
 from .examples import ExampleKeeper, ExampleUtterance

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..base.errors import OptionError
 from ..base.files import atomic
+from ..base.installation import install_command
 from ..lattices.text import visible
 from ..transcripts.page_style import PAGE, ROLES
 from .chart import Bars, Chart, Dots, LineSeries, Mark, Note
@@ -59,7 +60,7 @@ def _matplotlib() -> ModuleType:
     try:
         import matplotlib
     except ImportError:
-        raise OptionError("figures need matplotlib: pip install 'wordtrust[report]'") from None
+        raise OptionError(f"figures need matplotlib: {install_command('report')}") from None
     return matplotlib
 
 

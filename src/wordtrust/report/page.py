@@ -12,6 +12,7 @@ from typing import Any
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
+from ..base.installation import install_command
 from ..base.number_format import NONE
 from ..base.table import Table
 from ..base.version import __version__
@@ -174,7 +175,7 @@ def _template(name: str) -> Any:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
         from markupsafe import Markup
     except ImportError:
-        raise OptionError("a report needs jinja2: pip install 'wordtrust[report]'") from None
+        raise OptionError(f"a report needs jinja2: {install_command('report')}") from None
 
     def shown(value: Any) -> Any:
         """Control characters and marks that change the direction of text are made visible."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..base.errors import OptionError
+from ..base.installation import install_command
 from ..confidence.config import CELLS, HEADS, MERGES, check_choice
 
 STOPS = ("nce", "eer")
@@ -86,7 +87,7 @@ def require_torch(otherwise: str) -> None:
     try:
         import torch  # noqa: F401
     except ImportError as error:
-        raise OptionError(f"training needs torch: pip install 'wordtrust[train]' ({error}); {otherwise}") from None
+        raise OptionError(f"training needs torch: {install_command('train')} ({error}); {otherwise}") from None
 
 
 def has_gpu(device: str) -> bool:
