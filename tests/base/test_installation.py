@@ -64,5 +64,5 @@ def test_pip_is_that_of_this_python(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.chdir(tmp_path)
     assert install_command("audio").startswith(f"{sys.executable} -m pip install ")
     pip = Path(sys.executable).parent / "pip"
-    monkeypatch.setattr(installation.shutil, "which", lambda _: str(pip))
+    monkeypatch.setattr("shutil.which", lambda _: str(pip))
     assert install_command("audio").startswith("pip install ")
