@@ -6,43 +6,46 @@ recognised by their first bytes. Whatever goes wrong with the bytes becomes an `
 
 from __future__ import annotations
 
-import bz2
 import glob
 import io
-import lzma
-import tarfile
+import os
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-from isal.isal_zlib import IsalError
+from typing import BinaryIO
 
 from ..base.errors import InputError
 from ..base.problems import Problems
+from .archives import tar_members, zip_members
+from .unpacking import BYTE_ERRORS, Budget, packed_as, unpacker
 
 HEAD = 1 << 16
 CHUNK = 1 << 22
 MAX_LINE = 1 << 28  # a longer one is not a text file
 MAX_DOCUMENT = 1 << 30
 STORE_FILE = "store.json"  # marks a folder as a store
-_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
+_MEMBER = 4096  # bytes that a file in an archive counts for, however small it is
 _SIDE_FILES = ("recognizer.json", "words.txt", "words.txt.gz", "symbols.txt")
-_ISAL_ERROR = cast("type[Exception]", IsalError)  # its stub has the type wrong
-_BYTE_ERRORS = (
-    OSError, EOFError, RuntimeError, zlib.error, _ISAL_ERROR, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile,
-)  # fmt: skip
 
 
 class Stream:
     """The unpacked bytes of one input. `head` looks ahead; `read`, `lines` and `document` consume."""
 
-    def __init__(self, raw: BinaryIO, name: str, path: Path, watch: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self,
+        raw: BinaryIO,
+        name: str,
+        path: Path,
+        watch: Callable[[int], None] | None = None,
+        *,
+        budget: Budget | None = None,
+    ) -> None:
         self.name = name  # for messages: the path, or archive:member
         self.path = path  # on disk; of the archive for its members
+        self.budget = budget or Budget()  # of the file, shared by all that is unpacked from it
         self._raw = raw
-        self._watch = watch
+        own = self.budget.read if budget is None else None
+        self._watches = [told for told in (watch, own) if told is not None]
         self._buffer = b""
         self._offset = 0  # bytes fetched so far
         self._ended = False
@@ -89,29 +92,40 @@ class Stream:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def document(self, limit: int = MAX_DOCUMENT) -> bytes:
-        """All that is left at once, at most `limit` bytes."""
+        """All that is left at once, at most `limit` bytes; if it is JSON, its values fit into the memory."""
         parts, size = [], 0
         for chunk in self.chunks():
             parts.append(chunk)
             size += len(chunk)
             if size > limit:
                 raise self.error(f"the file is larger than {limit:,} bytes unpacked", remedy="Split it by utterance")
-        return b"".join(parts)
+        return self._checked(b"".join(parts))
+
+    def _checked(self, text: bytes) -> bytes:
+        try:
+            self.budget.check_json(text)
+        except InputError as error:
+            raise error.at(file=self.name) from None
+        return text
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines (from 1), without their line ends."""
-        line_number, rest = 0, b""
+        """Numbered lines (from 1), without their line ends; if they are JSON, their values fit into the memory."""
+        line_number, parts, size = 0, list[bytes](), 0
         for chunk in self.chunks():
-            *whole, rest = (rest + chunk).split(b"\n")
+            parts.append(chunk)
+            size += len(chunk)
+            if b"\n" not in chunk:
+                if size > MAX_LINE:
+                    place = f"line {line_number + 1}"
+                    raise self.error("a line is longer than 268 MB", place=place, remedy="Is this a text file?")
+                continue
+            *whole, rest = b"".join(parts).split(b"\n")
+            parts, size = [rest], len(rest)
             for line in whole:
                 line_number += 1
-                yield line_number, line.removesuffix(b"\r")
-            if len(rest) > MAX_LINE:
-                raise self.error(
-                    "a line is longer than 268 MB", place=f"line {line_number + 1}", remedy="Is this a text file?"
-                )
-        if rest:
-            yield line_number + 1, rest.removesuffix(b"\r")
+                yield line_number, self._checked(line.removesuffix(b"\r"))
+        if size:
+            yield line_number + 1, self._checked(b"".join(parts).removesuffix(b"\r"))
 
     def error(self, found: str, *, utt: str = "", place: str = "", remedy: str = "") -> InputError:
         """An error about this input."""
@@ -124,7 +138,9 @@ class Stream:
     def _fetch(self, size: int) -> bytes:
         try:
             data = self._raw.read(size)
-        except _BYTE_ERRORS as error:
+        except InputError as error:
+            raise error.at(file=self.name) from None
+        except (*BYTE_ERRORS, zipfile.BadZipFile) as error:
             self._ended = True
             raise self.error(
                 f"cannot be read on: {str(error) or type(error).__name__}",
@@ -132,45 +148,32 @@ class Stream:
                 remedy="The file is cut off or damaged; copy or make it again",
             ) from None
         self._offset += len(data)
-        if self._watch:
-            self._watch(len(data))
         self._ended = not data
+        try:
+            for told in self._watches:
+                told(len(data))
+        except InputError as error:
+            raise error.at(file=self.name) from None
         return data
 
 
-def unpacked(raw: BinaryIO, name: str, path: Path, watch: Callable[[int], None] | None = None) -> Stream:
-    """A stream over `raw`, through gzip, bzip2 or xz where its first bytes say so."""
-    stream = Stream(raw, name, path, watch)
+def unpacked(
+    raw: BinaryIO,
+    name: str,
+    path: Path,
+    watch: Callable[[int], None] | None = None,
+    *,
+    budget: Budget | None = None,
+) -> Stream:
+    """A stream over `raw`, through gzip, bzip2 or xz where its first bytes say so, bounded by a `budget`."""
+    stream = Stream(raw, name, path, watch, budget=budget)
     for _ in range(2):  # packed twice happens; more is an attack
-        kind = next((kind for magic, kind in _PACKED.items() if stream.head(8).startswith(magic)), None)
+        kind = packed_as(stream.head(8))
         if kind is None:
             return stream
-        stream = Stream(_unpacker(kind, stream), name, path)
+        budget = stream.budget
+        stream = Stream(unpacker(kind, stream.read), name, path, budget.unpack, budget=budget)
     return stream
-
-
-class _Readable(io.RawIOBase):
-    """A stream as a file object, for the libraries that unpack."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-
-def _unpacker(kind: str, stream: Stream) -> BinaryIO:
-    from isal import igzip
-
-    file = cast(BinaryIO, _Readable(stream))
-    if kind == "gzip":
-        return cast(BinaryIO, igzip.IGzipFile(fileobj=file, mode="rb"))
-    return cast(BinaryIO, bz2.BZ2File(file) if kind == "bzip2" else lzma.LZMAFile(file))
 
 
 def streams(
@@ -197,7 +200,7 @@ def streams(
 def side_files(given: str | Path) -> list[Path]:
     """The files that a path, folder or pattern stands for, with what lies beside them and says how to read them."""
     try:
-        files = [file for path in _files(given) for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+        files = [file for path in _files(given) for file in (sorted(_entries(path)) if path.is_dir() else [path])]
     except InputError:
         return []
     beside = {file.parent / name for file in files for name in _SIDE_FILES}
@@ -206,23 +209,35 @@ def side_files(given: str | Path) -> list[Path]:
 
 def _files(given: str | Path) -> list[Path]:
     path = Path(given)
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike the methods of a path, these take any name
         return [path] if (path / STORE_FILE).is_file() else _folder(path)
-    if path.exists():
+    if os.path.exists(path):
         return [path]
-    matches = sorted(Path(name) for name in glob.glob(str(given), recursive=True))
+    matches = [] if "\0" in str(given) else sorted(Path(name) for name in glob.glob(str(given), recursive=True))
     if not matches:
         raise InputError("no such file, folder or pattern", file=str(given), remedy="Check the path")
-    return [file for match in matches for file in ([match] if match.is_file() else _files(match))]
+    return [file for match in matches for file in (_files(match) if match.is_dir() else [match]) if not _is_odd(file)]
 
 
 def _folder(folder: Path) -> list[Path]:
     files: list[Path] = []
-    for entry in sorted(folder.iterdir()):
-        if entry.name.startswith(".") or entry.name in _SIDE_FILES:
+    for entry in sorted(_entries(folder)):
+        if entry.name.startswith(".") or entry.name in _SIDE_FILES or _is_odd(entry):
             continue
         files += _files(entry) if entry.is_dir() else [entry]
     return files
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(folder)) from None
+
+
+def _is_odd(path: Path) -> bool:
+    """Whether this is a device, pipe or socket, which is read only where a user names it."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def _inside(path: Path, problems: Problems, watch: Callable[[int], None] | None) -> Iterator[Stream]:
@@ -236,41 +251,39 @@ def _inside(path: Path, problems: Problems, watch: Callable[[int], None] | None)
     with raw:
         stream = unpacked(raw, str(path), path, watch)
         if stream.head(4) == b"PK\x03\x04":
-            yield from _members(_zip_members(path), path, problems)
+            yield from _of_zip(path, problems)
         elif stream.head(512)[257:262] == b"ustar":
-            yield from _members(_tar_members(stream), path, problems)
+            yield from _of_tar(stream, problems)
         else:
             yield stream
 
 
-def _members(files: Iterator[tuple[str, BinaryIO]], path: Path, problems: Problems) -> Iterator[Stream]:
-    for name, file in files:
-        try:
-            stream = unpacked(file, f"{path}:{name}", path)
-        except InputError as error:
-            problems.report(error)
-        else:
-            yield stream
-
-
-def _tar_members(stream: Stream) -> Iterator[tuple[str, BinaryIO]]:
+def _of_tar(archive: Stream, problems: Problems) -> Iterator[Stream]:
+    """The files in a tar archive; what they are packed to was counted when the archive was read."""
     try:
-        with tarfile.open(fileobj=cast(BinaryIO, _Readable(stream)), mode="r|") as archive:
-            for member in archive:
-                file = archive.extractfile(member) if member.isfile() else None
-                if file is not None:
-                    yield member.name, cast(BinaryIO, file)
-    except tarfile.TarError as error:
-        raise stream.error(f"the tar archive is damaged: {error}", remedy="Make it again") from None
+        for name, file in tar_members(archive.read):
+            yield from _member(file, name, archive.path, problems, archive.budget, None)
+    except InputError as error:
+        raise error.at(file=archive.name) from None
 
 
-def _zip_members(path: Path) -> Iterator[tuple[str, BinaryIO]]:
+def _of_zip(path: Path, problems: Problems) -> Iterator[Stream]:
+    """The files in a zip archive, which may all stand for the same bytes of it."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                if not member.is_dir():
-                    with archive.open(member) as file:
-                        yield member.filename, cast(BinaryIO, file)
-    # NotImplementedError is zipfile's answer to a way of packing that it does not know, RuntimeError to a password.
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"the zip archive cannot be read: {error}", file=str(path), remedy="Make it again") from None
+        budget = Budget(path.stat().st_size)
+        for name, file in zip_members(path, problems.report):
+            yield from _member(file, name, path, problems, budget, budget.unpack)
+    except InputError as error:
+        raise error.at(file=str(path)) from None
+
+
+def _member(
+    file: BinaryIO, name: str, path: Path, problems: Problems, budget: Budget, watch: Callable[[int], None] | None
+) -> Iterator[Stream]:
+    budget.unpack(_MEMBER)
+    try:
+        stream = unpacked(file, f"{path}:{name}", path, watch, budget=budget)
+    except InputError as error:
+        problems.report(error)
+    else:
+        yield stream
