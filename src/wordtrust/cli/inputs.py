@@ -27,19 +27,24 @@ class Inputs:
     options: ReadOptions
     skip_bad: bool
 
-    def batches(self, task: str, references: Mapping[str, Reference] | None = None) -> Iterator[Lattices]:
+    def batches(
+        self, task: str, references: Mapping[str, Reference] | None = None, *, once: bool = False
+    ) -> Iterator[Lattices]:
         """All batches, with a progress bar on a terminal and a summary of what was left out.
 
-        With references, an utterance that has none counts as bad.
+        With references, an utterance that has none counts as bad, and so does one that came before; with `once` the
+        latter does anyway.
         """
         from ..base.problems import Problems
         from ..base.progress import byte_progress
         from ..formats import stream_files
+        from ..formats.batches import unique_utterances
         from ..formats.references import with_references
 
         problems = Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress(task, self.paths) as watch:
-            for batch in stream_files(self.paths, self.options, problems, watch=watch):
+            batches = stream_files(self.paths, self.options, problems, watch=watch)
+            for batch in unique_utterances(batches, problems) if once or references is not None else batches:
                 kept = batch if references is None else with_references(batch, references, problems)
                 if len(kept):
                     yield kept

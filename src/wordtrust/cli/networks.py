@@ -85,7 +85,7 @@ def build(
         labels=labels,
         beam=beam,
     )
-    batches = inputs.batches("building", references)
+    batches = inputs.batches("building", references, once=True)
     key = resume_key(inputs.paths, inputs.options, inputs.skip_bad, files=(ref, inputs.options.words))
     done = build_store(batches, out, options, jobs=jobs, key=key)
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")

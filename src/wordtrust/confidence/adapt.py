@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import InputError
+from ..formats.batches import one_recognizer
 from ..lattices.lattice import Lattices
 from ..networks.hwcn import TOLERANCE, build
 from . import features
@@ -95,7 +96,7 @@ def adapt(model: Model, batches: Iterable[Lattices]) -> Model:
     Its calibration stays what it was: fit it anew where there are references.
     """
     moments, seen_card = Moments.of(model.config.columns), None
-    for batch in batches:
+    for batch in one_recognizer(batches, "Adapt a model for each recognizer"):
         networks = networks_for(model, batch)
         seen_card = seen_card or ModelCard.of_networks(networks)
         _check_tolerance(model, networks)

@@ -74,17 +74,19 @@ def stream_files(
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     for source in streams(given, problems, watch):
         try:
-            yield from _named(read_stream(source, options.beside(source.path), problems), source.path)
+            yield from _named(read_stream(source, options.beside(source.path), problems), source)
         except InputError as error:
             problems.report(error.at(file=source.name))
 
 
-def _named(batches: Iterable[Lattices], path: Path) -> Iterator[Lattices]:
-    """The batches, with the name of the recognizer where a recognizer.json beside them tells it."""
-    name = recognizer_name(path.parent)
+def _named(batches: Iterable[Lattices], source: Stream) -> Iterator[Lattices]:
+    """The batches, with what was read and, where a recognizer.json beside it tells it, the name of the recognizer."""
+    name = recognizer_name(source.path.parent)
     for batch in batches:
-        is_named = batch.origin.recognizer or not name
-        yield batch if is_named else replace(batch, origin=replace(batch.origin, recognizer=name))
+        container = "" if batch.origin.file == source.name else source.name
+        origin = replace(batch.origin, recognizer=batch.origin.recognizer or name, container=container)
+        is_said = origin == batch.origin and container == batch.origin.container
+        yield batch if is_said else replace(batch, origin=origin)
 
 
 def stream(

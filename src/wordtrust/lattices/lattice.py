@@ -49,6 +49,7 @@ class Origin:
     frame_length: float | None = None  # seconds, where the format counts time in frames
     recognizer: str = ""  # its name, where one is known
     tolerance: float | None = None  # seconds within which nodes were merged: these are networks, not lattices
+    container: str = field(default="", compare=False)  # what was read, where `file` is what that was made from
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +369,10 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
     layouts = {(*sorted(part.arrays()), *sorted(part.notes)) for part in parts}
     if len(layouts) > 1 or len({part.scales for part in parts}) > 1:
         raise ValueError("these lattices have different scores or scales and cannot share arrays; keep them apart")
+    recognizers = {part.origin.recognizer for part in parts}
+    if len(recognizers) > 1:
+        names = ", ".join(sorted(name or "one without a name" for name in recognizers))
+        raise ValueError(f"these lattices come from several recognizers ({names}); keep them apart")
     vocabulary = parts[0].vocabulary
     arcs = {name: np.concatenate([part.arrays()[name] for part in parts]) for name in parts[0].arrays()}
     for name in ("word", "surface"):

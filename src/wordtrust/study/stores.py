@@ -12,6 +12,7 @@ from ..base.progress import byte_progress
 from ..confidence.shipped import MODEL, folder_of
 from ..evaluation.tune import tune
 from ..formats import stream, stream_files
+from ..formats.batches import unique_utterances
 from ..formats.inputs import side_files
 from ..formats.references import References, with_references
 from ..lattices.lattice import Lattices
@@ -96,7 +97,7 @@ class StoreBuilder:
         files, linked = self.corpus.files(name, split), (self.corpus.folder / name).resolve().name
         problems = Problems(skip=self.skip_bad, notify=lambda error: self.steps.notify(f"skipped: {error}"))
         with byte_progress(f"{name} {split}", files) as watch:
-            for batch in stream_files(files, problems=problems, watch=watch):
+            for batch in unique_utterances(stream_files(files, problems=problems, watch=watch), problems):
                 kept = with_references(batch, references, problems)
                 if len(kept):
                     own = kept.origin.recognizer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ from ..confidence.model_card import ModelCard
 from ..confidence.model_file import load_model
 from ..confidence.word_table import BatchWords, WordTable, expected_counts, known_arcs
 from ..confidence.word_vectors import make_table
-from ..formats import stream
+from ..formats.batches import one_recognizer, read_batches, require_same_recognizer
 from ..lattices.lattice import Flags, Floats, Ints, Lattices
 from ..networks.build_store import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, noted_references
 from ..networks.labels import oracle_paths
 from .dataset import Dataset, TrainingData, read_pack
 
+_ONE_RECOGNIZER = "Train a model for each recognizer, on stores of its own"
 LABELS = {"oracle": ORACLE_LABEL, "one-best": ONE_BEST_LABEL, "store": LABEL}
 Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
 Bits = NDArray[np.int8]
@@ -56,7 +57,11 @@ def read_training_data(
         raise OptionError("training needs networks to stop on: --dev STORE")
     if start and options.vectors is None:
         options = replace(options, vectors=start_vectors(start))
-    return prepare(lambda: stream(stores), lambda: stream(dev), options)
+    return prepare(lambda: _networks(stores), lambda: _networks(dev), options)
+
+
+def _networks(stores: Sequence[str]) -> Iterator[Lattices]:
+    return one_recognizer(read_batches(stores), _ONE_RECOGNIZER)
 
 
 def start_vectors(start: str) -> Path | None:
@@ -83,6 +88,7 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
     held_out = [_PreparedBatch.of(batch, table, columns, options, in_training=False) for batch in dev() if len(batch)]
     if not held_out:
         raise InputError("there are no utterances to stop on (--dev)")
+    require_same_recognizer(first.origin, held_out[0].networks.origin, _ONE_RECOGNIZER)
     card = replace(
         card,
         features=options.features,

@@ -20,8 +20,9 @@ from ...base.errors import OptionError
 from ...base.files import atomic_text, draft_of, replace_folder, sync
 from ...base.jit import compiled
 from ...base.version import __version__
-from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets
+from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin
 from ...lattices.vocabulary import Vocabulary
+from ..batches import require_same_recognizer
 from ..inputs import STORE_FILE
 from . import layout
 
@@ -66,6 +67,8 @@ class StoreWriter:
         self._resume = resume
         self._draft = draft_of(self._path, resume)
         self._group_arcs, self._shard_bytes = group_arcs, shard_bytes
+        self._is_named = recognizer is not None
+        self._first: Origin | None = None  # where the first lattices came from
         self._info = layout.StoreInfo(recognizer, network=None if network is None else dict(network))
         self._parts: list[Lattices] = []
         self._arcs = 0
@@ -106,12 +109,22 @@ class StoreWriter:
                 shutil.rmtree(self._draft, ignore_errors=True)
 
     def add(self, batch: Lattices) -> None:
-        """Add lattices; their arrays are kept until a row group is full."""
+        """Add lattices, all of one recognizer; their arrays are kept until a row group is full."""
+        self._require_one_recognizer(batch.origin)
         for part in _pieces(batch, self._group_arcs):
             if self._arcs and self._arcs + len(part.source) > self._group_arcs:
                 self._write_group()
             self._parts.append(part)
             self._arcs += len(part.source)
+
+    def _require_one_recognizer(self, origin: Origin) -> None:
+        """A store has the name of one recognizer, which models are matched with."""
+        info = self._info
+        if self._first is None:
+            known = Origin(next(iter(info.files), self._name), recognizer=info.recognizer or "")
+            self._first = known if info.recognizer or info.shards else origin
+        if origin.recognizer or not self._is_named:
+            require_same_recognizer(self._first, origin, "A store is of one recognizer: make one for each")
 
     def _write_group(self) -> None:
         if not self._parts:
