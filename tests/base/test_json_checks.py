@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,3 +114,25 @@ def test_texts_that_are_no_numbers(text: str) -> None:
     with pytest.raises(InputError) as error:
         check.number_in(text, "the score")
     assert error.value.found == f'the score is "{text}", not a finite number'
+
+
+def test_files_beside_data(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"a": 1}')
+    assert check.load(file) == {"a": 1}
+    assert check.load(file, most=8) == {"a": 1}
+    with pytest.raises(InputError, match=r"a\.json: too large: more than 7 bytes"):
+        check.load(file, most=7)
+    file.write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"a\.json: JSON nested too deeply"):
+        check.load(file)
+    with pytest.raises(FileNotFoundError):
+        check.load(tmp_path / "missing")
+    with pytest.raises(InputError, match="cannot be opened: embedded null byte"):
+        check.load(tmp_path / "a\0b")
+
+
+def test_pipes_beside_data_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(InputError, match="this is no file, but a folder, pipe or device"):
+        check.load(tmp_path / "a.json")

@@ -127,11 +127,46 @@ def test_recognizer_json_beside_a_file(tmp_path: Path) -> None:
     assert options.words == tmp_path / "words.txt"
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"frame_length": "fast"}', '{"words": 3}', '{"frame_length": true}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{", "[]", '{"frame_length": "fast"}', '{"words": 3}', '{"frame_length": true}', "[" * 100_000,
+        '{"a":' * 100_000, '{"frame_length": NaN}', f'{{"frame_length": {"9" * 5000}}}', " " * 2_000_000 + "{}",
+        '"\\ud800"',
+    ],
+)  # fmt: skip
 def test_a_bad_recognizer_json_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / "recognizer.json").write_text(text)
     with pytest.raises(InputError, match=r"recognizer\.json: .* It is an object such as"):
         ReadOptions().beside(tmp_path / "x.ark")
+
+
+@pytest.mark.parametrize("length", ["0", "-1", "1e300", str(10**400)])
+def test_a_frame_length_that_is_none(length: str, tmp_path: Path) -> None:
+    (tmp_path / "recognizer.json").write_text(f'{{"frame_length": {length}}}')
+    with pytest.raises((InputError, OptionError), match="frame"):
+        ReadOptions().beside(tmp_path / "x.ark")
+
+
+@pytest.mark.parametrize(
+    "name", ["../words.txt", "/etc/passwd", "a/../../words.txt", "link", "linked/words.txt", "a\\u0000b"]
+)
+def test_a_symbol_table_outside_of_the_folder_is_not_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("hello 1\n")
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (folder / "link").symlink_to("../words.txt")
+    (folder / "linked").symlink_to("..")
+    (folder / "recognizer.json").write_text(f'{{"words": "{name}"}}')
+    with pytest.raises(InputError, match=r"recognizer\.json: the symbol table .* lies outside of the folder"):
+        ReadOptions().beside(folder / "x.ark")
+    given = tmp_path / "words.txt"
+    assert ReadOptions(words=given).beside(folder / "x.ark").words == given  # the user may name any
+
+
+def test_a_symbol_table_in_a_folder_below_is_read(tmp_path: Path) -> None:
+    (tmp_path / "recognizer.json").write_text('{"words": "lang/words.txt"}')
+    assert ReadOptions().beside(tmp_path / "x.ark").words == tmp_path / "lang" / "words.txt"
 
 
 @pytest.mark.parametrize("options", [{"frame_length": 0.0}, {"frame_length": -1.0}, {"pick": "best"}])

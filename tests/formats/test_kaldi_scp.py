@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -59,6 +60,13 @@ def test_places_in_archives(folder: Path, form: str) -> None:
     assert found[1].equals(EXAMPLE.expected())
     assert found.facts.place.tolist() == [1, 2]
     assert found.origin.format == "kaldi-scp"
+
+
+def test_a_list_in_an_archive_is_refused(folder: Path) -> None:
+    with tarfile.open(folder / "lists.tar", "w") as archive:
+        archive.add(folder / "text.scp", "text.scp")
+    with pytest.raises(InputError, match=r"lists\.tar:text\.scp: a list of files inside an archive"):
+        formats.read(folder / "lists.tar", words=folder / "words.txt")
 
 
 def test_words_and_numbers_in_one_list(folder: Path) -> None:

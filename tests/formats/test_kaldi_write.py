@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import wordtrust.formats as formats
 from tests.helpers.kaldi_files import EXAMPLE
 from tests.helpers.strategies import WORDS, assembled, batch_of, lattices
-from wordtrust.base.errors import OptionError
+from wordtrust.base.errors import InputError, OptionError
 from wordtrust.formats.symbols import Symbols
 from wordtrust.lattices.lattice import Lattice, Origin
 from wordtrust.lattices.text import Normalizer
@@ -102,6 +102,32 @@ def test_a_table_that_is_there_grows(tmp_path: Path) -> None:
     before = (tmp_path / "words.txt.gz").read_bytes()
     written(made, folder=tmp_path)
     assert (tmp_path / "words.txt.gz").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "named", ["../profile", "/profile", "link.txt", "table.txt", "deep/words.txt", "recognizer.json"]
+)
+def test_nothing_in_the_folder_says_where_words_are_written(named: str, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    (folder / "deep").mkdir(parents=True)
+    named = str(tmp_path / "profile") if named == "/profile" else named
+    (folder / "recognizer.json").write_text(json.dumps({"words": named}))
+    (folder / "link.txt").symlink_to(tmp_path / "profile")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises((InputError, OptionError), match=r"outside of the folder|names the symbol table"):
+        written(EXAMPLE.expected(), folder=folder)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["words.txt", "recognizer.json"])
+def test_links_are_not_written_through(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OptionError, match="is a link, which is not written through"):
+        written(EXAMPLE.expected(), folder=folder, frame_length=0.02)
+    assert not (tmp_path / "elsewhere").exists()
+    assert (folder / name).is_symlink()
 
 
 def test_a_frame_length_that_the_folder_contradicts(tmp_path: Path) -> None:

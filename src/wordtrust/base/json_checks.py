@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import stat
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 from .errors import InputError
 
+MOST_BYTES = 1 << 26  # of a JSON file beside data
 _MISSING: Any = object()
 _NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", type(None): "null"}
 _SHOWN = 40  # characters of a bad value that a message quotes
 
 
-def parse(data: bytes | str) -> Any:
-    """The value of a JSON text. Whatever is wrong with it becomes an `InputError` with the place in the text."""
+def parse(data: bytes | str, *, allow_nan: bool = False) -> Any:
+    """The value of a JSON text. Whatever is wrong with it becomes an `InputError` with the place in the text.
+
+    `allow_nan` takes NaN and Infinity, as Python writes them, for numbers.
+    """
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -29,7 +36,7 @@ def parse(data: bytes | str) -> Any:
             remedy="Save the file as UTF-8",
         ) from None
     try:
-        value = _DECODER.decode(text)
+        value = (_WITH_NAN if allow_nan else _DECODER).decode(text)
         if "\\ud" in text or "\\uD" in text:  # half of a character that takes two: Python keeps it, but no file can
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
@@ -46,6 +53,26 @@ def parse(data: bytes | str) -> Any:
             f"not JSON: {error}", remedy="The text is damaged or cut off, or this is another format"
         ) from None
     return value
+
+
+def load(path: Path, *, most: int = MOST_BYTES, allow_nan: bool = False) -> Any:
+    """The value of a JSON file that lies beside data: a file indeed, of at most so many bytes; errors name it.
+
+    What the system has against opening it stays an `OSError`.
+    """
+    try:
+        # A pipe is not waited for.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                raise InputError("this is no file, but a folder, pipe or device")
+            if facts.st_size > most:
+                raise InputError(f"too large: more than {most:,} bytes", remedy="Is this the right file?")
+            return parse(file.read(most), allow_nan=allow_nan)
+    except InputError as error:
+        raise error.at(file=str(path)) from None
+    except ValueError as error:  # a name with a NUL
+        raise InputError(f"cannot be opened: {error}", file=str(path)) from None
 
 
 def number(holder: Mapping[str, Any], name: str, where: str = "") -> float:
@@ -140,3 +167,4 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_WITH_NAN = json.JSONDecoder()

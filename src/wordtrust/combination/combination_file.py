@@ -90,9 +90,7 @@ class FittedCombination:
         path = folder / FILE
         remedy = "Make it with: wordtrust combine NAME=MODEL,STORE ... --fit NAME=STORE ... --out FOLDER"
         try:
-            if path.stat().st_size > _MAX_BYTES:
-                raise InputError("too large to be a combination", remedy=remedy)
-            record = json_checks.record(json_checks.parse(path.read_bytes()), "the combination")
+            record = json_checks.record(json_checks.load(path, most=_MAX_BYTES), "the combination")
             if record.get("kind") != KIND or record.get("version") != VERSION:
                 raise InputError(f"no {KIND} of version {VERSION}", remedy=remedy)
             rover = dict(_rover(json_checks.objects_of(record, "rover")))

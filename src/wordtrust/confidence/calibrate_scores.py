@@ -82,7 +82,7 @@ def load_calibrator(path: Path) -> Calibrator:
     """Read one; anything else is an `InputError`."""
     remedy = "Make it with: wordtrust calibrate --scores FILE --ref REF --out CALIBRATOR.json"
     try:
-        record = json_checks.record(json_checks.parse(path.read_bytes()), "the calibrator")
+        record = json_checks.record(json_checks.load(path), "the calibrator")
         if record.get("kind") != KIND:
             raise InputError(f"does not say that it is a {KIND}", remedy=remedy)
         return calibrator_from_dict(record.get("words"))

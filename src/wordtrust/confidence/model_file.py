@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_folder, atomic_text
 from ..base.version import __version__
@@ -227,9 +228,7 @@ def in_bytes(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        if file.stat().st_size > _LARGEST_JSON:
-            raise InputError("too large to be about a model", file=str(file), remedy=_DAMAGED)
-        record = json.loads(file.read_text("utf-8"))
+        record = json_checks.load(file, most=_LARGEST_JSON, allow_nan=True)
     except OSError as error:
         if (file.parent / "store.json").is_file():
             raise InputError("a store, not a model", file=str(file.parent), remedy="The MODEL comes first") from None
@@ -237,8 +236,8 @@ def _read_json(file: Path) -> dict[str, Any]:
         remedy = "A model is a folder that `wordtrust train` made"
         remedy += f", or the name of one that comes with wordtrust: {names}" if names else ""
         raise InputError(f"no model: {error.strerror}", file=str(file.parent), remedy=remedy) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"no JSON: {error}", file=str(file), remedy=_DAMAGED) from None
+    except InputError as error:
+        raise InputError(error.found, file=str(file), remedy=_DAMAGED) from None
     if not isinstance(record, dict) or record.get("kind") != KIND:
         raise InputError(f"does not say that it is a {KIND}", file=str(file), remedy=_DAMAGED)
     if record.get("version") != VERSION:

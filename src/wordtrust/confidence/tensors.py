@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic
 from .features import Statistics
@@ -34,11 +35,15 @@ def write_tensors(path: Path, arrays: Arrays, metadata: Mapping[str, Any]) -> No
 def read_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """All arrays by name, and the metadata."""
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("this is no file, but a folder, pipe or device")
         with safe_open(path, "np") as file:
-            metadata = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
+            metadata = json_checks.parse((file.metadata() or {}).get(_METADATA, "{}"), allow_nan=True)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror or error}", file=str(path)) from None
+    except InputError as error:
+        raise error.at(file=str(path)) from None
     except (SafetensorError, ValueError, RecursionError, KeyError, TypeError) as error:
         raise InputError(f"no whole safetensors file: {error}", file=str(path), remedy="Make it again") from None
     if not isinstance(metadata, dict):

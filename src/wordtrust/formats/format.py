@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.problems import Problems
 from ..lattices.assemble import Tokens
@@ -16,6 +17,8 @@ from ..lattices.text import DEFAULT, Normalizer
 from .inputs import Stream
 
 PICKS = ("total", "average")
+WORDS_FILES = ("words.txt", "words.txt.gz")
+_LARGEST = 1 << 20  # bytes of a recognizer.json
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,9 @@ class ReadOptions:
         What format a file has is seen in it: other files may lie there as well.
         """
         settings = _recognizer_json(file.parent)
-        words = file.parent / str(settings["words"]) if "words" in settings else _words_file(file.parent)
         return replace(
             self,
-            words=self.words or words,
+            words=self.words or _words_file(file.parent, settings.get("words")),
             frame_length=self.frame_length or settings.get("frame_length"),
             pick=self.pick or settings.get("pick"),
         )
@@ -72,23 +74,37 @@ def recognizer_name(folder: Path) -> str:
     return str(_recognizer_json(folder).get("name") or folder.resolve().name)
 
 
-def _words_file(folder: Path) -> Path | None:
-    candidates = (folder / "words.txt", folder / "words.txt.gz")
-    return next((path for path in candidates if path.is_file()), None)
+def _words_file(folder: Path, named: str | None) -> Path | None:
+    """The symbol table of a folder: what recognizer.json names, which has to lie in the folder, or words.txt."""
+    if named is None:
+        return next((folder / name for name in WORDS_FILES if (folder / name).is_file()), None)
+    try:
+        is_inside = (folder / named).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a name with a NUL, a circle of links
+        is_inside = False
+    if not is_inside:
+        raise InputError(
+            f"the symbol table {named[:200]!r} lies outside of the folder",
+            file=str(folder / "recognizer.json"),
+            remedy="Copy it into the folder, or name it on the command line with --words",
+        )
+    return folder / named
 
 
 def _recognizer_json(folder: Path) -> dict[str, Any]:
     path = folder / "recognizer.json"
-    if not path.is_file():
+    if not os.path.isfile(path):
         return {}
     remedy = 'It is an object such as {"format": "kaldi", "words": "words.txt", "frame_length": 0.03}'
     try:
-        settings = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"not readable as JSON ({error})", file=str(path), remedy=remedy) from None
+        settings = json_checks.record(json_checks.load(path, most=_LARGEST), "recognizer.json")
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(path)) from None
+    except InputError as error:
+        raise InputError(error.found, file=str(path), remedy=remedy) from None
     types: dict[str, tuple[type, ...]] = dict.fromkeys(("name", "format", "words", "pick"), (str,))
     types["frame_length"] = (int, float)
-    if not isinstance(settings, dict) or any(
+    if any(
         key in settings and (not isinstance(settings[key], kind) or isinstance(settings[key], bool))
         for key, kind in types.items()
     ):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..lattices.weights import Scales
@@ -34,11 +35,13 @@ class TunedScales:
         """Read SCALES.json."""
         remedy = "Make it with: wordtrust tune LATTICES --ref REF.tsv --out SCALES.json"
         try:
-            record = json.loads(path.read_text("utf-8"))
+            record = json_checks.record(json_checks.load(path, allow_nan=True), "the file")
             scales = {name: Scales(**_numbers(record[name])) for name in ("one_best", "posterior", "mbr")}
             return cls(**scales, dev=_numbers(record.get("dev", {})))
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
+        except InputError as error:
+            raise InputError(f"not a file of scales: {error.found}", file=str(path), remedy=remedy) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"not a file of scales: {error}", file=str(path), remedy=remedy) from None
 

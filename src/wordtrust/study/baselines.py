@@ -17,9 +17,7 @@ themselves, the strength of the regularisation and nothing else on the developme
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +35,7 @@ from ..confidence.calibration.parametric import fit_logistic
 from ..confidence.features import EVIDENCE, LIMIT, available, clipped_logit, matrix
 from ..confidence.word_table import WordTable, expected_counts, known_arcs
 from ..evaluation.evaluation import ArcConfidence, posterior_confidence
+from ..formats.inputs import unpacked
 from ..lattices.lattice import Flags, Lattices
 from ..lattices.paths import Paths, one_best
 from ..lattices.weights import Reals
@@ -193,12 +192,10 @@ class Baselines:
     def load(cls, path: Path) -> Baselines:
         """Read such a file; anything else is an `InputError`."""
         try:
-            packed = path.suffix == ".gz"
-            return cls.from_dict(
-                json_checks.parse(gzip.decompress(path.read_bytes()) if packed else path.read_bytes())
-            )
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"cannot be opened: {error}", file=str(path), remedy=_REMEDY) from None
+            with path.open("rb") as file:
+                return cls.from_dict(json_checks.parse(unpacked(file, str(path), path).document()))
+        except OSError as error:
+            raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=_REMEDY) from None
         except InputError as error:
             raise error.at(file=str(path)) from None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 
@@ -35,9 +36,10 @@ def _plain(value: Any) -> Any:
 def read_json(path: Path) -> dict[str, Any]:
     """Read what `write_json` wrote."""
     try:
-        record = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read: {error}", file=str(path), remedy="Delete it and start again") from None
+        record = json_checks.load(path)
+    except (OSError, InputError) as error:
+        found = error.found if isinstance(error, InputError) else error.strerror
+        raise InputError(f"cannot be read: {found}", file=str(path), remedy="Delete it and start again") from None
     if not isinstance(record, dict):
         raise InputError("these are no figures", file=str(path), remedy="Delete it and start again")
     return record
@@ -135,8 +137,8 @@ class Steps:
 def _read(file: Path) -> dict[str, dict[str, Any]]:
     """The records of earlier runs; none if the file is damaged."""
     try:
-        records = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        records = json_checks.load(file)
+    except (OSError, InputError):
         return {}
     if not isinstance(records, dict):
         return {}

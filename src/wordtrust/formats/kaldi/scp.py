@@ -1,6 +1,7 @@
 """Kaldi script files: a list of utterances and where their lattices are, `utt path` or `utt path:offset` a line.
 
-Files are looked for from the current folder, then from that of the list. Commands (`... |`) are never run.
+Files are looked for from the current folder, then from that of the list. Commands (`... |`) are never run. A list
+names files wherever they are, as that is what it is for; one inside an archive is refused, as nobody has seen it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def sniff(head: bytes, name: str) -> float:
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """The lattices that a list names, in its order."""
+    if stream.name.startswith(f"{stream.path}:"):
+        raise stream.error("a list of files inside an archive", remedy="Unpack the archive and look at the list")
     reader = KaldiReader(stream.name, options, problems, form=NAME, place="line")
     with _ListedFiles(stream.path.parent, reader) as files:
         waiting: list[KaldiBatch] = []

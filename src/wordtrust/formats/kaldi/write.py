@@ -18,7 +18,7 @@ import numpy as np
 from ...base.errors import OptionError
 from ...base.files import atomic_text
 from ...lattices.lattice import Floats, Ints, Lattice, Lattices
-from ..format import ReadOptions, WriteOptions
+from ..format import WORDS_FILES, ReadOptions, WriteOptions
 from ..symbols import Symbols
 from .lattices import FRAME_LENGTH
 
@@ -29,11 +29,11 @@ _MAX_FRAMES = 10_000_000  # of an utterance: a day
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:
     """Write all utterances to one archive.
 
-    The symbol table of its folder (words.txt, or what recognizer.json names) keeps the words that it has and gets
-    the new ones at its end; a frame length other than 0.01 is noted in a recognizer.json.
+    The symbol table of its folder (words.txt) keeps the words that it has and gets the new ones at its end; a frame
+    length other than 0.01 is noted in a recognizer.json. No file there says where anything is written.
     """
     used = ReadOptions().beside(path)
-    table = _SymbolTable(used.words or path.parent / "words.txt")
+    table = _SymbolTable(_table_path(path.parent, used.words))
     batches = iter(batches)
     first = next(batches, None)
     frame_length = options.frame_length or (first.origin.frame_length if first else None) or FRAME_LENGTH
@@ -46,6 +46,20 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
         # Before the archive appears: what reads it needs them.
         table.save()
         _note_frame_length(path.parent / "recognizer.json", used.frame_length, frame_length)
+
+
+def _table_path(folder: Path, used: Path | None) -> Path:
+    """Where the symbol table of a folder is written: a file of that name in the folder itself, and nothing else."""
+    path = used or folder / WORDS_FILES[0]
+    if path not in [folder / name for name in WORDS_FILES]:
+        raise OptionError(
+            f"{folder / 'recognizer.json'} names the symbol table {path.name!r}, and new words are written to "
+            f"{WORDS_FILES[0]} only: write to another folder"
+        )
+    for each in (path, folder / "recognizer.json"):
+        if each.is_symlink():
+            raise OptionError(f"{each} is a link, which is not written through: write to another folder")
+    return path
 
 
 def _write_one(file: TextIO, lattice: Lattice, labels: Ints, frame_length: float) -> None:

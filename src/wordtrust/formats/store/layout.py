@@ -187,7 +187,7 @@ def read_info(file: Path) -> StoreInfo:
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        record = json_checks.record(json_checks.parse(file.read_bytes()), "store.json")
+        record = json_checks.record(json_checks.load(file), "store.json")
         _check_kind(record)
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(file)) from None
