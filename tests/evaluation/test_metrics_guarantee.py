@@ -108,6 +108,26 @@ def test_worked_by_hand() -> None:
     assert guaranteed_threshold(scores, point.bound + 0.003, 0.95).threshold is None
 
 
+@pytest.mark.parametrize("method", ["betting", "bootstrap"])
+def test_nothing_below_a_threshold_that_failed_is_tried(method: str) -> None:
+    """All words of 0.9 are right, three in four of those of 0.5 wrong, and those of 0.1 right again.
+
+    Of the words from 0.5 on 75% are right, of all 85%: at a precision of 80% the first and the last threshold pass,
+    each for itself, and the middle one fails. To take the last would be to try until something passes.
+    """
+    count = 200
+    score = np.tile(np.repeat([0.9, 0.5, 0.1], [40, 20, 40]), count)
+    correct = np.tile(np.repeat([True, False, True], [40, 15, 45]), count)
+    who = np.repeat(np.arange(count, dtype=np.int32), 100)
+    scores = Scores(score, correct, who, tuple(f"{number:03}" for number in range(count)))
+    assert guaranteed_threshold(scores, 0.8, method=method).threshold == 0.9
+    assert guaranteed_threshold(scores, 0.7, method=method).threshold == 0.1
+    alone = Scores(np.full_like(score, 0.1), correct, who, scores.speakers)
+    assert (
+        guaranteed_threshold(alone, 0.8, method=method).threshold == 0.1
+    )  # 85% of all words pass where none is before
+
+
 def test_speakers_or_words_count_alike() -> None:
     """One speaker in four says nine times as much, all of it right; of the others, one word in ten is wrong."""
     scores = speakers([(9, 1, 0)] * 60 + [(90, 0, 0)] * 20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,39 @@ def test_finished_is_what_assembling_leaves_as_it_is(graph: tuple[list[float], l
         time, source.tolist(), target.tolist(),
     )  # fmt: skip
     assert in_order[0] == (same and made[0][0].words == tuple(token))
+
+
+FORWARD = list(itertools.combinations(range(4), 2))  # all arcs between four nodes
+
+
+def is_whole(ends: list[tuple[int, int]]) -> bool:
+    """Whether every node is on a path from the first to the last."""
+    reached, leading = {0}, {3}
+    for _ in range(3):
+        reached |= {target for source, target in ends if source in reached}
+        leading |= {source for source, target in ends if target in leading}
+    return reached == leading == set(range(4))
+
+
+def test_dangling_nodes_are_damage(tmp_path: Path) -> None:
+    """Every set of arcs between four nodes, each a lattice of one store; those that are whole are read."""
+    sets = [[ends for k, ends in enumerate(FORWARD) if chosen >> k & 1] for chosen in range(1 << len(FORWARD))]
+    full = [
+        assembled(f"u{n}", time=[0, 1, 2, 3], ends=FORWARD, tokens=["a"] * 6, acoustic=[0] * 6)
+        for n in range(len(sets))
+    ]
+    path = write_store(tmp_path / "s", *full)
+    utterances, arcs = tables(path)
+    kept = [ends in chosen for chosen in sets for ends in zip(full[0].source, full[0].target, strict=True)]
+    counts = int32(*map(len, sets))
+    replace_file(path, "arcs", arcs.filter(pa.array(kept)))
+    replace_file(path, "utterances", utterances.set_column(utterances.column_names.index("arcs"), "arcs", counts))
+    problems = Problems(skip=True)
+    found = {lattice.utt: lattice for lattice in everything(path, problems=problems)}
+    whole = {f"u{n}": ends for n, ends in enumerate(sets) if is_whole(ends)}
+    assert list(found) == list(whole)
+    assert all(list(zip(found[utt].source, found[utt].target, strict=True)) == whole[utt] for utt in whole)
+    assert len(problems.errors) == len(sets) - len(whole)
 
 
 @given(st.lists(st.floats(width=32), max_size=20))

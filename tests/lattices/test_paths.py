@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.strategies import all_paths, batch_of, lattices, rivals
+from tests.helpers.strategies import all_paths, assembled, batch_of, lattices, rivals
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.paths import best_confidence
@@ -102,6 +102,36 @@ def test_mean_never_says_nothing_where_something_can_be_said() -> None:
     assert best_confidence(lattice.batch(), np.array([0.01, 0.0]), "gain").arcs.tolist() == [1]
     silent = rivals(["<sil>"], posterior=[1.0])
     assert best_confidence(silent.batch(), np.array([0.0])).arcs.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level", "text"),
+    [
+        (0.9, 0.674, "a"),  # three times 0.6 and once 0.9 is 2.7 / 4 = 0.675
+        (0.9, 0.676, "b"),
+        (0.6, 0.699, "a"),  # 2.1 / 3 = 0.7
+        (0.6, 0.701, "b"),
+        (0.45, 0.719, "a"),  # 1.8 / 2.5 = 0.72
+        (0.45, 0.721, "b"),
+        (0.3, 0.749, "a"),  # 1.5 / 2 = 0.75
+        (0.3, 0.751, "b"),
+        (0.1, 0.749, "a"),  # a short silence counts once, and not less
+        (0.1, 0.751, "b"),
+    ],
+)
+def test_how_much_silence_counts(seconds: float, level: float, text: str) -> None:
+    """`a` at 0.9 after a silence at 0.6, or `b`, as long as both, at a level."""
+    lattice = assembled(
+        "u", time=[5.0, 5.0 + seconds, 8.0], ends=[(0, 1), (1, 2), (0, 2)], tokens=["<sil>", "a", "b"],
+        posterior=[0.5, 0.5, 0.5],
+    )  # fmt: skip
+    place = {word: arc for arc, word in enumerate(lattice.words)}
+    confidence = np.empty(3)
+    for word, value in (("", 0.6), ("a", 0.9), ("b", level)):
+        confidence[place[word]] = value
+    chosen = best_confidence(lattice.batch(), confidence, "mean-silence").arcs
+    assert [lattice.words[arc] for arc in chosen if lattice.word[arc]] == [text]
+    assert best_confidence(lattice.batch(), confidence, "mean").arcs.tolist() == [place[""], place["a"]]
 
 
 def test_bad_criteria_are_named() -> None:

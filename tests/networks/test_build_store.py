@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from wordtrust.formats.references import Reference, References
 from wordtrust.formats.store.write import StoreWriter
 from wordtrust.lattices.lattice import Lattices, concatenate
 from wordtrust.lattices.weights import Scales
-from wordtrust.networks.build_store import BuildOptions, build_networks, build_store
+from wordtrust.networks.build_store import BuildOptions, build_networks, build_store, resume_key
 from wordtrust.networks.tuned_scales import TunedScales
 
 TUNED = TunedScales(Scales(0.9, 1.0, -1.0), Scales(0.6, 0.7, -0.7), Scales(), {})
@@ -133,12 +133,74 @@ def test_an_error_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shard for every utterance, so that an interrupt comes after some of them."""
+    monkeypatch.setattr("wordtrust.networks.build_store.SHARD_BYTES", 1)
+    monkeypatch.setitem(StoreWriter.__init__.__kwdefaults__ or {}, "group_arcs", 1)
+
+
+def until_interrupted(lattices: Lattices, utterances: int) -> Iterator[Lattices]:
+    """One utterance after the other, until somebody presses Ctrl-C."""
+    for lattice in lattices[:utterances]:
+        yield lattice.batch()
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_build_goes_on_after_its_last_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_shards(monkeypatch)
+    many = replace(synthetic(12, seed=1), utts=tuple(f"u-{number}" for number in range(12)))
+    with pytest.raises(KeyboardInterrupt):
+        build_store(until_interrupted(many, 9), tmp_path / "s", BuildOptions(), jobs=1, key=["key"])
+    [first] = tmp_path.rglob("arcs-00000.parquet")
+    before = first.stat().st_ino
+    done = build_store([many], tmp_path / "s", BuildOptions(), jobs=1, key=["key"])
+    networks = build_networks(many, BuildOptions())
+    assert (done.utterances, done.nodes, done.arcs) == (12, len(networks.time), len(networks.source))
+    again = read(tmp_path / "s")
+    assert again.utts == many.utts
+    assert all(one.equals(two) for one, two in zip(again, networks, strict=True))
+    assert (tmp_path / "s" / "arcs-00000.parquet").stat().st_ino == before  # it was not written again
+
+
+@pytest.mark.parametrize("changed", ["lattices", "words"])
+def test_a_build_begins_anew_when_a_file_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    """Files of the same size, but of another time."""
+    small_shards(monkeypatch)
+    archive, symbols = tmp_path / "lat.txt", tmp_path / "words.txt"
+    words = ["<eps>", *(f"w{number}" for number in range(9))]
+    symbols.write_text("".join(f"{word} {number}\n" for number, word in enumerate(words)))
+    archive.write_text("".join(f"u{n}\n0 1 {n} 1,2,\n1 0,0,\n\n" for n in range(1, 10)))
+
+    def lattices() -> Lattices:
+        return read(archive, words=symbols)
+
+    def key() -> list[str]:
+        return resume_key([str(archive)], files=(symbols,))
+
+    with pytest.raises(KeyboardInterrupt):
+        build_store(until_interrupted(lattices(), 9), tmp_path / "s", BuildOptions(), jobs=1, key=key())
+    assert list(tmp_path.rglob("arcs-00000.parquet"))
+    file = archive if changed == "lattices" else symbols
+    size = file.stat().st_size
+    if changed == "lattices":
+        file.write_text(file.read_text().replace("0 1 1 1,2,", "0 1 9 1,2,"))
+    else:
+        file.write_text(file.read_text().replace("w0 1", "w1 1").replace("w1 2", "w0 2"))
+    os.utime(file, ns=(0, file.stat().st_mtime_ns + 1))
+    assert file.stat().st_size == size
+    build_store([lattices()], tmp_path / "s", BuildOptions(), jobs=1, key=key())
+    assert read(tmp_path / "s")[0].text == ("w8" if changed == "lattices" else "w1")
+
+
 _KILLED = """
 import sys, time
 from pathlib import Path
 import wordtrust.networks.build_store as networks
 from wordtrust import stream
-networks.SHARD_BYTES = 1
+from wordtrust.formats.store.write import StoreWriter
+networks.SHARD_BYTES, StoreWriter.__init__.__kwdefaults__["group_arcs"] = 1, 30
 def slowly():
     for number, batch in enumerate(stream(sys.argv[1])):
         for lattice in batch:
@@ -151,7 +213,7 @@ print(networks.build_store(slowly(), Path(sys.argv[2]), networks.BuildOptions(),
 
 
 @pytest.mark.slow
-def test_a_killed_build_goes_on_and_gives_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_build_goes_on_and_gives_the_same_store(tmp_path: Path) -> None:
     from wordtrust import write
 
     many = synthetic(80, seed=1)
@@ -160,12 +222,15 @@ def test_a_killed_build_goes_on_and_gives_the_same_store(tmp_path: Path, monkeyp
     with subprocess.Popen([*command, str(tmp_path / "killed"), "slow"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"half way\n"
-        time.sleep(0.5)
         os.kill(process.pid, signal.SIGKILL)
     assert not (tmp_path / "killed").exists()
+    [finished] = (file for file in tmp_path.rglob("arcs-00000.parquet") if file.parent.name != "in.store")
+    before = finished.stat().st_ino  # there was a shard when it was killed
     for out in ("killed", "whole"):
-        subprocess.run([*command, str(tmp_path / out), "fast"], check=True, capture_output=True)
+        done = subprocess.run([*command, str(tmp_path / out), "fast"], check=True, capture_output=True)
+        assert done.stdout == b"80\n"
+    assert (tmp_path / "killed" / "arcs-00000.parquet").stat().st_ino == before
     killed, whole = read(tmp_path / "killed"), read(tmp_path / "whole")
-    assert killed.utts == whole.utts
+    assert killed.utts == whole.utts == tuple(f"u-{number}" for number in range(80))
     assert all(one.equals(two) for one, two in zip(killed, whole, strict=True))
     assert np.array_equal(killed.time, whole.time)

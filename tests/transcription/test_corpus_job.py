@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,24 @@ def test_it_resumes_after_an_interrupt(corpus: Path) -> None:
     result, _ = run(corpus)
     assert (result.utterances, result.resumed) == (4, 1)
     assert [lattice.utt for lattice in read(corpus / "out")] == ["a", "b", "c", "d"]
+
+
+def test_audio_that_has_changed_is_recognised_again(corpus: Path) -> None:
+    """A file of the same size, but of another time: the same samples at twice the rate, so half as long."""
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(corpus, watch=stop)
+    audio = corpus / "a.wav"
+    before = audio.stat()
+    soundfile.write(audio, np.zeros(int(SECONDS["a"] * 8000)), 16000)
+    os.utime(audio, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    assert audio.stat().st_size == before.st_size
+    result, _ = run(corpus)
+    assert (result.utterances, result.resumed) == (4, 0)
+    assert read(corpus / "out")[0].text == ""
 
 
 def test_on_the_command_line(corpus: Path) -> None:

@@ -15,8 +15,11 @@ from click.testing import CliRunner, Result
 
 from tests.helpers.plugin_recognizer import install
 from tests.helpers.speech import recording, recording_path
+from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.cli import cli
+from wordtrust.transcription.transcriber import Transcriber, recordings
+from wordtrust.transcription.transcription_job import TranscriptionJob
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +105,24 @@ def test_a_file_named_twice_is_written_once(tmp_path: Path) -> None:
     twice = run(recording_path(), "--out", tmp_path / "b.jsonl", "--out", tmp_path / "b.jsonl")
     assert (once.exit_code, twice.exit_code) == (0, 0)
     assert (tmp_path / "a.jsonl").read_text() == (tmp_path / "b.jsonl").read_text()
+
+
+def test_a_recording_that_has_changed_is_transcribed_again(tmp_path: Path) -> None:
+    """Of the same size, but of another time: one recording, then another of as many samples."""
+    talk, out = tmp_path / "talk.wav", tmp_path / "w.json"
+    soundfile.write(talk, recording(), 16000)
+    with Transcriber(["ears"]) as transcriber:
+        for silenced in (False, True):
+            if silenced:
+                before = talk.stat()
+                soundfile.write(talk, np.zeros_like(recording()), 16000)
+                os.utime(talk, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+                assert talk.stat().st_size == before.st_size
+            [one] = recordings([AudioFile.open(talk)])
+            with TranscriptionJob(transcriber, [one], {out: [one]}, "ears") as job:  # interrupted: nothing is written
+                assert job.resumed == 0
+                segments = list(job.segments(one))
+            assert bool(segments) is not silenced
 
 
 @pytest.mark.slow
