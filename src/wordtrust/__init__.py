@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .base.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from .base.errors import InputError, OptionError, UnknownFormat, WordtrustError
+    from .base.errors import InputError, OptionError, UnknownFormat, WordtrustError, WordtrustWarning
     from .combination.combine import combine, fit_combination
     from .confidence import calibration as calibrate
     from .confidence.calibrate_model import calibrate_model
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from .networks.build_store import BuildOptions, build_networks
     from .networks.hwcn import Network, Networks, build
     from .transcription.transcriber import transcribe
-    from .transcripts.transcript import Transcript
+    from .transcripts.reader import read_transcripts
+    from .transcripts.transcript import Transcript, Transcripts
 
 _HOMES = {
     "BuildOptions": "networks.build_store",
@@ -45,9 +46,11 @@ _HOMES = {
     "Normalizer": "lattices.text",
     "OptionError": "base.errors",
     "Transcript": "transcripts.transcript",
+    "Transcripts": "transcripts.transcript",
     "UnknownFormat": "base.errors",
     "WordScorer": "confidence.word_scorer",
     "WordtrustError": "base.errors",
+    "WordtrustWarning": "base.errors",
     "build": "networks.hwcn",
     "build_networks": "networks.build_store",
     "calibrate": "confidence.calibration",
@@ -61,6 +64,7 @@ _HOMES = {
     "models": "confidence.shipped",
     "read": "formats",
     "read_references": "formats.references",
+    "read_transcripts": "transcripts.reader",
     "stream": "formats",
     "threshold": "evaluation.threshold",
     "transcribe": "transcription.transcriber",
@@ -71,9 +75,10 @@ _MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a 
 
 __all__ = [
     "BuildOptions", "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError",
-    "Transcript", "UnknownFormat", "WordScorer", "WordtrustError", "build", "build_networks", "calibrate",
-    "calibrate_model", "calibrate_scores", "combine", "evaluate", "fit_combination", "load", "metrics", "models",
-    "read", "read_references", "stream", "threshold", "transcribe", "tune", "write",
+    "Transcript", "Transcripts", "UnknownFormat", "WordScorer", "WordtrustError", "WordtrustWarning", "build",
+    "build_networks", "calibrate", "calibrate_model", "calibrate_scores", "combine", "evaluate", "fit_combination",
+    "load", "metrics", "models", "read", "read_references", "read_transcripts", "stream", "threshold", "transcribe",
+    "tune", "write",
 ]  # fmt: skip
 
 

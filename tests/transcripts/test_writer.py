@@ -155,6 +155,7 @@ def test_parquet_is_a_row_for_each_word(folder: Path, found: list[Transcript]) -
             "utt": whole(each.utt), "index": index, "word": whole(word.word), "norm": whole(word.norm),
             "start": word.start, "end": word.end, "confidence": word.confidence,
             "alternatives": [{"word": whole(each.word), "confidence": each.confidence} for each in word.alternatives],
+            "joins_next": word.joins_next,
         }
         for each in found
         for index, word in enumerate(each.words)
@@ -196,9 +197,9 @@ def test_no_utterances_make_a_valid_file(tmp_path: Path, ending: str) -> None:
         assert text.startswith(b"WEBVTT") if ending == "vtt" else not text
 
 
-@pytest.mark.parametrize("name", ["words.txt", "words", "words.vtt.gz", "words.html.gz", "words.parquet.gz"])
+@pytest.mark.parametrize("name", ["words.text", "words", "words.vtt.gz", "words.html.gz", "words.parquet.gz"])
 def test_other_endings(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OptionError, match=r"end in \.jsonl, \.json, \.ctm, \.vtt, \.srt, \.html or \.parquet"):
+    with pytest.raises(OptionError, match=r"end in \.txt, \.jsonl, \.json, \.ctm, \.vtt, \.srt, \.html or \.parquet"):
         TranscriptWriter(tmp_path / name)
 
 
@@ -211,3 +212,20 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "a.ctm").mkdir()
     with pytest.raises(OptionError, match="it is a folder"), TranscriptWriter(tmp_path / "a.ctm"):
         pass
+
+
+def test_text_has_a_line_for_each_segment_and_paragraphs_at_long_pauses(tmp_path: Path) -> None:
+    def said(utt: str, text: str, start: float) -> Transcript:
+        return Transcript(utt, (Word(text, text, start, start + 1, 0.3),))
+
+    found = [
+        said("a", "one", 0),
+        said("a", "two", 2),
+        said("a", "three", 7),
+        Transcript("a", ()),
+        said("b", "x\ny", 0),
+    ]
+    assert written(found, tmp_path / "a.txt").decode() == "one\ntwo\n\nthree\nx y\n"
+    assert written([HARBOUR, SILENT, HARBOUR], tmp_path / "a.TXT").decode() == (
+        "the Harbour-<bell> rang\n\nthe Harbour-<bell> rang\n"
+    )

@@ -14,9 +14,11 @@ from .messages import notify, notify_skipped
 from .options import skip_bad_option
 
 if TYPE_CHECKING:
+    from ..base.problems import Problems
     from ..formats.format import ReadOptions
     from ..formats.references import Reference, References
     from ..lattices.lattice import Lattices
+    from ..transcripts.reader import TranscriptSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,23 @@ class Inputs:
                 kept = batch if references is None else with_references(batch, references, problems)
                 if len(kept):
                     yield kept
-        if problems.errors:
-            notify(f"left out {len(problems.errors)} bad utterances or files")
+        _notify_left_out(problems)
+
+    def transcripts(self, task: str) -> Iterator[TranscriptSource]:
+        """The same files as transcripts."""
+        from ..base.problems import Problems
+        from ..base.progress import byte_progress
+        from ..transcripts.reader import transcript_sources
+
+        problems = Problems(skip=self.skip_bad, notify=notify_skipped)
+        with byte_progress(task, self.paths) as watch:
+            yield from transcript_sources(self.paths, self.options, problems, watch=watch)
+        _notify_left_out(problems)
+
+
+def _notify_left_out(problems: Problems) -> None:
+    if bad := len(problems.errors):
+        notify("left out 1 bad utterance or file" if bad == 1 else f"left out {bad:,} bad utterances or files")
 
 
 def lattice_inputs(command: Callable[..., None], metavar: str = "LATTICES...") -> Callable[..., None]:

@@ -68,16 +68,24 @@ def lattice_inputs_and_out(command: Callable[..., None]) -> Callable[..., None]:
 def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:
     """Convert LATTICES to the format that OUT's ending names; without an ending, to a store.
 
-    OUT is written whole or not at all.
+    Transcripts that wordtrust wrote (.json, .jsonl, .parquet), and words that come with confidences (CTM, the JSON of
+    recognizers), become .txt, .srt, .vtt, .html, .json, .jsonl, .ctm and .parquet too. OUT is written whole or not
+    at all.
 
     \b
     Examples: wordtrust convert lat.1.gz corpus.store
               wordtrust convert lattices/ words.ctm
               wordtrust convert lat.1.gz picture.svg --utt utt-17
+              wordtrust convert talk.json talk.srt
     """
     from ..evaluation.corpus_counts import CorpusCounts, count_lattices
-    from ..formats import only_utterances, writable, write
+    from ..formats import can_write, only_utterances, writable, write
+    from ..transcripts.reader import are_ours
+    from ..transcripts.writer import names_format
 
+    if names_format(out, to) and (not can_write(out, to) or are_ours(inputs.paths, inputs.options)):
+        _convert_transcripts(inputs, out, to, utts)
+        return
     chosen, done = writable(out, to), CorpusCounts()
 
     def counted() -> Iterator[Lattices]:
@@ -88,6 +96,14 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
 
     write(counted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs as {chosen.title}")
+
+
+def _convert_transcripts(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:
+    from ..base.number_format import counted
+    from ..transcripts.reader import convert_transcripts
+
+    transcripts, words = convert_transcripts(inputs.transcripts("converting"), out, format=to, utts=utts)
+    click.echo(f"{out}: {counted(transcripts, 'transcript')}, {counted(words, 'word')}")
 
 
 @click.command()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
     from ..transcripts.transcript import Transcript
 
-_OUTPUTS = ".jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
+_OUTPUTS = ".txt, .jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
 _OUT_OF_DOMAIN = (
     "utterances here are unlike all that the model knows, so confidences were lowered; where you have references, "
     "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"

@@ -10,6 +10,7 @@
     kaldi/              text, binary, script files
     htk/                Standard Lattice Format, as HTK, SRILM and PocketSphinx write it
     sphinx, openfst, jsonl, ctm, nbest/
+    transcript/         our own transcripts: .json, .jsonl, .parquet
     whisper, vosk, google, amazon, azure, deepgram, assemblyai
     drawing             Graphviz and SVG, written only
 
@@ -43,7 +44,7 @@ from .inputs import HEAD, Stream, streams
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
-    "store", "kaldi", "htk", "sphinx", "openfst", "jsonl", "nbest", "ctm",
+    "store", "kaldi", "htk", "sphinx", "openfst", "jsonl", "nbest", "transcript", "ctm",
     "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "drawing",
 )  # fmt: skip
 
@@ -167,6 +168,14 @@ def write(
     writer = writable(path, format).write
     assert writer is not None
     writer(as_batches(lattices), path, WriteOptions(frame_length))
+
+
+def can_write(path: Path, name: str | None = None) -> bool:
+    """Whether lattices can be written to `path`, in the format of this name or the one that its ending says."""
+    try:
+        return writable(path, name) is not None
+    except OptionError:
+        return False
 
 
 def writable(path: Path, name: str | None = None) -> Format:

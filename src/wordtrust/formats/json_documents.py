@@ -147,9 +147,15 @@ class JsonKeys:
 _TOKEN = re.compile(rb'"(?P<text>[^"\\]*+(?:\\.[^"\\]*+)*+)(?:(?P<closed>")(?P<key>\s*+:)?)?|[\[\]{}]', re.DOTALL)
 
 
-@lru_cache(maxsize=4)
 def json_keys(head: bytes) -> JsonKeys | None:
-    """The keys of a JSON text; None if it does not begin like a JSON object or list, or is one of our own formats."""
+    """The keys of a JSON text of others; None if it is none, or one of our own formats."""
+    keys = scan_keys(head)
+    return None if keys is None or {"utt", "wordtrust"} & keys.top or keys.has("nbest") else keys
+
+
+@lru_cache(maxsize=4)
+def scan_keys(head: bytes) -> JsonKeys | None:
+    """The keys of a JSON text; None if it does not begin like a JSON object or list."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start not in (b"{", b"["):
         return None
@@ -166,8 +172,6 @@ def json_keys(head: bytes) -> JsonKeys | None:
                 top.add(key)
         else:
             in_text = not token["closed"]
-    if "utt" in top or "nbest" in keys:
-        return None
     return JsonKeys(frozenset(top), frozenset(keys), start == b"[", in_text and len(head) >= HEAD_CUT)
 
 

@@ -42,6 +42,7 @@ class RecognizedWord(NamedTuple):
     start: float | None = None
     end: float | None = None
     confidence: float | None = None
+    norm: str | None = None  # the normalised word, where it is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +171,17 @@ def lattices(
 def _linear(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOptions) -> RawLattice:
     words = [word for phrase in transcript.phrases for word in phrase.words]
     start, end, aligned = _times(transcript.phrases, words)
-    token, posterior = tokens.ids(word.text.strip() for word in words), _posterior(transcript.phrases)
+    token = np.array([_token(tokens, word) for word in words], np.int32)
+    posterior = _posterior(transcript.phrases)
     finish, times = (None, "aligned") if aligned else (transcript.duration, "given")
     lattice = linear_lattice(transcript.utt, token, start, end, posterior, finish=finish, times=times)
     if len(lattice.source) > options.max_arcs:
         raise options.too_many_arcs(len(lattice.source))
     return lattice
+
+
+def _token(tokens: Tokens, word: RecognizedWord) -> int:
+    return tokens.id(word.text.strip()) if word.norm is None else tokens.pair(word.norm, word.text)
 
 
 def _posterior(phrases: Sequence[RecognizedPhrase]) -> NDArray[np.float64] | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import inf
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
 from ..formats.ctm import name_field
 from .target import AddTranscripts, Target
-from .transcript import Transcript
+from .utterance import UtteranceWords
 
 _OVERLAP = 1.0  # seconds that two segments of a recording may share where words are timed loosely
 
@@ -21,7 +22,7 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
     ends: dict[tuple[str, str], float] = {}
     silent: dict[tuple[str, str], str] = {}  # recordings without a word so far, with their names
 
-    def add_utterances(transcripts: Sequence[Transcript]) -> None:
+    def add_utterances(transcripts: Sequence[UtteranceWords]) -> None:
         for transcript in transcripts:
             name = name_field(transcript.utt)
             if (name, "1") in ends:
@@ -29,7 +30,7 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
             ends[name, "1"] = inf
             file.write(transcript.to_ctm())
 
-    def add_segments(transcripts: Sequence[Transcript]) -> None:
+    def add_segments(transcripts: Sequence[UtteranceWords]) -> None:
         for segment in transcripts:
             name, channel = target.channels.get(segment.utt, (segment.utt, "1"))
             key = name_field(name), channel
@@ -40,11 +41,11 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
             if segment.words[0].start < end - _OVERLAP:
                 raise _same_name(target, "recordings", key[0])
             ends[key] = max(end, segment.words[-1].end)
-            file.write(Transcript(name, segment.words).to_ctm(channel))
+            file.write(replace(segment, utt=name).to_ctm(channel))
 
     with atomic_text(target.path) as file:
         yield add_segments if target.recordings else add_utterances
-        file.writelines(Transcript(name, ()).to_ctm() for key, name in silent.items() if key not in ends)
+        file.writelines(UtteranceWords(name, ()).to_ctm() for key, name in silent.items() if key not in ends)
 
 
 def _same_name(target: Target, what: str, name: str) -> OptionError:

@@ -10,13 +10,13 @@ from typing import Any
 from ..base.files import atomic_text
 from ..base.version import __version__
 from .target import AddTranscripts, Target
-from .transcript import Transcript
+from .utterance import UtteranceWords, rounded_mean
 
 # JSON allows these within a line, yet many programs end a line there.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def json_line(transcript: Transcript) -> str:
+def json_line(transcript: UtteranceWords) -> str:
     """One line of .jsonl, with its end."""
     return _json(transcript.to_dict()) + "\n"
 
@@ -38,27 +38,29 @@ def write_json(target: Target) -> Iterator[AddTranscripts]:
 
     `utt` is left out where the segments are of several recordings; each segment has its own anyway.
     """
-    segments: list[Transcript] = []
+    segments: list[UtteranceWords] = []
     with atomic_text(target.path) as file:
         yield segments.extend
-        head = {**target.about, **_summary(segments)}
+        records = [_segment(segment) for segment in segments]
+        head = {**target.about, **_summary(segments, records)}
+        if target.left_out is not None:
+            head["left_out"] = [stretch.to_dict() for stretch in target.left_out]
         file.write("{\n" + "".join(f" {_json(str(name))}: {_json(value)},\n" for name, value in head.items()))
-        lines = ",\n".join(f"  {_json(_segment(segment))}" for segment in segments)
+        lines = ",\n".join(f"  {_json(record)}" for record in records)
         file.write(' "segments": [' + (f"\n{lines}\n " if lines else "") + "]\n}\n")
 
 
-def _summary(segments: list[Transcript]) -> dict[str, Any]:
+def _summary(segments: list[UtteranceWords], records: list[dict[str, Any]]) -> dict[str, Any]:
     names = {segment.utt for segment in segments}
-    confidences = [word.confidence for segment in segments for word in segment.words]
     return {
         "wordtrust": __version__,
         **({"utt": segments[0].utt} if len(names) == 1 else {}),
         "text": "\n".join(segment.text for segment in segments if segment.words),
-        "confidence": round(sum(confidences) / len(confidences), 6) if confidences else None,
+        "confidence": rounded_mean([word["confidence"] for record in records for word in record["words"]]),
     }
 
 
-def _segment(transcript: Transcript) -> dict[str, Any]:
+def _segment(transcript: UtteranceWords) -> dict[str, Any]:
     """A line of .jsonl, with the times of the first and of the last word where there are words."""
     record = transcript.to_dict()
     if not transcript.words:

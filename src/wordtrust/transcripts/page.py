@@ -20,7 +20,7 @@ from ..base.version import __version__
 from ..lattices.text import visible
 from .page_style import security_policy, style_sheet
 from .target import AddTranscripts, Target
-from .transcript import Transcript
+from .utterance import UtteranceWords
 from .words import HIGH, LOW, Word, clock, level, spelled
 
 MOST_LETTERS = 300  # of the title and of what is known about a recording
@@ -33,13 +33,13 @@ _UNSEEN = 0.05  # a bar of this height, of 20
 @contextmanager
 def write_page(target: Target) -> Iterator[AddTranscripts]:
     """One page with everything that is added, and with what is known about it."""
-    segments: list[Transcript] = []
+    segments: list[UtteranceWords] = []
     with atomic_text(target.path) as file:
         yield segments.extend
         file.writelines(_page(segments, target.about))
 
 
-def _page(segments: Sequence[Transcript], about: Mapping[str, Any]) -> Iterator[str]:
+def _page(segments: Sequence[UtteranceWords], about: Mapping[str, Any]) -> Iterator[str]:
     recordings = [(name, list(group)) for name, group in groupby(segments, lambda segment: segment.utt)]
     names = list(dict.fromkeys(name for name, _ in recordings))
     yield _head(_title(names) or Path(str(about.get("file", ""))).stem or "Transcript", about)
@@ -115,7 +115,7 @@ def _readable(value: object) -> str:
     return "" if value is None or value is False else "yes" if value is True else str(value)
 
 
-def _tiles(segments: Sequence[Transcript]) -> str:
+def _tiles(segments: Sequence[UtteranceWords]) -> str:
     words = [word for segment in segments for word in segment.words]
     doubt = sum(1 - word.confidence for word in words)
     marked, most = sum(word.confidence < HIGH for word in words), max(1, len(words))
@@ -143,7 +143,7 @@ def _rough(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
-def _recording(name: str, segments: Sequence[Transcript], index: int, titled: bool) -> Iterator[str]:
+def _recording(name: str, segments: Sequence[UtteranceWords], index: int, titled: bool) -> Iterator[str]:
     yield f'<section class="recording" data-name="{_text(name)}">\n'
     if titled:
         yield f'<h2 dir="auto">{_text(name[:MOST_LETTERS])}</h2>\n'

@@ -2,56 +2,65 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from ..base.files import atomic
+from ..formats.transcript.records import ABOUT
+from .table import COLUMNS, rows
 from .target import AddTranscripts, Target
-from .transcript import Transcript
+from .utterance import UtteranceWords
 
 GROUP_WORDS = 1 << 16  # words of a row group, held in memory until they are written
 
 
 @contextmanager
 def write_parquet(target: Target) -> Iterator[AddTranscripts]:
-    """Write row groups of about `GROUP_WORDS` words."""
+    """Write row groups of about `GROUP_WORDS` words; what is known about the recording is in the file's metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    text, number = pa.string(), pa.float64()
-    alternatives = pa.list_(pa.struct([("word", text), ("confidence", number)]))
-    schema = pa.schema(
-        [
-            ("utt", text), ("index", pa.int32()), ("word", text), ("norm", text), ("start", number), ("end", number),
-            ("confidence", number), ("alternatives", alternatives),
-        ]
-    )  # fmt: skip
-    rows: list[tuple[object, ...]] = []
+    schema = _schema(target)
+    waiting: list[tuple[Any, ...]] = []
 
     def flush() -> None:
-        columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+        columns = zip(*waiting, strict=True) if waiting else [()] * len(schema)
         file.write_table(pa.table([*map(list, columns)], schema=schema))
-        rows.clear()
+        waiting.clear()
 
-    def add(transcripts: Sequence[Transcript]) -> None:
+    def add(transcripts: Sequence[UtteranceWords]) -> None:
         for transcript in transcripts:
-            rows.extend(_rows(transcript))
-            if len(rows) >= GROUP_WORDS:
+            waiting.extend(tuple(map(_utf8, row)) for row in rows(transcript))
+            if len(waiting) >= GROUP_WORDS:
                 flush()
 
     with atomic(target.path) as raw, pq.ParquetWriter(raw, schema, compression="zstd") as file:
         yield add
-        if rows:
+        if waiting:
             flush()
 
 
-def _rows(transcript: Transcript) -> Iterator[tuple[object, ...]]:
-    utt = _utf8(transcript.utt)
-    for index, word in enumerate(transcript.words):
-        others = [{"word": _utf8(other.word), "confidence": other.confidence} for other in word.alternatives]
-        yield utt, index, _utf8(word.word), _utf8(word.norm), word.start, word.end, word.confidence, others
+def _schema(target: Target) -> Any:
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.float64()
+    types = {
+        "index": pa.int32(), "start": number, "end": number, "confidence": number, "joins_next": pa.bool_(),
+        "alternatives": pa.list_(pa.struct([("word", text), ("confidence", number)])),
+    }  # fmt: skip
+    schema = pa.schema([(name, types.get(name, text)) for name in COLUMNS])
+    if not target.about and target.left_out is None:
+        return schema
+    about: dict[str, Any] = {"about": dict(target.about)}
+    if target.left_out is not None:
+        about["left_out"] = [stretch.to_dict() for stretch in target.left_out]
+    return schema.with_metadata({ABOUT: json.dumps(about, default=str)})
 
 
-def _utf8(text: str) -> str:
-    """The text with `?` for what UTF-8 cannot hold (unpaired surrogates)."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _utf8(value: Any) -> Any:
+    """The value with `?` for what UTF-8 cannot hold (unpaired surrogates)."""
+    if isinstance(value, list):
+        return [{name: _utf8(entry) for name, entry in other.items()} for other in value]
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value

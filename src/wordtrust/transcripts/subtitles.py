@@ -14,7 +14,7 @@ from ..base.errors import OptionError
 from ..base.files import atomic_text
 from ..lattices.text import visible
 from .target import AddTranscripts, Target
-from .transcript import Transcript
+from .utterance import UtteranceWords
 from .words import Level, Word, level, spelled
 
 SpelledWord = tuple[Word, str, str]  # a word, its spelling, the space after it
@@ -104,7 +104,7 @@ def write_vtt(target: Target) -> Iterator[AddTranscripts]:
     """WebVTT. A comment names each utterance, or each recording where its first segment comes."""
     named: str | None = None
 
-    def add(transcripts: Sequence[Transcript]) -> None:
+    def add(transcripts: Sequence[UtteranceWords]) -> None:
         nonlocal named
         for transcript in transcripts:
             if not target.recordings or transcript.utt != named:
@@ -131,7 +131,7 @@ def write_srt(target: Target) -> Iterator[AddTranscripts]:
     """SubRip. It has no comments that could name a second recording, so a file holds one only."""
     count, named = 0, None
 
-    def add(transcripts: Sequence[Transcript]) -> None:
+    def add(transcripts: Sequence[UtteranceWords]) -> None:
         nonlocal count, named
         for transcript in transcripts:
             if named not in (None, transcript.utt):

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .transcript import Transcript
+from .utterance import UtteranceWords
+from .words import LeftOut
 
-AddTranscripts = Callable[[Sequence[Transcript]], None]  # writes these too
+AddTranscripts = Callable[[Sequence[UtteranceWords]], None]  # writes these too
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,4 +20,5 @@ class Target:
     path: Path
     recordings: bool = False  # transcripts are segments of the recordings that they are named after
     about: Mapping[str, Any] = field(default_factory=dict)  # what is known about the recording, as JSON
+    left_out: Sequence[LeftOut] | None = None  # stretches of the recording without words; None: not known
     channels: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # recording -> its file and channel

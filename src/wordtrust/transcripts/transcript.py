@@ -2,82 +2,58 @@
 
     transcript = scorer(lattice)
     transcript.text, transcript.words[0].confidence, transcript.to_dict()
+    transcript.save("words.srt")
 
-A `Transcript` shows itself in a notebook, coloured by confidence; `wordtrust.transcripts.writer` writes files.
+A `Transcript` shows itself in a notebook, coloured by confidence; `Transcripts` is a list of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import csr_offsets, csr_rows
 from ..base.errors import OptionError
-from ..formats import ctm
+from ..base.number_format import counted
 from ..lattices.lattice import Lattices, Offsets
 from ..lattices.paths import Paths
-from ..lattices.text import JOINER, join_surfaces, visible
+from ..lattices.text import JOINER, visible
 from ..lattices.weights import Reals
 from ..networks.word_confidence import word_confidence
 from .alternatives import find_alternatives
 from .notebook import words_html
+from .table import data_frame
 from .terminal import words_text
-from .words import Alternative, Word, spelled
+from .utterance import UtteranceWords, mean_confidence
+from .words import Alternative, LeftOut, Word
+from .writer import write_transcripts
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.text import Text
 
 ALTERNATIVES = 5
+_FEW, _SHOWN = 5, 100  # transcripts that a list shows of itself, as text and in a notebook
 _ROUNDING = 1e-6  # a float32 confidence may be that much over 1
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Transcript:
+class Transcript(UtteranceWords):
     """The words of one utterance."""
 
-    utt: str
-    words: tuple[Word, ...]
+    def save(self, path: str | Path) -> None:
+        """Write it in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet."""
+        write_transcripts([self], path)
 
-    @property
-    def text(self) -> str:
-        """What was said, with the recognizer's own spelling."""
-        return join_surfaces(word.word + JOINER if word.joins_next else word.word for word in self.words)
-
-    @property
-    def confidence(self) -> float | None:
-        """The mean confidence of the words; None if there are none."""
-        return sum(word.confidence for word in self.words) / len(self.words) if self.words else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """A line of the .jsonl output. Times are rounded to milliseconds, confidences to six decimals."""
-        confidence = self.confidence
-        return {
-            "utt": self.utt,
-            "text": self.text,
-            "confidence": None if confidence is None else round(confidence, 6),
-            "words": [_word_dict(word) for word in self.words],
-        }
-
-    def to_ctm(self, channel: str = "1") -> str:
-        """NIST CTM: a line `utt channel start duration word confidence` for each word.
-
-        White space in names and words becomes `_`, a control character U+FFFD. What CTM gives a meaning of its own
-        (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment.
-        """
-        if channel.split() != [channel]:
-            raise OptionError(f"the channel is {channel!r}, not one word like 1 or A")
-        name = ctm.name_field(self.utt)
-        words = [
-            ctm.word_field(written, word.norm)
-            for word, (written, _) in zip(self.words, spelled(self.words), strict=True)
-        ]
-        start, end = [word.start for word in self.words], [word.end for word in self.words]
-        return ctm.ctm_text(name, channel, words, start, end, (word.confidence for word in self.words))
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with a row for each word. Needs pandas."""
+        return data_frame([self])
 
     def to_rich(self) -> Text:
         """For the terminal: words under 0.9 in brackets, those under 0.5 with a question mark in front."""
@@ -90,22 +66,73 @@ class Transcript:
         return f"<Transcript {self._summary()}\n  {self.to_rich().plain or '(no words)'}>"
 
     def _summary(self) -> str:
-        count, confidence = len(self.words), self.confidence
-        mean = "" if confidence is None else f", confidence {confidence:.2f}"
-        return f"{visible(self.utt)}: {count} {'word' if count == 1 else 'words'}{mean}"
+        return f"{visible(self.utt)}: {_counts(self.words)}"
 
 
-def _word_dict(word: Word) -> dict[str, Any]:
-    return {
-        "word": word.word,
-        "norm": word.norm,
-        "start": round(word.start, 3),
-        "end": round(word.end, 3),
-        "confidence": round(word.confidence, 6),
-        "alternatives": [
-            {"word": other.word, "confidence": round(other.confidence, 6)} for other in word.alternatives
-        ],
-    }  # fmt: skip
+def _counts(words: Sequence[Word]) -> str:
+    confidence = mean_confidence(words)
+    return counted(len(words), "word") + ("" if confidence is None else f", confidence {confidence:.2f}")
+
+
+class Transcripts(list[Transcript]):
+    """The transcripts of many utterances, or of the segments of a recording: a list that can be saved and shown.
+
+    `about` is what is known about the recording, `left_out` the stretches of it that have no words and why (None
+    where that is not known).
+    """
+
+    def __init__(
+        self,
+        transcripts: Iterable[Transcript] = (),
+        *,
+        about: Mapping[str, Any] | None = None,
+        left_out: Sequence[LeftOut] | None = None,
+    ) -> None:
+        super().__init__(transcripts)
+        self.about, self.left_out = dict(about or {}), left_out
+
+    @property
+    def text(self) -> str:
+        """What was said, a line for each utterance or segment with words."""
+        return "\n".join(transcript.text for transcript in self if transcript.words)
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """All words, in order."""
+        return tuple(word for transcript in self for word in transcript.words)
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean confidence of all words; None if there are none."""
+        return mean_confidence(self.words)
+
+    def save(self, path: str | Path) -> None:
+        """Write them in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet."""
+        write_transcripts(self, path, about=self.about, left_out=self.left_out)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with a row for each word. Needs pandas."""
+        return data_frame(self)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Transcript: ...
+    @overload
+    def __getitem__(self, index: slice) -> Transcripts: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Transcript | Transcripts:
+        if isinstance(index, slice):
+            return Transcripts(super().__getitem__(index), about=self.about)
+        return super().__getitem__(index)
+
+    def _repr_html_(self) -> str:
+        more = len(self) - _SHOWN
+        shown = "".join(transcript._repr_html_() for transcript in self[:_SHOWN])
+        return shown + (f"<div>and {more:,} more</div>" if more > 0 else "") or "(no transcripts)"
+
+    def __repr__(self) -> str:
+        lines = [f"<Transcripts: {len(self):,}, with {_counts(self.words)}"]
+        lines += [f"  {each.to_rich().plain or '(no words)'}" for each in self[:_FEW]]
+        return "\n".join([*lines, *(["  ..."] if len(self) > _FEW else [])]) + ">"
 
 
 def transcripts(
@@ -115,7 +142,7 @@ def transcripts(
     *,
     alternatives: int = ALTERNATIVES,
     show: Callable[[Reals], Reals] | None = None,
-) -> list[Transcript]:
+) -> Transcripts:
     """The words of each path, with the confidence that is shown for them and up to `alternatives` other words.
 
     `confidence` has one number from 0 to 1 for every arc that says a word. `wordtrust.transcripts.alternatives`
@@ -128,10 +155,10 @@ def transcripts(
     is_word = networks.word[arcs] > 0
     offsets = csr_offsets(is_word)[paths.offsets]
     words = _words(networks, checked, offsets, arcs[is_word], shown[is_word], alternatives, show)
-    return [
+    return Transcripts(
         Transcript(utt, words[first:last])
         for utt, (first, last) in zip(networks.utts, pairwise(offsets.tolist()), strict=True)
-    ]
+    )
 
 
 def _checked(networks: Lattices, confidence: NDArray[np.floating], alternatives: int) -> Reals:

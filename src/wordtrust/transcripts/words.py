@@ -8,32 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from ..formats.transcript.records import Alternative, LeftOut, Word
+
+__all__ = ["HIGH", "LOW", "Alternative", "LeftOut", "Level", "Word", "clock", "level", "spelled"]
 
 Level = Literal["low", "medium", "high"]
 LOW, HIGH = 0.5, 0.9  # under LOW a word is more likely wrong than right; from HIGH on most people just read on
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """Another word that may have been said instead."""
-
-    word: str  # as the recognizer wrote it
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word of a transcript."""
-
-    word: str  # as the recognizer wrote it; "" where the word before says it: 42 for forty and two
-    norm: str  # normalised
-    start: float  # seconds
-    end: float
-    confidence: float
-    alternatives: tuple[Alternative, ...] = ()  # by falling confidence
-    joins_next: bool = False  # no space between it and the next word: `Middle-` and `earth.`
 
 
 def level(confidence: float) -> Level:

@@ -1,5 +1,6 @@
 """Files of transcripts, written piece by piece, whole or not at all. The ending of the name chooses the format:
 
+- .txt: plain text;
 - .jsonl: `Transcript.to_dict` of each utterance on a line of its own;
 - .json: one document with the text, the segments, and what is known about the recording;
 - .ctm: NIST CTM;
@@ -7,7 +8,7 @@
 - .html: a page to read, to check and to listen along;
 - .parquet: a row for each word.
 
-.jsonl, .json and .ctm may end in .gz as well.
+.txt, .jsonl, .json and .ctm may end in .gz as well.
 
 Transcripts are utterances, each with a name and a clock of its own, unless a writer is told that they are segments of
 `recordings`: then times count from the start of the recording that `utt` names.
@@ -27,11 +28,14 @@ from .ctm_writer import write_ctm
 from .json_writer import json_line, write_json, write_jsonl
 from .page import write_page
 from .parquet_writer import write_parquet
+from .plain_text import write_text
 from .subtitles import write_srt, write_vtt
 from .target import AddTranscripts, Target
-from .transcript import Transcript
+from .utterance import UtteranceWords
+from .words import LeftOut
 
 FORMATS: dict[str, Callable[[Target], AbstractContextManager[AddTranscripts]]] = {
+    ".txt": write_text,
     ".jsonl": write_jsonl,
     ".json": write_json,
     ".ctm": write_ctm,
@@ -40,7 +44,7 @@ FORMATS: dict[str, Callable[[Target], AbstractContextManager[AddTranscripts]]] =
     ".html": write_page,
     ".parquet": write_parquet,
 }
-_COMPRESSED = {f"{ending}.gz": FORMATS[ending] for ending in (".jsonl", ".json", ".ctm")}
+_COMPRESSED = {f"{ending}.gz": FORMATS[ending] for ending in (".txt", ".jsonl", ".json", ".ctm")}
 
 
 class TranscriptWriter:
@@ -49,24 +53,29 @@ class TranscriptWriter:
         with TranscriptWriter("words.ctm") as out:
             out.add(transcripts)
 
+    `format` (txt, srt, ...) is for names that end otherwise.
     The file appears when the block ends. If the block raises, nothing is left and what was there before is untouched.
 
     With `recordings`, transcripts are segments of the recordings that they are named after, in the order of time:
     lines of .ctm may share a name, and a .vtt file names a recording once. `about` is what .json and .html files say
-    about it (recognizer, model, duration, ...), as JSON; it is read when the block ends. `channels` says which
-    recordings are channels of a file, `{"call-2": ("call", "2")}`: CTM has a field for that.
+    about it (recognizer, model, duration, ...), as JSON; it is read when the block ends. `left_out` are the stretches
+    of it without words, which .json, .html and .parquet files show. `channels` says which recordings are channels
+    of a file, `{"call-2": ("call", "2")}`: CTM has a field for that.
     """
 
     def __init__(
         self,
         path: str | Path,
         *,
+        format: str | None = None,  # noqa: A002  # the user's word for it
         recordings: bool = False,
         about: Mapping[str, Any] | None = None,
+        left_out: Sequence[LeftOut] | None = None,
         channels: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
-        self._target = Target(Path(path), recordings, {} if about is None else about, channels or {})
-        self._open = _format_of(self._target.path)
+        about = {} if about is None else about
+        self._target = Target(Path(path), recordings, about, left_out, channels or {})
+        self._open = _format_of(self._target.path, format)
         self._stack = ExitStack()
         self._add: AddTranscripts | None = None
 
@@ -76,7 +85,7 @@ class TranscriptWriter:
         self._add = self._stack.enter_context(self._open(self._target))
         return self
 
-    def add(self, transcripts: Sequence[Transcript]) -> None:
+    def add(self, transcripts: Sequence[UtteranceWords]) -> None:
         """Write these too."""
         assert self._add, "a TranscriptWriter writes inside its `with` block"
         self._add(transcripts)
@@ -94,7 +103,7 @@ class TranscriptPrinter:
     def __enter__(self) -> Self:
         return self
 
-    def add(self, transcripts: Sequence[Transcript]) -> None:
+    def add(self, transcripts: Sequence[UtteranceWords]) -> None:
         """Print these too, at once."""
         lines = "".join(map(json_line, transcripts))
         sys.stdout.write(lines.encode("utf-8", "replace").decode("utf-8"))
@@ -106,12 +115,32 @@ class TranscriptPrinter:
         pass
 
 
-def _format_of(path: Path) -> Callable[[Target], AbstractContextManager[AddTranscripts]]:
+def write_transcripts(
+    transcripts: Sequence[UtteranceWords],
+    path: str | Path,
+    *,
+    about: Mapping[str, Any] | None = None,
+    left_out: Sequence[LeftOut] | None = None,
+) -> None:
+    """Write transcripts to one file; those that share a name are segments of one recording."""
+    recordings = len({transcript.utt for transcript in transcripts}) < len(transcripts)
+    with TranscriptWriter(path, recordings=recordings, about=about, left_out=left_out) as writer:
+        writer.add(transcripts)
+
+
+def names_format(path: Path, format: str | None = None) -> bool:  # noqa: A002  # the user's word for it
+    """Whether the ending of a name, or else `format`, is one that transcripts are written in."""
+    return f".{format}" in FORMATS if format else path.name.lower().endswith((*FORMATS, *_COMPRESSED))
+
+
+def _format_of(path: Path, name: str | None) -> Callable[[Target], AbstractContextManager[AddTranscripts]]:
+    if name is not None:
+        return FORMATS[f".{name}"]
     for ending, write in (FORMATS | _COMPRESSED).items():
-        if path.name.endswith(ending):
+        if path.name.lower().endswith(ending):
             return write
     *most, last = FORMATS
     raise OptionError(
         f"{path}: the name says what to write and should end in {', '.join(most)} or {last} "
-        "(.jsonl.gz, .json.gz and .ctm.gz are packed)"
+        "(.txt.gz, .jsonl.gz, .json.gz and .ctm.gz are packed)"
     )

@@ -17,18 +17,16 @@ from ...lattices.lattice import Lattices
 from ..format import Format, ReadOptions, WriteOptions
 from ..inputs import Stream
 
-_PARQUET = b"PAR1"
-
 
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # a sniffer
-    """A folder with a store.json has no bytes of its own. Parquet files are claimed to say where they belong."""
-    return 1.0 if not head or head.startswith(_PARQUET) else 0.0
+    """A folder with a store.json has no bytes of its own."""
+    return 0.0 if head else 1.0
 
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """The lattices of a store. A bad shard is reported, and reading goes on with the next."""
     if not stream.path.is_dir():
-        raise stream.error("a parquet file alone is no store", remedy="Name the folder that has a store.json in it")
+        raise stream.error("this alone is no store", remedy="Name the folder that has a store.json in it")
     # Here and not above: arrow takes a while to load, and other formats do not need it.
     from .layout import read_contents
     from .read import ShardReader

@@ -1,0 +1,131 @@
+"""What a transcript is made of: words with alternatives, and the stretches of a recording that it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...base import json_checks as check
+from ...base.errors import InputError
+from ...lattices.graph import LATEST
+from ..onebest import checked_confidence
+
+ABOUT = b"wordtrust transcript"  # in the metadata of .parquet: what is known about the recording, as JSON
+JOINS = "joins_next"  # written where it is true only
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another word that may have been said instead."""
+
+    word: str  # as the recognizer wrote it
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a transcript."""
+
+    word: str  # as the recognizer wrote it; "" where the word before says it: 42 for forty and two
+    norm: str  # normalised
+    start: float  # seconds
+    end: float
+    confidence: float
+    alternatives: tuple[Alternative, ...] = ()  # by falling confidence
+    joins_next: bool = False  # no space between it and the next word: `Middle-` and `earth.`
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A stretch of a recording that has no words in the transcript, and why."""
+
+    start: float  # seconds
+    end: float
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON; times are rounded to milliseconds, as those of words are."""
+        return {"start": round(self.start, 3), "end": round(self.end, 3), "reason": self.reason}
+
+
+class TranscriptRecord(NamedTuple):
+    """The words of one utterance, or of one segment of the recording `utt`."""
+
+    utt: str
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFile:
+    """A file of transcripts: what it says about the recording, and its utterances or segments one by one."""
+
+    records: Iterator[TranscriptRecord]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    left_out: Sequence[LeftOut] | None = None  # None: not known
+
+
+def record_of(value: Any, utt: str) -> TranscriptRecord:
+    """The words of a JSON object; `utt` is its name where it has none."""
+    record = check.record(value)
+    items = check.objects_of(record, "words")
+    words = tuple([word_of(item, f"words[{index}]") for index, item in enumerate(items)])
+    if not any(JOINS in item for item in items):
+        words = _joined_as_in(check.string_or_none(record, "text") or "", words)
+    return TranscriptRecord(check.string(record, "utt") if "utt" in record else utt, words)
+
+
+def left_out_of(document: Mapping[str, Any]) -> tuple[LeftOut, ...] | None:
+    """The stretches that a document about a recording says it leaves out."""
+    if document.get("left_out") is None:
+        return None
+    items = check.objects_of(document, "left_out")
+    return tuple(
+        LeftOut(*_times(item, path := f"left_out[{index}]"), check.string(item, "reason", path))
+        for index, item in enumerate(items)
+    )
+
+
+def word_of(item: dict[str, Any], path: str) -> Word:
+    """A word that a JSON object or a row of a table holds; `path` says where, for messages."""
+    text = check.string(item, "word", path)
+    norm = text if item.get("norm") is None else check.string(item, "norm", path)
+    others = [] if item.get("alternatives") is None else check.objects_of(item, "alternatives", path)
+    alternatives = tuple(
+        Alternative(check.string(other, "word", where := f"{path}.alternatives[{index}]"), _confidence(other, where))
+        for index, other in enumerate(others)
+    )
+    joins = item.get(JOINS, False)
+    if type(joins) is not bool:
+        raise InputError(f"{path}.{JOINS} is neither true nor false")
+    return Word(text, norm, *_times(item, path), _confidence(item, path), alternatives, joins)
+
+
+def _confidence(item: dict[str, Any], path: str) -> float:
+    value = check.number(item, "confidence", path)
+    checked_confidence(value, f"{path}.confidence")
+    return value
+
+
+def _times(item: Mapping[str, Any], path: str) -> tuple[float, float]:
+    start, end = check.number(item, "start", path), check.number(item, "end", path)
+    if max(abs(start), abs(end)) > LATEST:
+        raise InputError(f"{path} lasts from {start:g} to {end:g} s", remedy="Times are seconds, below 1e9")
+    return start, end
+
+
+def _joined_as_in(text: str, words: Sequence[Word]) -> tuple[Word, ...]:
+    """Words of which a file does not say whether they join the next: as its text has them."""
+    joined, at = [], 0
+    for word in words:
+        if not text.startswith(word.word, at):
+            return tuple(words)  # the text is of something else
+        at += len(word.word)
+        joins = bool(word.word) and at < len(text) and text[at] != " "
+        at += bool(word.word) and not joins
+        joined.append(
+            Word(word.word, word.norm, word.start, word.end, word.confidence, word.alternatives, joins)
+            if joins
+            else word
+        )
+    return tuple(joined)

@@ -1,0 +1,138 @@
+"""Files of words with confidences as transcripts: our own with all that is in them, others as what they print.
+
+talk = wt.read_transcripts("talk.json")
+talk.save("talk.srt")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..base.errors import InputError, OptionError
+from ..base.problems import Problems
+from ..formats import detect_format, read_stream
+from ..formats.format import ReadOptions
+from ..formats.inputs import Stream, streams
+from ..formats.transcript import FORMAT, open_transcripts
+from ..lattices.lattice import Lattices
+from ..lattices.paths import one_best
+from .transcript import Transcript, Transcripts, transcripts
+from .words import LeftOut
+from .writer import TranscriptWriter
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptSource:
+    """One open file: its transcripts, which can be gone through once, and what it says about the recording."""
+
+    name: str
+    transcripts: Iterator[Transcript]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    left_out: Sequence[LeftOut] | None = None
+    is_ours: bool = True  # a file that wordtrust wrote, with all that its words have
+
+
+def transcript_sources(
+    paths: str | Path | Iterable[str | Path],
+    options: ReadOptions = ReadOptions(),
+    problems: Problems | None = None,
+    *,
+    watch: Callable[[int], None] | None = None,
+) -> Iterator[TranscriptSource]:
+    """Files, folders and globs one by one. What cannot be read raises an `InputError`, or goes to `problems`."""
+    problems = problems or Problems()
+    for source in streams([paths] if isinstance(paths, str | Path) else list(paths), problems, watch):
+        try:
+            yield _opened(source, options, problems)
+        except InputError as error:
+            problems.report(error.at(file=source.name))
+
+
+def read_transcripts(path: str | Path | Iterable[str | Path]) -> Transcripts:
+    """The transcripts of files that wordtrust wrote (.json, .jsonl, .parquet), or of any words with confidences."""
+    read: list[Transcript] = []
+    sources: list[TranscriptSource] = []
+    for source in transcript_sources(path):
+        sources.append(source)
+        read.extend(source.transcripts)
+    if len(sources) != 1:
+        return Transcripts(read)
+    return Transcripts(read, about=sources[0].about, left_out=sources[0].left_out)
+
+
+def _opened(source: Stream, options: ReadOptions, problems: Problems) -> TranscriptSource:
+    if detect_format(source, options.format).name != FORMAT.name:
+        return TranscriptSource(source.name, _printed(source, options.beside(source.path), problems), is_ours=False)
+    file = open_transcripts(source, problems)
+    records = (Transcript(*record) for record in _reported(file.records, source, problems))
+    return TranscriptSource(source.name, records, file.about, file.left_out)
+
+
+def _printed(source: Stream, options: ReadOptions, problems: Problems) -> Iterator[Transcript]:
+    """What a recognizer printed, with the confidences that came with it."""
+    for batch in _reported(read_stream(source, options, problems), source, problems):
+        yield from as_printed(batch)
+
+
+def as_printed(batch: Lattices) -> Transcripts:
+    """The 1-best of lattices whose arcs have posteriors: the confidences of a recognizer that gives them."""
+    if batch.posterior is None:
+        raise InputError(
+            "the words have no confidences",
+            file=batch.origin.file,
+            utt=batch.utts[0] if batch.utts else "",
+            remedy="Give them some: wordtrust score MODEL FILE --out words.json (`wordtrust models` lists models)",
+        )
+    return transcripts(batch, batch.posterior, one_best(batch))
+
+
+def _reported(items: Iterator[Item], source: Stream, problems: Problems) -> Iterator[Item]:
+    """All of them; an error that ends them goes to `problems`."""
+    try:
+        yield from items
+    except InputError as error:
+        problems.report(error.at(file=source.name))
+
+
+def are_ours(paths: Iterable[str | Path], options: ReadOptions = ReadOptions()) -> bool:
+    """Whether the first of these files is one that wordtrust wrote."""
+    coming = streams(paths)  # it closes the file when it is gone
+    try:
+        source = next(coming, None)
+        return source is not None and detect_format(source, options.format).name == FORMAT.name
+    except InputError:
+        return False  # whoever reads it says what is wrong with it
+
+
+def convert_transcripts(
+    sources: Iterable[TranscriptSource], path: str | Path, *, format: str | None = None, utts: Iterable[str] = ()  # noqa: A002
+) -> tuple[int, int]:  # fmt: skip
+    """Write transcripts as they are read, all or those of the names `utts`: how many, and their words.
+
+    What a file says about its recording is kept where it is the only one.
+    """
+    coming, wanted, present = iter(sources), set(utts), set[str]()
+    first = next(coming, None)
+    if first is None:
+        raise OptionError("no transcripts found")
+    about, utterances, words = dict(first.about), 0, 0
+    left_out = None if first.left_out is None else list(first.left_out)
+    with TranscriptWriter(path, format=format, recordings=True, about=about, left_out=left_out) as writer:
+        for source in chain([first], coming):
+            if source is not first:  # no longer the only one; both are read when the writer ends
+                about.clear()
+                (left_out or []).clear()
+            for transcript in source.transcripts:
+                if not wanted or transcript.utt in wanted:
+                    present.add(transcript.utt)
+                    writer.add([transcript])
+                    utterances, words = utterances + 1, words + len(transcript.words)
+        if missing := wanted - present:
+            raise OptionError(f"no utterance {', '.join(sorted(missing))} in the input")
+    return utterances, words

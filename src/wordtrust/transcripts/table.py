@@ -1,0 +1,34 @@
+"""Words as a table, a row for each: .parquet files and data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..base.errors import OptionError
+from .utterance import UtteranceWords
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next")
+
+
+def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
+    """The words of an utterance in the order of COLUMNS; `index` counts them from 0."""
+    for index, word in enumerate(transcript.words):
+        others = [{"word": other.word, "confidence": other.confidence} for other in word.alternatives]
+        times_and_confidence = word.start, word.end, word.confidence
+        yield transcript.utt, index, word.word, word.norm, *times_and_confidence, others, word.joins_next
+
+
+def data_frame(transcripts: Iterable[UtteranceWords]) -> pd.DataFrame:
+    """The words of transcripts as a pandas data frame."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise OptionError(
+            "data frames need pandas, not installed here: pip install pandas "
+            '(or save a table without it: .save("words.parquet"))'
+        ) from None
+    return pd.DataFrame([row for each in transcripts for row in rows(each)], columns=[*COLUMNS])

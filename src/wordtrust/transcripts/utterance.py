@@ -1,0 +1,84 @@
+"""The words of an utterance: their text, and what files say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.errors import OptionError
+from ..formats import ctm
+from ..formats.transcript.records import JOINS
+from ..lattices.text import JOINER, join_surfaces
+from .words import Word, spelled
+
+SURER = "surer_alternative"  # written where it is true only
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceWords:
+    """What every writer of transcripts is given: the words of an utterance, or of a segment of a recording."""
+
+    utt: str
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        """What was said, with the recognizer's own spelling."""
+        return join_surfaces(word.word + JOINER if word.joins_next else word.word for word in self.words)
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean confidence of the words; None if there are none."""
+        return mean_confidence(self.words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A line of the .jsonl output. Times are rounded to milliseconds, confidences to six decimals."""
+        words = [_word_dict(word) for word in self.words]
+        return {
+            "utt": self.utt,
+            "text": self.text,
+            "confidence": rounded_mean([word["confidence"] for word in words]),
+            "words": words,
+        }
+
+    def to_ctm(self, channel: str = "1") -> str:
+        """NIST CTM: a line `utt channel start duration word confidence` for each word.
+
+        White space in names and words becomes `_`, a control character U+FFFD. What CTM gives a meaning of its own
+        (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment.
+        """
+        if channel.split() != [channel]:
+            raise OptionError(f"the channel is {channel!r}, not one word like 1 or A")
+        name = ctm.name_field(self.utt)
+        words = [
+            ctm.word_field(written, word.norm)
+            for word, (written, _) in zip(self.words, spelled(self.words), strict=True)
+        ]
+        start, end = [word.start for word in self.words], [word.end for word in self.words]
+        return ctm.ctm_text(name, channel, words, start, end, (word.confidence for word in self.words))
+
+
+def mean_confidence(words: Sequence[Word]) -> float | None:
+    """The mean confidence of words; None if there are none."""
+    return sum(word.confidence for word in words) / len(words) if words else None
+
+
+def rounded_mean(confidences: Sequence[float]) -> float | None:
+    """The mean of confidences as a file has them, so that whoever reads the file finds the same."""
+    return round(sum(confidences) / len(confidences), 6) if confidences else None
+
+
+def _word_dict(word: Word) -> dict[str, Any]:
+    confidence = round(word.confidence, 6)
+    others = [(other.word, round(other.confidence, 6)) for other in word.alternatives]
+    return {
+        "word": word.word,
+        "norm": word.norm,
+        "start": round(word.start, 3),
+        "end": round(word.end, 3),
+        "confidence": confidence,
+        "alternatives": [{"word": text, "confidence": how_sure} for text, how_sure in others],
+        **({JOINS: True} if word.joins_next else {}),
+        **({SURER: True} if any(how_sure > confidence for _, how_sure in others) else {}),
+    }
