@@ -47,7 +47,7 @@ def recognizers(*, as_json: bool) -> None:
                    "auto: the best one.")  # fmt: skip
 @click.option("--model", help="The confidence model: a folder or a shipped model [the one for the recognizer].")
 @out_option(multiple=True, metavar="FILE",
-              help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} in it stands for the recording's name. "
+              help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} stands for the recording's name. "
                    "May be given several times.")  # fmt: skip
 @click.option(
     "--channels", default="mix", show_default=True, help="mix, each (one transcript per channel), or a number."
