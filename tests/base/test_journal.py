@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordtrust.base.errors import OptionError
-from wordtrust.base.journal import Journal
+from wordtrust.base.errors import InputError, OptionError
+from wordtrust.base.journal import Journal, journal_path
 
 WORK = {"audio": "talk.wav"}
 PIECES: dict[str, Any] = {"a": {"text": "one\ntwo"}, "b": [1, 2.5, None], "ä ü": "drei"}
 
 
-def write(path: Path) -> bytes:
-    with Journal(path, WORK) as journal:
+def write(out: Path) -> bytes:
+    with Journal(out, WORK) as journal:
         for name, piece in PIECES.items():
             journal.add(name, piece)
-    return path.read_bytes()
+    return journal_path(out).read_bytes()
 
 
 def test_pieces_are_there_again(tmp_path: Path) -> None:
@@ -41,7 +44,7 @@ def test_a_file_cut_anywhere_gives_its_whole_pieces(
     path = tmp_path_factory.mktemp("j") / "j"
     data = write(path)
     kept = data[:cut]
-    path.write_bytes(kept + noise.replace(b"\n", b" "))
+    journal_path(path).write_bytes(kept + noise.replace(b"\n", b" "))
     whole = max(0, kept.count(b"\n") - 1)
     with Journal(path, WORK) as journal:
         assert list(journal) == list(PIECES)[:whole]
@@ -62,3 +65,70 @@ def test_other_work_begins_anew(tmp_path: Path) -> None:
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="cannot be written"), Journal(tmp_path / "no" / "j", WORK):
         pass
+
+
+def test_a_journal_is_no_file_that_a_link_leads_to(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("keep me")
+    journal_path(tmp_path / "out").symlink_to(precious)
+    with pytest.raises(OptionError, match=r"\.out\.heard: .* is no journal"), Journal(tmp_path / "out", WORK):
+        pass
+    journal_path(tmp_path / "out").unlink()
+    journal_path(tmp_path / "out").hardlink_to(precious)
+    with pytest.raises(OptionError, match="is no journal"), Journal(tmp_path / "out", WORK):
+        pass
+    assert precious.read_text() == "keep me"
+
+
+@pytest.mark.parametrize("content", ["notes\nmore\n", "x" * 1000, '{"name": "a", "piece": 1}\n'])
+def test_a_file_that_is_no_journal_stays(tmp_path: Path, content: str) -> None:
+    journal_path(tmp_path / "out").write_text(content)
+    with pytest.raises(OptionError, match="is no journal"), Journal(tmp_path / "out", WORK):
+        pass
+    assert journal_path(tmp_path / "out").read_text() == content
+
+
+def test_a_pipe_in_its_place_is_no_journal(tmp_path: Path) -> None:
+    os.mkfifo(journal_path(tmp_path / "out"))
+    with pytest.raises(OptionError, match="is no journal"), Journal(tmp_path / "out", WORK):
+        pass
+
+
+def test_two_processes_never_mix_their_pieces(tmp_path: Path) -> None:
+    with Journal(tmp_path / "out", WORK) as journal:
+        journal.add("a", 1)
+        with pytest.raises(OptionError, match="another wordtrust process is writing it"):
+            Journal(tmp_path / "out", WORK).__enter__()
+        journal.add("b", 2)
+        journal.remove()
+    with Journal(tmp_path / "out", WORK) as journal:  # the lock went with the file
+        assert list(journal) == []
+
+
+def test_a_piece_that_another_program_moved_is_not_taken_for_another(tmp_path: Path) -> None:
+    with Journal(tmp_path / "out", WORK) as journal:
+        journal.add("a", "first")
+        journal.add("b", "other")
+        data = journal.path.read_bytes()
+        journal.path.write_bytes(data.replace(b'"a"', b'"x"'))
+        with pytest.raises(InputError, match="another program wrote to it"):
+            journal["a"]
+        assert journal["b"] == "other"
+
+
+def test_a_full_disk_is_said_in_a_line_and_what_was_kept_is_there_again(tmp_path: Path) -> None:
+    script = f"""
+import resource, signal
+from pathlib import Path
+from wordtrust.base.journal import Journal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+with Journal(Path({str(tmp_path / "out")!r}), {WORK!r}) as journal:
+    journal.add("a", 1)
+    journal.add("b", "x" * 10_000)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "OptionError" in ended.stderr.splitlines()[-1]
+    assert "cannot be written: File too large" in ended.stderr
+    with Journal(tmp_path / "out", WORK) as journal:
+        assert list(journal) == ["a"]

@@ -104,6 +104,7 @@ def test_what_was_fitted_is_used_again(folder: Path) -> None:
 def test_a_new_fit_replaces_an_old_joint_model_and_tells_what_it_was_fitted_on(folder: Path) -> None:
     (folder / "joint").mkdir()
     (folder / "joint" / "joint.safetensors").write_bytes(b"old")
+    (folder / "joint" / "combination.json").write_text("{}")
     done = run("combine", *systems(folder, *NAMES), *fitting(folder), "--out", folder / "joint")
     assert "fitted on 36 of these utterances" in done.stderr
     assert not (folder / "joint" / "joint.safetensors").exists()

@@ -140,6 +140,7 @@ def test_nothing_is_left_after_an_error(folder: Path, monkeypatch: pytest.Monkey
         real(source, target)
 
     monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr("wordtrust.base.files._exchange", lambda *_: False)
     with pytest.raises(OptionError, match="No space left"):
         save_model(make_model("posterior"), folder)
     assert [path.name for path in folder.parent.iterdir()] == ["model"]

@@ -173,7 +173,7 @@ def test_targets_are_a_mixture_of_labels_and_soft_labels(tmp_path: Path) -> None
 def test_one_training_in_a_folder_at_a_time(tmp_path: Path) -> None:
     with (
         only_training_in(tmp_path),
-        pytest.raises(OptionError, match="another training is at work"),
+        pytest.raises(OptionError, match="another wordtrust process"),
         only_training_in(tmp_path),
     ):
         pass

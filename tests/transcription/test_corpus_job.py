@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 from tests.helpers.plugin_recognizer import install
 from wordtrust.base.errors import InputError, OptionError
+from wordtrust.base.journal import journal_path
 from wordtrust.base.problems import Problems
 from wordtrust.cli import cli
 from wordtrust.formats import read
 from wordtrust.transcription.corpus_job import CorpusResult, Watch, recognize_corpus
 from wordtrust.transcription.manifest import read_manifest
-from wordtrust.transcription.transcription_job import journal_path
 
 SECONDS = {"a": 1.5, "b": 3.2, "c": 0.4, "d": 2.0}
 

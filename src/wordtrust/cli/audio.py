@@ -155,13 +155,12 @@ def recognize(
     from ..base.problems import Problems
     from ..base.progress import AudioProgress
     from ..base.threads import available_cores
-    from ..transcription.corpus_job import check_output, recognize_corpus
+    from ..transcription.corpus_job import recognize_corpus
     from ..transcription.manifest import read_manifest
 
     announce_compilation()
     if "," in recognizer:
         raise OptionError("one recognizer at a time: each gets a store of its own")
-    check_output(out, by_split=by_split)
     problems = Problems(skip=skip_bad, notify=notify_skipped)
     entries = read_manifest(manifest, audio, problems)
     with AudioProgress("recognising", [None], utterances=len(entries)) as progress:

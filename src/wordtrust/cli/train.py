@@ -108,9 +108,11 @@ def train(
     if pipeline.has_checkpoint(out):
         notify("going on where an earlier training stopped")
     with _epoch_progress(chosen.epochs) as progress:
-        model = pipeline.train(data, chosen, out, device=device, threads=jobs, search=search, progress=progress)
+        model = pipeline.train(
+            data, chosen, out, device=device, threads=jobs, search=search, progress=progress, dev=dev
+        )
     if model is not None:
-        click.echo(f"{out}: {_summary(pipeline.choose_on_dev(model, out, dev) if dev else model)}")
+        click.echo(f"{out}: {_summary(model)}")
 
 
 def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None:

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from ..base import json_checks
 from ..base.errors import InputError, OptionError
-from ..base.files import atomic_text
+from ..base.files import atomic_folder, atomic_text
 from .error_regression import ErrorRegression
 from .joint import JointModel, load_joint, save_joint
 from .rover import RoverSettings, tune_rover
@@ -71,14 +71,18 @@ class FittedCombination:
         return settings
 
     def save(self, folder: Path) -> None:
-        """Write combination.json and, where there is one, the joint model."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write the folder, whole or not at all; it replaces a combination that was there, and nothing else."""
+        refuse_to_overwrite(folder)
+        with atomic_folder(folder) as draft:
+            self.write(draft)
+
+    def write(self, folder: Path) -> None:
+        """Write combination.json and, where there is one, the joint model into a new folder."""
         record: dict[str, Any] = {
             "kind": KIND, "version": VERSION, "order": list(self.order),
             "rover": [{"members": sorted(members), **settings.to_dict()} for members, settings in self.rover.items()],
             "utterances": sorted(self.utterances), "informed": self.informed.to_dict(),
         }  # fmt: skip
-        (folder / JOINT).unlink(missing_ok=True)  # an earlier fit does not go with this one
         if self.joint is not None:
             save_joint(self.joint, folder / JOINT)
         with atomic_text(folder / FILE) as file:
@@ -104,6 +108,12 @@ class FittedCombination:
             raise InputError(f"not a whole combination: {error}", file=str(path), remedy=remedy) from None
         except InputError as error:
             raise error.at(file=str(path)) from None
+
+
+def refuse_to_overwrite(folder: Path) -> None:
+    """Only a combination is ever replaced: a wrong path must not cost anybody a folder of other files."""
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / FILE).is_file()):
+        raise OptionError(f"{folder}: exists and is no combination; name another folder")
 
 
 def _checksums(outputs: SystemOutputs) -> frozenset[int]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_folder, atomic_text
+from ..base.locks import locked
 from ..base.version import __version__
 from ..networks.tuned_scales import TunedScales
 from . import features, shipped
@@ -132,9 +133,10 @@ def in_half(values: NDArray[Any]) -> NDArray[Any]:
 
 def update_card(folder: Path, card: ModelCard, *, small: bool = False) -> None:
     """Write the card of a model anew, the weights as they are."""
-    record = _read_json(folder / MODEL_JSON)
-    kept = {name: record[name] for name in _FILE_KEYS if name in record}
-    with atomic_text(folder / MODEL_JSON) as file:
+    _read_json(folder / MODEL_JSON)  # raises an error if it is no model
+    with locked(folder), atomic_text(folder / MODEL_JSON) as file:
+        record = _read_json(folder / MODEL_JSON)
+        kept = {name: record[name] for name in _FILE_KEYS if name in record}
         file.write(json.dumps({**kept, **card.to_json()}, indent=None if small else 1, ensure_ascii=False) + "\n")
 
 

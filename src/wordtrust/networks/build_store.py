@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from ..base.errors import InputError
+from ..base.files import resumable_key
 from ..base.threads import available_cores, workers
 from ..base.version import __version__
 from ..formats.inputs import side_files
@@ -124,7 +124,7 @@ def build_store(
     key = list(key)
     references = sorted((utt, reference.words) for utt, reference in (options.references or {}).items())
     work = (__version__, options.to_json(), options.tuned, references, key)
-    resume = sha256(repr(work).encode()).hexdigest()[:16] if key else None
+    resume = resumable_key(work) if key else None
     with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.to_json()) as store:
         utterances, nodes, arcs = store.resumed_totals.values()
         for networks in _parallel(_after(batches, store.resumed), options, jobs or available_cores()):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import InputError
+from ..base.files import atomic_folder
 from ..combination.combination_file import FILE as COMBINATION
 from ..combination.combine import fit_combination
 from ..confidence.config import GENERIC
@@ -115,15 +116,15 @@ class Fitting:
             scorers = {name: load(self.out.models / name) for name in self.names}
             stores = {name: (each.train, each.dev) for name, each in trained.items()}
             systems = systems_on(scorers, stores, {name: each.load_folds() for name, each in trained.items()})
-            (out / MEMBERS).unlink(missing_ok=True)
             draft = self.out.work / "joint.draft"
             fitted = fit_combination(
                 systems, joint=with_joint, subsets=True, jobs=self.options.jobs, draft=draft,
                 notify=lambda message: self.steps.notify(f"joint: {message}"),
             )  # fmt: skip
-            fitted.save(out)
+            with atomic_folder(out) as folder:
+                fitted.write(folder)
+                write_json(folder / MEMBERS, {"members": members, "joint": with_joint})
             draft.unlink(missing_ok=True)
-            write_json(out / MEMBERS, {"members": members, "joint": with_joint})
 
         key = key_of(sorted(members.items()), with_joint)
         self.steps.run("combination", key, [out / COMBINATION, out / MEMBERS], work)

@@ -104,10 +104,11 @@ def _train_one(given: argparse.Namespace) -> None:
 
 def _train_multi_recognizer(given: argparse.Namespace) -> None:
     from .dataset import read_pack
-    from .multi_recognizer import load_teachers, train_multi_recognizer, with_teacher_targets
+    from .multi_recognizer import is_unfinished, load_teachers, train_multi_recognizer, with_teacher_targets
     from .worker import training_worker
 
-    if given.out.exists() and any(given.out.glob("*/model.json")) and not given.overwrite:
+    has_models = given.out.exists() and any(given.out.glob("*/model.json"))
+    if has_models and not is_unfinished(given.out) and not given.overwrite:
         raise OptionError(f"{given.out}: there are models already; name another folder, or use --overwrite")
     recognizers = {pack.stem: read_pack(pack) for pack in given.packs}
     with training_worker(given.device, given.threads) as worker:

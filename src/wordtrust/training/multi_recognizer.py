@@ -35,9 +35,10 @@ from .dataset import Dataset, TrainingData
 from .lattice_rnn import LatticeRNN, soft_labels
 from .options import TrainOptions
 from .pipeline import training_in
-from .trainer import Progress, Trainer
+from .trainer import CHECKPOINT, Progress, Trainer
 from .worker import Worker
 
+TRAINING = ".training"  # where checkpoints are kept until all models are there
 TEACHER_ARCS = 20_000  # in a batch of a teacher
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -48,7 +49,7 @@ def train_multi_recognizer(
     recognizers: Recognizers, options: TrainOptions, out: Path, worker: Worker, progress: Progress | None = None
 ) -> None:
     """Train on all of them and write out/NAME for each, and out/generic; goes on from a checkpoint."""
-    folder = out / ".training"
+    folder = out / TRAINING
     with training_in(folder, worker):
         trainer = Trainer(join_recognizers(recognizers), options, worker, folder)
         weights = trainer.run(progress or Progress())
@@ -60,6 +61,11 @@ def train_multi_recognizer(
             save_model(Model(config, own, data.table, data.statistics, card), out / name, trainer.state.log)
         generic = _generic_model(trainer.config, weights, recognizers, trainer.record)
         save_model(generic, out / GENERIC, trainer.state.log)
+
+
+def is_unfinished(out: Path) -> bool:
+    """Whether a killed training left a checkpoint, and maybe some of its models."""
+    return (out / TRAINING / CHECKPOINT).is_file()
 
 
 def join_recognizers(recognizers: Recognizers) -> TrainingData:

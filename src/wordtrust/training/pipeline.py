@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ..base.files import resumable_key, resume_folder
+from ..base.locks import claimed, companion
 from ..confidence.model_file import (
     MODEL_JSON,
     Model,
@@ -17,12 +20,13 @@ from ..confidence.model_file import (
     read_log,
     refuse_to_overwrite,
     save_model,
-    update_card,
 )
 from .dataset import TrainingData
 from .options import TrainOptions
 from .trainer import CHECKPOINT, EpochRecord, Progress, Trainer, only_training_in
 from .worker import Worker, training_worker
+
+Finish = Callable[[Model], Model]  # what is done with a model before it is written
 
 GRID = {"state": (80, 128, 200), "hidden": (20, 40), "merge": ("mean", "posterior")}
 
@@ -36,26 +40,35 @@ def train(
     threads: int | None = None,
     search: bool = False,
     progress: Progress | None = None,
+    dev: Sequence[str] = (),
 ) -> Model | None:
-    """Write a model folder and give the model; None in a process that only helps another (torchrun)."""
-    with training_worker(device, threads) as worker:
+    """Write a model folder and give the model; None in a process that only helps another (torchrun).
+
+    How words are decoded is chosen by the fewest errors on `dev`, stores of networks, before the model is written.
+    """
+
+    def chosen_on_dev(model: Model) -> Model:
+        from ..confidence.calibrate_model import with_best_choice  # here, as it needs numba
+
+        return with_best_choice(model, dev)
+
+    with training_worker(device, threads) as worker, _claim(out) if worker.is_first else nullcontext():
         work = search_sizes if search else train_model
-        model = work(data, options, out, worker, progress if worker.is_first else None)
+        finish = chosen_on_dev if dev else None
+        model = work(data, options, out, worker, progress if worker.is_first else None, finish=finish)
         return model if worker.is_first else None
 
 
-def choose_on_dev(model: Model, folder: Path, dev: Sequence[str]) -> Model:
-    """Choose how words are decoded, by the fewest errors on these networks, and note it in the model folder."""
-    from ..confidence.calibrate_model import with_best_choice  # here, as it needs numba
-
-    model = with_best_choice(model, dev)
-    update_card(folder, model.card)
-    return model
+@contextmanager
+def _claim(out: Path) -> Iterator[None]:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with claimed(out):
+        yield
 
 
 def training_folder(out: Path) -> Path:
     """Where checkpoints of a training are kept until the model is there."""
-    return out.resolve().with_name(f".{out.resolve().name}.training")
+    return companion(Path(os.path.realpath(out)), ".training")
 
 
 def has_checkpoint(out: Path) -> bool:
@@ -68,15 +81,24 @@ def training_in(folder: Path, worker: Worker) -> Iterator[None]:
     """Keep checkpoints in this folder, alone; afterwards it goes, and every process waits until all is written."""
     with only_training_in(folder) if worker.is_first else nullcontext():
         yield
-    if worker.is_first:
-        shutil.rmtree(folder, ignore_errors=True)
+        if worker.is_first:
+            shutil.rmtree(folder, ignore_errors=True)
     worker.wait_for_all()
 
 
 def train_model(
-    data: TrainingData, options: TrainOptions, out: Path, worker: Worker, progress: Progress | None = None
+    data: TrainingData,
+    options: TrainOptions,
+    out: Path,
+    worker: Worker,
+    progress: Progress | None = None,
+    *,
+    finish: Finish | None = None,
 ) -> Model:
-    """Train and write the model; goes on from a checkpoint that an earlier, killed run left."""
+    """Train and write the model; goes on from a checkpoint that an earlier, killed run left.
+
+    What `finish` adds is in the model when it appears.
+    """
     refuse_to_overwrite(out)
     with training_in(training_folder(out), worker):
         trainer = Trainer(data, options, worker, training_folder(out))
@@ -85,6 +107,7 @@ def train_model(
         table = data.table if trainer.config.embedding == "table" else replace(data.table, vectors=None)
         model = Model(trainer.config, weights, table, data.statistics, card)
         if worker.is_first:
+            model = finish(model) if finish else model
             save_model(model, out, trainer.state.log)
     return model
 
@@ -96,9 +119,14 @@ def search_sizes(
     worker: Worker,
     progress: Progress | None = None,
     grid: Mapping[str, Sequence[Any]] = GRID,
+    *,
+    finish: Finish | None = None,
 ) -> Model:
     """Try the grid of the paper and keep the model with the best EER on dev; a killed search goes on."""
     refuse_to_overwrite(out)
+    if worker.is_first:
+        data_key = data.dev.checksum(data.train.checksum())
+        resume_folder(training_folder(out) / "trials", resumable_key((options, grid, data_key)))
     trials: list[tuple[dict[str, Any], Path]] = []
     for values in product(*grid.values()):
         sizes = dict(zip(grid, values, strict=True))
@@ -113,6 +141,7 @@ def search_sizes(
     model = replace(models[best], card=replace(models[best].card, search=tried))
     worker.wait_for_all()  # until nobody needs the trials any more
     if worker.is_first:
+        model = finish(model) if finish else model
         save_model(model, out, read_log(trials[best][1]))
         shutil.rmtree(training_folder(out), ignore_errors=True)
     return model

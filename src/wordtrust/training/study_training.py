@@ -16,6 +16,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError
+from ..base.files import resume_folder
+from ..base.locks import claimed
 from ..confidence.config import GENERIC
 from ..confidence.model_file import MODEL_JSON, checksum
 from .options import MULTI_RECOGNIZER, TrainOptions
@@ -23,7 +25,6 @@ from .options import MULTI_RECOGNIZER, TrainOptions
 _STDERR = 2  # progress goes there: stdout is for results
 DRAFTS = ".together"  # where models are kept until all are there
 FOLDS = 4  # of speakers
-KEY = "key"  # the file that says what they are trained from and how
 
 Notify = Callable[[str], None]
 
@@ -43,10 +44,15 @@ class StudyTraining:
 
     def run(self, notify: Notify) -> None:
         """Train what is not there yet; models that another machine made are found in their place."""
-        if self.is_done:
-            return
+        self.out.mkdir(parents=True, exist_ok=True)
+        with claimed(self.out / DRAFTS):
+            if not self.is_done:
+                self._train_all(notify)
+            shutil.rmtree(self.out / DRAFTS, ignore_errors=True)
+
+    def _train_all(self, notify: Notify) -> None:
         drafts = self.out / DRAFTS
-        _begin(drafts, self.key)
+        resume_folder(drafts, self.key)
         teachers = {
             drafts / f"teacher-{seed}-fold-{fold}": self._arguments(fold, 1000 + seed)
             for seed in range(self.teachers)
@@ -62,7 +68,6 @@ class StudyTraining:
             for student, folder in zip(students, model_folders(name, self.out, self.folds), strict=True):
                 _move(student / name, folder)
         _move(drafts / "all" / GENERIC, self.out / GENERIC)
-        shutil.rmtree(drafts)
 
     @property
     def is_done(self) -> bool:
@@ -108,18 +113,6 @@ class StudyTraining:
 def model_folders(name: str, out: Path, folds: int = FOLDS) -> list[Path]:
     """Where the model of a recognizer is, then those without a fold of speakers each."""
     return [out / name, *(out / f"{name}-fold-{fold}" for fold in range(folds))]
-
-
-def _begin(drafts: Path, key: str) -> None:
-    """Go on with what a killed run left, if it was the same."""
-    file = drafts / KEY
-    if file.is_file() and file.read_text("utf-8") != key:
-        raise OptionError(
-            f"{drafts}: an earlier run with other data or options was not finished; give its options again, or "
-            "delete that folder"
-        )
-    drafts.mkdir(parents=True, exist_ok=True)
-    file.write_text(key, "utf-8")
 
 
 def _move(source: Path, target: Path) -> None:

@@ -7,7 +7,6 @@ resumes from its checkpoint sees the same numbers as one that never stopped, and
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +20,9 @@ import torch
 from numpy.typing import NDArray
 
 from ..base.errors import InputError, OptionError
+from ..base.files import atomic_text
 from ..base.folds import in_fold
+from ..base.locks import claimed
 from ..confidence.config import IDENTITY, Config
 from ..confidence.model_card import TrainingRecord
 from ..confidence.model_file import LOG, load_model
@@ -288,7 +289,8 @@ class Trainer:
         header = {"options": asdict(self.options), "data": self._fingerprint, "state": asdict(self.state)}
         write_tensors(path, arrays, header)
         lines = "".join(json.dumps(line) + "\n" for line in self.state.log)
-        path.with_name(LOG).write_text(lines, "utf-8")  # for those who watch; a model's own is written at the end
+        with atomic_text(path.with_name(LOG)) as file:  # for those who watch; a model's own is written at the end
+            file.write(lines)
 
     def _load_checkpoint(self, path: Path) -> None:
         """Resume where the checkpoint was made."""
@@ -326,15 +328,9 @@ def _changed_options(before: dict[str, Any], now: dict[str, Any]) -> str:
 @contextmanager
 def only_training_in(folder: Path) -> Iterator[None]:
     """Lock the folder: a training that was orphaned by a kill may still be at work there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
-        if sys.platform != "win32":
-            import fcntl
-
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise OptionError(f"{folder}: another training is at work here; wait for it, or end it") from None
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with claimed(folder):
+        folder.mkdir(exist_ok=True)
         yield
 
 

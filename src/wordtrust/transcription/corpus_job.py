@@ -14,17 +14,18 @@ from pathlib import Path
 from ..audio import RATE, Samples
 from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
-from ..base.files import atomic_text, require_parent
-from ..base.journal import Journal
+from ..base.files import atomic_text, require_new, require_parent
+from ..base.journal import Journal, journal_path
+from ..base.locks import claimed
 from ..base.problems import Problems
 from ..base.version import __version__
+from ..formats.inputs import STORE_FILE
 from ..formats.store.write import StoreWriter
 from ..lattices.lattice import Lattices
 from ..recognizers import RecognizerIdentity
 from ..recognizers.pool import RecognitionRequest, RecognizerPool
 from ..recognizers.serialization import to_lattice, to_lattices
 from .manifest import ManifestEntry
-from .transcription_job import journal_path
 
 LONGEST = 30.0  # seconds that a recognizer is given at once
 RECOGNIZER_FILE = "recognizer.json"
@@ -53,29 +54,37 @@ def recognize_corpus(
     problems: Problems,
     by_split: bool,
     watch: Watch,
+    overwrite: bool = True,
 ) -> CorpusResult:
-    """Recognise a corpus into a store, or into a folder with a store for each split."""
-    splits = _splits(entries, by_split)
-    with RecognizerPool(recognizer, jobs=jobs) as pool:
+    """Recognise a corpus into a store, or into a folder with a store for each split.
+
+    A store that is there already is only replaced if that is said (`overwrite`), or if it is of a run that was killed
+    before it had written all of its stores.
+    """
+    stores = _stores(entries, out, by_split)
+    check_output(out, list(stores), overwrite=overwrite)
+    with claimed(out), RecognizerPool(recognizer, jobs=jobs) as pool:
         work = {"wordtrust": __version__, "recognizer": pool.identity.to_dict()}
-        with Journal(journal_path(out), work) as journal:
+        with Journal(out, work) as journal:
+            for store in stores:
+                require_new(store, overwrite=overwrite or _store_key(store) in journal)
             by_key = {_journal_key(entry): entry for entry in entries}
             resumed = sum(key in journal for key in by_key)
             rest = [entry for key, entry in by_key.items() if key not in journal]
             seconds = _recognize(pool, rest, journal, problems, watch)
-            for split, of_split in splits.items():
-                store = out if split is None else out / split
-                _write_store(store, of_split, journal, pool.identity, problems)
+            for store, of_store in stores.items():
+                _write_store(store, of_store, journal, pool.identity, problems)
             if by_split:
                 _write_identity(out, pool.identity)
             journal.remove()
         return CorpusResult(pool.identity, sum(key in journal for key in by_key), resumed, seconds)
 
 
-def _splits(entries: Sequence[ManifestEntry], by_split: bool) -> dict[str | None, list[ManifestEntry]]:
+def _stores(entries: Sequence[ManifestEntry], out: Path, by_split: bool) -> dict[Path, list[ManifestEntry]]:
+    """The utterances of each store."""
     if not by_split:
-        return {None: list(entries)}
-    splits: dict[str | None, list[ManifestEntry]] = {}
+        return {out: list(entries)}
+    splits: dict[Path, list[ManifestEntry]] = {}
     for entry in entries:
         if not entry.split or "/" in entry.split or entry.split.startswith("."):
             message, remedy = (
@@ -83,12 +92,17 @@ def _splits(entries: Sequence[ManifestEntry], by_split: bool) -> dict[str | None
                 "Fill in the column `split`: train, dev, eval",
             )
             raise InputError(message, utt=entry.utt, place=entry.place, remedy=remedy)
-        splits.setdefault(entry.split, []).append(entry)
+        splits.setdefault(out / entry.split, []).append(entry)
     return splits
 
 
 def _journal_key(entry: ManifestEntry) -> str:
     return json.dumps(entry.fingerprint)
+
+
+def _store_key(store: Path) -> str:
+    """In a journal: this run writes that store, so it may replace it."""
+    return f"store {store.name}"
 
 
 def _recognize(
@@ -147,6 +161,7 @@ def _write_store(
     recognized = [entry for entry in entries if _journal_key(entry) in journal]
     if not recognized:
         raise InputError("no utterance is left", file=str(out))
+    journal.add(_store_key(out), None)
     with StoreWriter(out, recognizer=identity.name) as store:
         for first in range(0, len(recognized), _CHUNK):
             for batch in _lattices(recognized[first : first + _CHUNK], journal, identity, problems, str(out)):
@@ -173,8 +188,13 @@ def _write_identity(folder: Path, identity: RecognizerIdentity) -> None:
         file.write(json.dumps(identity.to_dict(), indent=1) + "\n")
 
 
-def check_output(out: Path, *, by_split: bool) -> None:
+def check_output(out: Path, stores: Sequence[Path], *, overwrite: bool) -> None:
     """Refuse before hours of work what could not be written after them."""
     require_parent(out)
-    if out.is_file() or (out.is_dir() and not by_split and any(out.iterdir()) and not (out / "store.json").is_file()):
-        raise OptionError(f"{out}: is there already, and is no store")
+    if out.is_file():
+        raise OptionError(f"{out}: is a file; name a folder for the store")
+    for store in stores:
+        if store.is_dir() and any(store.iterdir()) and not (store / STORE_FILE).is_file():
+            raise OptionError(f"{store}: is there already, and is no store")
+        if not journal_path(out).exists():
+            require_new(store, overwrite=overwrite)

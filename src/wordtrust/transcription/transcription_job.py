@@ -14,8 +14,9 @@ from typing import Self
 
 from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
-from ..base.files import require_parent
+from ..base.files import is_stream, require_new, require_parent
 from ..base.journal import Journal
+from ..base.locks import claimed
 from ..base.problems import Problems
 from ..base.threads import available_cores
 from ..transcripts.transcript import Transcript
@@ -46,8 +47,11 @@ def open_recordings(paths: Sequence[str], channels: str, problems: Problems) -> 
     return recordings(files, channels)
 
 
-def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording]) -> Outputs:
-    """The files to write, from names in which {name} stands for a recording's; refuses now what would fail later."""
+def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording], *, overwrite: bool = True) -> Outputs:
+    """The files to write, from names in which {name} stands for a recording's; refuses now what would fail later.
+
+    What is there already is only replaced if that is said (`overwrite`).
+    """
     outputs: dict[Path, list[AudioRecording]] = {}
     for pattern in patterns:
         if "{name}" not in pattern and len(of) > 1 and not pattern.endswith(_SEVERAL):
@@ -55,9 +59,11 @@ def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording]) -> Outpu
                 f"{pattern}: one file holds one recording, here are {len(of)}: put {{name}} into the file's name"
             )
         for recording in of:
-            path = Path(pattern.replace("{name}", recording.name)).resolve()
+            path = Path(pattern.replace("{name}", recording.name))
+            path = path if is_stream(path) else Path(os.path.realpath(path))
             TranscriptWriter(path, recordings=True)
             _check_writable(path, of)
+            require_new(path, overwrite=overwrite)
             if recording not in outputs.setdefault(path, []):
                 outputs[path].append(recording)
     return outputs
@@ -65,18 +71,14 @@ def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording]) -> Outpu
 
 def _check_writable(path: Path, inputs: Sequence[AudioRecording]) -> None:
     require_parent(path)
+    if is_stream(path):
+        return
     if path.is_dir():
         raise OptionError(f"{path}: cannot be written: it is a folder")
     if not os.access(path.parent, os.W_OK):
         raise OptionError(f"{path}: cannot be written: the folder does not allow it")
     if any(path == Path(recording.audio.path).resolve() for recording in inputs):
         raise OptionError(f"{path}: is what is read; name another file")
-
-
-def journal_path(out: Path) -> Path:
-    """Where finished segments or utterances are kept until all are done: beside the output."""
-    out = out.resolve()
-    return out.with_name(f".{out.name}.heard")
 
 
 class TranscriptionJob:
@@ -97,17 +99,22 @@ class TranscriptionJob:
         self._transcripts: dict[str, list[Transcript]] = {}
         self._stack = ExitStack()
         self._journal: Journal | None = None
-        if outputs:
+        self._files = [path for path in outputs if not is_stream(path)]
+        if self._files:
             work = {
                 "about": transcriber.provenance,
                 "asked": recognizer,
                 "recordings": [recording.fingerprint for recording in of],
             }
-            self._journal = Journal(journal_path(next(iter(outputs))), work)
+            self._journal = Journal(self._files[0], work)
 
     def __enter__(self) -> Self:
-        if self._journal is not None:
-            self._stack.enter_context(self._journal)
+        with ExitStack() as on_error:
+            for path in self._files:
+                on_error.enter_context(claimed(path))
+            if self._journal is not None:
+                on_error.enter_context(self._journal)
+            self._stack = on_error.pop_all()
         return self
 
     def __exit__(

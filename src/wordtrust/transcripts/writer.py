@@ -8,7 +8,7 @@
 - .html: a page to read, to check and to listen along;
 - .parquet: a row for each word.
 
-.txt, .jsonl, .json and .ctm may end in .gz as well.
+.txt, .jsonl, .json and .ctm may end in .gz as well. A pipe or a device without such an ending gets .jsonl.
 
 Transcripts are utterances, each with a name and a clock of its own, unless a writer is told that they are segments of
 `recordings`: then times count from the start of the recording that `utt` names.
@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..base.errors import OptionError
+from ..base.files import is_stream
 from .ctm_writer import write_ctm
 from .json_writer import json_line, write_json, write_jsonl
 from .page import write_page
@@ -139,6 +140,8 @@ def _format_of(path: Path, name: str | None) -> Callable[[Target], AbstractConte
     for ending, write in (FORMATS | _COMPRESSED).items():
         if path.name.lower().endswith(ending):
             return write
+    if is_stream(path):
+        return write_jsonl
     *most, last = FORMATS
     raise OptionError(
         f"{path}: the name says what to write and should end in {', '.join(most)} or {last} "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -16,9 +18,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...base.arrays import csr_offsets
-from ...base.errors import OptionError
-from ...base.files import atomic_text, draft_of, replace_folder, sync
+from ...base.errors import InputError, OptionError
+from ...base.files import atomic_text, draft_of, recover, remove, remove_drafts, replace_folder, sync
 from ...base.jit import compiled
+from ...base.locks import locked
 from ...base.version import __version__
 from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin
 from ...lattices.vocabulary import Vocabulary
@@ -46,7 +49,7 @@ class StoreWriter:
             store.add(batch)
 
     The store appears at `path` when the block ends, and replaces a store that was there. If the block raises, nothing
-    of it is left and what was at `path` is untouched.
+    of it is left and what was at `path` is untouched. Meanwhile nobody else can write to `path`.
 
     With a `resume` key, shards that were finished before an interrupt (or a kill) are kept and taken up by the next
     writer with the same key: `resumed` says how many utterances are in them already.
@@ -63,7 +66,7 @@ class StoreWriter:
         network: Mapping[str, object] | None = None,
     ) -> None:
         self._name = str(path)
-        self._path = Path(path).resolve()
+        self._path = Path(os.path.realpath(path))
         self._resume = resume
         self._draft = draft_of(self._path, resume)
         self._group_arcs, self._shard_bytes = group_arcs, shard_bytes
@@ -73,16 +76,33 @@ class StoreWriter:
         self._parts: list[Lattices] = []
         self._arcs = 0
         self._shard: _ShardWriter | None = None
+        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
-        self._refuse_to_overwrite()
-        try:
-            self._draft.mkdir(exist_ok=self._resume is not None)
-        except OSError as error:
-            raise self._failed(error) from None
-        if (self._draft / _FINISHED).is_file():
-            self._info = layout.read_info(self._draft / _FINISHED)
+        with ExitStack() as on_error:
+            try:
+                on_error.enter_context(locked(self._path))
+                recover(self._path)
+                self._refuse_to_overwrite()
+                remove_drafts(self._path)
+                self._begin()
+            except OSError as error:
+                raise self._failed(error) from None
+            self._lock = on_error.pop_all()
         return self
+
+    def _begin(self) -> None:
+        """Take up a draft as far as its shards were finished, or make an empty one."""
+        finished = _finished(self._draft) if self._resume else None
+        if finished is None:
+            remove(self._draft)
+            self._draft.mkdir()
+            return
+        self._info = finished
+        kept = {_FINISHED, *(name for shard in finished.shards for name in shard.files)}
+        for path in self._draft.iterdir():
+            if path.name not in kept:
+                remove(path)
 
     @property
     def resumed(self) -> int:
@@ -97,16 +117,18 @@ class StoreWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if kind is None:
-                self._finish()
-        except OSError as problem:
-            raise self._failed(problem) from None
-        finally:
-            if self._shard:
-                self._shard.abandon()
-            if self._resume is None or kind is None or not issubclass(kind, KeyboardInterrupt):
-                shutil.rmtree(self._draft, ignore_errors=True)
+        with self._lock:
+            try:
+                if kind is None:
+                    self._finish()
+            except OSError as problem:
+                raise self._failed(problem) from None
+            finally:
+                if self._shard:
+                    with suppress(OSError):  # a full disk has been reported by then
+                        self._shard.abandon()
+                if self._resume is None or kind is None or not issubclass(kind, KeyboardInterrupt):
+                    remove(self._draft)
 
     def add(self, batch: Lattices) -> None:
         """Add lattices, all of one recognizer; their arrays are kept until a row group is full."""
@@ -178,6 +200,7 @@ class StoreWriter:
         (self._draft / STORE_FILE).write_text(self._info.dumps(__version__), "utf-8", errors="replace")
         self._refuse_to_overwrite()
         replace_folder(self._draft, self._path)
+        remove_drafts(self._path, resumable=True)  # of builds that this one supersedes
 
     def _refuse_to_overwrite(self) -> None:
         """Only a store is ever replaced: a wrong path must not cost anybody a folder of other files."""
@@ -191,6 +214,22 @@ class StoreWriter:
 
     def _failed(self, error: OSError) -> OptionError:
         return OptionError(f"{self._name}: the store cannot be written: {error.strerror or error}")
+
+
+def _finished(draft: Path) -> layout.StoreInfo | None:
+    """What a draft says is finished; None if that is not all there, or if the draft is not our own folder."""
+    try:
+        facts = draft.lstat()
+        if not stat.S_ISDIR(facts.st_mode) or (hasattr(os, "geteuid") and facts.st_uid != os.geteuid()):
+            return None
+        info = layout.read_info(draft / _FINISHED)
+        for shard in info.shards:
+            sizes = tuple((draft / name).lstat().st_size for name in shard.files)
+            if sizes != (shard.utterances_bytes, shard.arcs_bytes):
+                return None
+    except (OSError, InputError):
+        return None
+    return info
 
 
 def _pieces(batch: Lattices, arcs: int) -> Iterator[Lattices]:
