@@ -36,22 +36,28 @@ def stream_of(data: bytes | str | dict[str, Any] | list[Any], name: str = "some/
 
 
 def timed_words(lattice: Lattice) -> list[tuple[str, float, float]]:
-    """Surface, start and end of the words of a linear lattice, to the millisecond."""
-    assert lattice.source.tolist() == list(range(lattice.arcs))
-    assert lattice.target.tolist() == list(range(1, lattice.nodes))
+    """Surface, start and end of the words of a linear lattice, or of the picked path, to the millisecond."""
     start, end = lattice.time[lattice.source].round(3).tolist(), lattice.time[lattice.target].round(3).tolist()
-    return [
-        (surface, start[arc], end[arc])
-        for arc, (word, surface) in enumerate(zip(lattice.words, lattice.surfaces, strict=True))
-        if word
-    ]
+    words, surfaces = lattice.words, lattice.surfaces
+    return [(surfaces[arc], start[arc], end[arc]) for arc in path_arcs(lattice) if words[arc]]
+
+
+def path_arcs(lattice: Lattice) -> list[int]:
+    """The arcs of a linear lattice, or of the picked path, from the first node to the last."""
+    picked = np.ones(lattice.arcs, bool) if lattice.picked is None else lattice.picked
+    arcs = np.flatnonzero(picked)
+    ends = lattice.target[arcs].tolist()
+    assert [*lattice.source[arcs].tolist(), lattice.nodes - 1] == [0, *ends]
+    return arcs.tolist()
 
 
 def posteriors(lattice: Lattice) -> list[float]:
-    """The posteriors of the words of a linear lattice; those of all else must be 1."""
+    """The posteriors of the words of a linear lattice, or of the picked path; those of all else there must be 1."""
     assert lattice.posterior is not None
-    assert np.all(lattice.posterior[lattice.silence] == 1)
-    return [round(value, 4) for value in lattice.posterior[~lattice.silence].tolist()]
+    arcs = np.array(path_arcs(lattice), int)
+    is_silent = lattice.silence[arcs]
+    assert np.all(lattice.posterior[arcs[is_silent]] == 1)
+    return [round(value, 4) for value in lattice.posterior[arcs[~is_silent]].tolist()]
 
 
 def paths_by_text(lattice: Lattice) -> dict[str, list[int]]:

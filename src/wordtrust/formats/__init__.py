@@ -34,6 +34,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError, UnknownFormat, WordtrustWarning
+from ..base.json_checks import parse
 from ..base.problems import Problems
 from ..lattices.assemble import Tokens
 from ..lattices.batching import SomeLattices, as_batches
@@ -41,6 +42,7 @@ from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, streams
+from .service_errors import refuse_service_error
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
@@ -226,8 +228,23 @@ def detect_format(source: Stream, family: str | None = None) -> Format:
     if head.startswith(_SOUND) or (head[:4] == b"RIFF" and head[8:12] == b"WAVE"):
         raise source.error("this is audio", remedy=f"Turn it into words with: wordtrust transcribe {source.name}")
     if surest < 0.5:
+        _refuse_service_error(source, head)
         raise _unknown(source, head, best if surest > 0 else None)
     return best
+
+
+def _refuse_service_error(source: Stream, head: bytes) -> None:
+    """Raise what a speech service says went wrong, where the file is its answer."""
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{" or len(head) >= HEAD:
+        return
+    try:
+        document = parse(head)
+    except InputError:
+        return
+    try:
+        refuse_service_error(document)
+    except InputError as error:
+        raise error.at(file=source.name) from None
 
 
 def _candidates(family: str | None) -> list[Format]:

@@ -11,15 +11,8 @@ from typing import Any
 
 from ..base.errors import InputError
 from .json_documents import JsonKeys, JsonObject
-from .onebest import (
-    RecognizedPhrase,
-    RecognizedTranscript,
-    RecognizedWord,
-    by_channel,
-    channel,
-    confidence,
-    json_format,
-)
+from .onebest import by_channel, channel, confidence, json_format
+from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 
 # What an answer says about itself, most of it before its long texts.
 _METADATA = {"acoustic_model", "audio_url", "audio_duration", "language_model", "speech_model", "utterances"}

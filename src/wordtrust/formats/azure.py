@@ -1,9 +1,10 @@
 """Azure Speech: detailed results (`NBest`), batch (`recognizedPhrases`) and fast transcription (`phrases`).
 
-Times are ticks of 100 ns, in fast transcription milliseconds. The first of NBest counts, with its lexical words, as
-only these have confidences; words without one have that of their phrase. Several detailed results in one file, one a
-line or in a list, are the consecutive phrases of one recording; those without success say nothing. Each channel is an
-utterance of its own when there are several: NAME-0, NAME-1.
+Times are ticks of 100 ns, in fast transcription milliseconds. The first of NBest is what was said, with its lexical
+words, as only these have confidences; the others are branches beside it. Words without a confidence have that of
+their phrase. Several detailed results in one file, one a line or in a list, are the consecutive phrases of one
+recording; those without success say nothing. Each channel is an utterance of its own when there are several: NAME-0,
+NAME-1.
 """
 
 from __future__ import annotations
@@ -13,22 +14,14 @@ from typing import Any
 
 from ..base.errors import InputError
 from .json_documents import JsonKeys, JsonObject
-from .onebest import (
-    RecognizedPhrase,
-    RecognizedTranscript,
-    RecognizedWord,
-    by_channel,
-    channel,
-    confidence,
-    flattened,
-    json_format,
-    plain_words,
-)
+from .onebest import by_channel, channel, confidence, flattened, json_format
+from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 _TOP_KEYS = {"NBest", "RecognitionStatus", "recognizedPhrases", "combinedRecognizedPhrases", "combinedPhrases"}
 TICKS, MILLISECONDS = 1e7, 1e3  # in a second
 _START = {TICKS: ("Offset", "offsetInTicks"), MILLISECONDS: ("offsetMilliseconds", "offset")}
 _WORDS, _CONFIDENCE = ("Words", "words", "displayWords"), ("Confidence", "confidence")
+_LEXICAL, _DISPLAY = ("Lexical", "lexical"), ("Display", "display", "DisplayText", "text")
 _LENGTH = {TICKS: ("Duration", "durationInTicks"), MILLISECONDS: ("durationMilliseconds", "duration")}
 
 
@@ -43,6 +36,8 @@ def _transcripts(documents: Sequence[Any], utt: str) -> Iterator[RecognizedTrans
     results = [JsonObject.of(result, "the result") for result in flattened(documents)]
     channels: dict[str, list[RecognizedPhrase]] = {}
     for result in results:
+        if result.get("RecognitionStatus") == "Error":
+            raise InputError("the service's RecognitionStatus is Error", remedy="Ask the service again")
         phrases, unit = _phrases(result)
         for phrase in phrases:
             if phrase.get("RecognitionStatus", "recognitionStatus") in (None, "Success", 0):
@@ -74,11 +69,15 @@ def _duration(results: Sequence[JsonObject]) -> float | None:
 
 def _phrase(phrase: JsonObject, unit: float) -> RecognizedPhrase:
     start, end = _span(phrase, unit)
-    hypotheses = phrase.optional_children("NBest", "nBest")
-    best = hypotheses[0] if hypotheses else phrase
+    best, *others = phrase.optional_children("NBest", "nBest") or [phrase]
     words = [_word(word, unit) for word in best.children(*_WORDS)] if best.get(*_WORDS) else []
-    words = words or plain_words(best.text("Display", "display", "DisplayText", "text"))
-    return RecognizedPhrase(words, start, end, confidence(best, *_CONFIDENCE))
+    texts = _LEXICAL if words else ()  # what can be compared with those
+    rest = [
+        RecognizedPhrase(plain_words(other.text(*texts, *_DISPLAY)), confidence=confidence(other, *_CONFIDENCE))
+        for other in others
+    ]
+    words = words or plain_words(best.text(*_DISPLAY))
+    return RecognizedPhrase(words, start, end, confidence(best, *_CONFIDENCE), rest)
 
 
 def _word(word: JsonObject, unit: float) -> RecognizedWord:

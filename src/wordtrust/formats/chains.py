@@ -187,8 +187,10 @@ class SegmentChains:
         )
 
 
-def segment_chains(segments: Sequence[SegmentWords]) -> SegmentChains:
+def segment_chains(segments: Sequence[SegmentWords], *, finish: float | None = None) -> SegmentChains:
     """Segments one after the other, from 0 s to the last end. A pause of over 100 ms between two is a silence arc.
+
+    So is one before `finish`, the end of the audio where that is known.
 
     A segment that reaches into the next one ends where that begins.
     """
@@ -199,6 +201,8 @@ def segment_chains(segments: Sequence[SegmentWords]) -> SegmentChains:
         if joined.now + kernels.GAP < first < np.inf:
             joined.pause(first)
         joined.append(segment, limit)
+    if finish is not None and joined.now + kernels.GAP < finish:
+        joined.pause(finish)
     return joined.chains()
 
 

@@ -1,9 +1,9 @@
 """Google Speech-to-Text: REST answers of v1, v1p1beta1 and v2, `results[].alternatives[].words[]`.
 
 Also a finished operation (the answer under `response`) and a v2 batch (one answer for each recording, which names
-the utterance). The first alternative counts; only that one has word times. A confidence of 0 means "not set" and is
-taken so; words without one have that of their alternative. Results without words have their times by letters between
-the ends of the results. Each channel is an utterance of its own when there are several: NAME-1, NAME-2.
+the utterance). Only the first alternative has word times; the others are branches beside it. A confidence of 0 means
+"not set" and is taken so; words without one have that of their alternative. Results without words have their times by
+letters between the ends of the results. Each channel is an utterance of its own when there are several: NAME-1, ...
 With speaker labels, v1 repeats all words in a last result that has no text: that one is left out.
 """
 
@@ -13,19 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..base.errors import InputError
 from ..base.json_checks import number_in
 from .json_documents import JsonKeys, JsonObject
-from .onebest import (
-    RecognizedPhrase,
-    RecognizedTranscript,
-    RecognizedWord,
-    by_channel,
-    channel,
-    confidence,
-    json_format,
-    plain_words,
-)
+from .onebest import by_channel, channel, confidence, json_format
+from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 _OTHERS = {"channels", "items", "transcripts", "final", "result_index"}  # Deepgram, Amazon, Watson
 _TIMES = {"startTime", "endTime", "startOffset", "endOffset", "resultEndTime", "resultEndOffset", "languageCode"}
@@ -46,8 +37,6 @@ def _likelihood(keys: JsonKeys) -> float:
 
 def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
     answer = JsonObject.of(document, "the answer")
-    if isinstance(answer.get("error"), dict):
-        raise InputError(f"the recognizer failed: {answer.child('error').get('message')}")
     if answer.get("response") is not None:
         answer = answer.child("response")
     if "results" not in answer and "totalBilledTime" in answer:
@@ -74,19 +63,20 @@ def _recording(results: Sequence[JsonObject], utt: str) -> Iterator[RecognizedTr
 def _without_repeat(results: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """The results without the last one where that only says again, with speakers, what the others said."""
     if len(results) > 1:
-        last = _first_alternative(results[-1])
+        last = _alternatives(results[-1])[0]
         if last.get("words") and not last.get("transcript"):
             return results[:-1]
     return results
 
 
-def _first_alternative(result: JsonObject) -> JsonObject:
-    alternatives = result.children("alternatives") if result.get("alternatives") else []
-    return alternatives[0] if alternatives else JsonObject({}, f"{result.path}.alternatives[0]")
+def _alternatives(result: JsonObject) -> list[JsonObject]:
+    """At least one, if only an empty one."""
+    given = result.children("alternatives") if result.get("alternatives") else []
+    return given or [JsonObject({}, f"{result.path}.alternatives[0]")]
 
 
 def _phrase(result: JsonObject, before: Sequence[RecognizedPhrase]) -> RecognizedPhrase:
-    alternative = _first_alternative(result)
+    alternative, *others = _alternatives(result)
     end = _seconds(result, "resultEndTime", "resultEndOffset", "result_end_time", "result_end_offset")
     start = before[-1].end if before else 0.0
     if alternative.get("words"):
@@ -96,7 +86,10 @@ def _phrase(result: JsonObject, before: Sequence[RecognizedPhrase]) -> Recognize
             words[0] = words[0]._replace(start=0.0)  # v2 does not write a zero
     else:
         words = plain_words(alternative.text("transcript"))
-    return RecognizedPhrase(words, start if end is not None else None, end, _confidence(alternative))
+    rest = [
+        RecognizedPhrase(plain_words(other.text("transcript")), confidence=_confidence(other)) for other in others
+    ]
+    return RecognizedPhrase(words, start if end is not None else None, end, _confidence(alternative), rest)
 
 
 def _word(word: JsonObject) -> RecognizedWord:

@@ -14,8 +14,7 @@ that a service with JSON files needs besides a function that finds the words in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,48 +24,17 @@ from ..base.problems import Problems
 from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.graph import LATEST
 from ..lattices.lattice import Lattices, Origin, Times
+from .alternatives import branched_lattice
 from .chains import linear_lattice
 from .format import Format, ReadOptions
 from .inputs import Stream
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
+from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
+from .service_errors import refuse_service_error
 
 STEP_BACK = 1.0  # seconds: a start that far before the one before it is a slip of the aligner, not damage
 ROUNDING = 1e-4  # a probability may be as much above 1
 MAX_DOCUMENT = 1 << 28  # bytes of JSON at most; a day of speech with all its tokens has less
-
-
-class RecognizedWord(NamedTuple):
-    """A word as the recognizer wrote it; what it did not give is None."""
-
-    text: str
-    start: float | None = None
-    end: float | None = None
-    confidence: float | None = None
-    norm: str | None = None  # the normalised word, where it is known
-
-
-@dataclass(frozen=True, slots=True)
-class RecognizedPhrase:
-    """Words that the recognizer gave together (a segment, a result), with what it says of them as a whole."""
-
-    words: Sequence[RecognizedWord]
-    start: float | None = None
-    end: float | None = None
-    confidence: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RecognizedTranscript:
-    """All phrases of an utterance, in order, and the length of its audio where that is known."""
-
-    utt: str
-    phrases: Sequence[RecognizedPhrase]
-    duration: float | None = None
-
-
-def plain_words(text: str) -> list[RecognizedWord]:
-    """The words of a text of which nothing else is known."""
-    return [RecognizedWord(token) for token in text.split()]
 
 
 def confidence(holder: JsonObject, *names: str) -> float | None:
@@ -145,6 +113,8 @@ def _parse_documents(
     for index, document in enumerate(documents):
         utt = stream.stem if len(documents) == 1 else f"{stream.stem}-{index + 1}"
         try:
+            for part in document if isinstance(document, list) else [document]:
+                refuse_service_error(part)
             yield from parse(document, utt)
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=utt))
@@ -157,24 +127,32 @@ def lattices(
     problems: Problems,
     format_name: str,
 ) -> Iterator[Lattices]:
-    """The linear lattice of every transcript; a bad one goes to `problems`."""
+    """The lattice of every transcript, linear unless phrases have alternatives; a bad one goes to `problems`."""
     tokens = options.shared_tokens()
     builder = Builder(tokens, problems, origin=Origin(stream.name, format_name))
     for transcript in transcripts:
         try:
-            yield from builder.add(_linear(tokens, transcript, options))
+            yield from builder.add(_lattice(tokens, transcript, options))
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=transcript.utt))
     yield from builder.flush()
 
 
-def _linear(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOptions) -> RawLattice:
-    words = [word for phrase in transcript.phrases for word in phrase.words]
-    start, end, aligned = _times(transcript.phrases, words)
-    token = np.array([_token(tokens, word) for word in words], np.int32)
-    posterior = _posterior(transcript.phrases)
+def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOptions) -> RawLattice:
+    utt, phrases = transcript.utt, transcript.phrases
+    words = [word for phrase in phrases for word in phrase.words]
+    start, end, aligned = _times(phrases, words)
+    posterior = _posterior(phrases)
     finish, times = (None, "aligned") if aligned else (transcript.duration, "given")
-    lattice = linear_lattice(transcript.utt, token, start, end, posterior, finish=finish, times=times)
+    if words and posterior is not None and any(phrase.alternatives for phrase in phrases):
+        said = len(words) + sum(len(other.words) for phrase in phrases for other in phrase.alternatives)
+        if said > options.max_arcs:
+            raise options.too_many_arcs(said)
+        chosen = start, end, posterior
+        lattice = branched_lattice(tokens, options.normalizer, utt, phrases, chosen, finish=finish, times=times)
+    else:
+        token = np.array([_token(tokens, word) for word in words], np.int32)
+        lattice = linear_lattice(utt, token, start, end, posterior, finish=finish, times=times)
     if len(lattice.source) > options.max_arcs:
         raise options.too_many_arcs(len(lattice.source))
     return lattice

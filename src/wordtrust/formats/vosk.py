@@ -29,16 +29,8 @@ from .format import Format, ReadOptions
 from .inputs import Stream
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
 from .nbest.lists import LARGEST_SCORE
-from .onebest import (
-    MAX_DOCUMENT,
-    RecognizedPhrase,
-    RecognizedTranscript,
-    RecognizedWord,
-    confidence,
-    flattened,
-    lattices,
-    plain_words,
-)
+from .onebest import MAX_DOCUMENT, confidence, flattened, lattices
+from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 _KEYS = {"result", "text", "partial", "partial_result", "alternatives", "spk", "spk_frames"}
 

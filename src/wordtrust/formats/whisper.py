@@ -24,7 +24,8 @@ from typing import Any
 
 from ..base.json_checks import record
 from .json_documents import JsonKeys, JsonObject, decode_utf8
-from .onebest import RecognizedPhrase, RecognizedTranscript, RecognizedWord, confidence, json_format, plain_words
+from .onebest import confidence, json_format
+from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 # Thai to Lao, Burmese, Khmer, kana and Han: scripts without spaces. Then the first bytes of such letters, as
 # whisper.cpp cuts letters into several tokens, which are no UTF-8 by themselves.

@@ -361,7 +361,7 @@ class Lattices(Sequence[Lattice]):
 
 def concatenate(batches: Iterable[Lattices]) -> Lattices:
     """One batch out of many. Scores that some of them lack are an error: absent is not zero."""
-    parts = [batch for batch in batches if len(batch)]
+    parts = _with_picks([batch for batch in batches if len(batch)])
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -391,6 +391,18 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         facts=ReadingFacts(*(np.concatenate([getattr(f, n) for f in facts]) for n in ReadingFacts.__slots__)),
         **arcs_of,
     )
+
+
+def _with_picks(parts: list[Lattices]) -> list[Lattices]:
+    """The batches; where some say what was picked, those with one path each say so too."""
+    if len({part.picked is None for part in parts}) < 2:
+        return parts
+    return [
+        replace(part, picked=np.ones(len(part.source), np.bool_))
+        if part.picked is None and len(part.source) == len(part.time) - len(part)
+        else part
+        for part in parts
+    ]
 
 
 def _joined_files(parts: Sequence[Lattices]) -> tuple[str, ...]:

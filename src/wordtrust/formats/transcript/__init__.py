@@ -23,7 +23,8 @@ from ...lattices.text import JOINER
 from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream
 from ..json_documents import scan_keys
-from ..onebest import MAX_DOCUMENT, RecognizedPhrase, RecognizedTranscript, RecognizedWord, lattices
+from ..onebest import MAX_DOCUMENT, lattices
+from ..recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 from .records import TranscriptFile, TranscriptRecord, Word, left_out_of, record_of
 
 NAME = "transcript"

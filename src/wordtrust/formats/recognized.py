@@ -1,0 +1,42 @@
+"""What a recognizer or a service says was said: words in phrases, phrases in transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class RecognizedWord(NamedTuple):
+    """A word as the recognizer wrote it; what it did not give is None."""
+
+    text: str
+    start: float | None = None
+    end: float | None = None
+    confidence: float | None = None
+    norm: str | None = None  # the normalised word, where it is known
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedPhrase:
+    """Words that the recognizer gave together (a segment, a result), with what it says of them as a whole."""
+
+    words: Sequence[RecognizedWord]
+    start: float | None = None
+    end: float | None = None
+    confidence: float | None = None
+    alternatives: Sequence[RecognizedPhrase] = ()  # what else may have been said, the best first
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedTranscript:
+    """All phrases of an utterance, in order, and the length of its audio where that is known."""
+
+    utt: str
+    phrases: Sequence[RecognizedPhrase]
+    duration: float | None = None
+
+
+def plain_words(text: str) -> list[RecognizedWord]:
+    """The words of a text of which nothing else is known."""
+    return [RecognizedWord(token) for token in text.split()]
