@@ -118,21 +118,17 @@ def _branch(other: RecognizedPhrase, chosen: _Branch, weight: float, normalizer:
     names, chosen_names = ([normalizer(word.text) for word in words] for words in (other.words, chosen.words))
     overlap = np.minimum(end[:, None], chosen.end) - np.maximum(start[:, None], chosen.start)  # [its words, chosen]
     is_same = np.array(names)[:, None] == np.array(chosen_names)
-    is_counted = (is_same & (overlap > 0)).any(axis=1)
-    return _Branch(
-        other.words,
-        start,
-        end,
-        np.where(is_counted, 0.0, weight * _left_over(overlap, end - start, chosen.posterior)),
-    )
+    rivals = _rivals(overlap, end - start)
+    is_counted = (is_same & (rivals | (overlap > 0))).any(axis=1)
+    left = 1.0 - np.where(rivals, chosen.posterior, 0.0).max(axis=1)
+    return _Branch(other.words, start, end, np.where(is_counted, 0.0, weight * left))
 
 
-def _left_over(overlap: Reals, length: Reals, confidence: Reals) -> Reals:
-    """[words] what the chosen words at the same time leave of 1; beside a word in a gap, those next to it."""
-    rivals = overlap > np.maximum(_SLIGHT * length, _ROUNDING)[:, None]
-    rivals |= ~rivals.any(axis=1, keepdims=True) & (overlap >= overlap.max(axis=1, keepdims=True) - _ROUNDING)
-    left: Reals = 1.0 - np.where(rivals, confidence, 0.0).max(axis=1)
-    return left
+def _rivals(overlap: Reals, length: Reals) -> NDArray[np.bool_]:
+    """[words, chosen words] which are said at the same time; beside a word in a gap, those next to it."""
+    rivals: NDArray[np.bool_] = overlap > np.maximum(_SLIGHT * length, _ROUNDING)[:, None]
+    nearest = overlap >= overlap.max(axis=1, keepdims=True) - _ROUNDING
+    return rivals | (nearest & ~rivals.any(axis=1, keepdims=True))
 
 
 def _own_times(other: RecognizedPhrase, chosen: _Branch) -> tuple[Times, Times] | None:
