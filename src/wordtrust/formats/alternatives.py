@@ -128,7 +128,8 @@ def _rivals(overlap: Reals, length: Reals) -> NDArray[np.bool_]:
     """[words, chosen words] which are said at the same time; beside a word in a gap, those next to it."""
     rivals: NDArray[np.bool_] = overlap > np.maximum(_SLIGHT * length, _ROUNDING)[:, None]
     nearest = overlap >= overlap.max(axis=1, keepdims=True) - _ROUNDING
-    return rivals | (nearest & ~rivals.any(axis=1, keepdims=True))
+    rivals |= nearest & ~rivals.any(axis=1, keepdims=True)
+    return rivals
 
 
 def _own_times(other: RecognizedPhrase, chosen: _Branch) -> tuple[Times, Times] | None:
