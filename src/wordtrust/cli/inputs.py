@@ -45,7 +45,7 @@ class Inputs:
 
         problems = Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress(task, self.paths) as watch:
-            batches = stream_files(self.paths, self.options, problems, watch=watch)
+            batches = stream_files(self.paths, self.options, problems, watch=watch, notify=notify)
             for batch in unique_utterances(batches, problems) if once or references is not None else batches:
                 kept = batch if references is None else with_references(batch, references, problems)
                 if len(kept):
@@ -76,6 +76,10 @@ def lattice_inputs(command: Callable[..., None], metavar: str = "LATTICES...") -
     @click.option("--words", type=click.Path(path_type=Path), help="Symbol table (words.txt) for word ids.")
     @click.option("--frame-length", type=float, help="Seconds a frame, e.g. 0.03 for subsampled chain models [0.01].")
     @click.option("--pick", type=click.Choice(["total", "average"]), help="Which N-best hypothesis counts as 1-best.")
+    @click.option("--lmwt", type=float, metavar="N", help="Divide acoustic scores by N, like lattice-scale "
+                  "--inv-acoustic-scale [unscaled scores are recognised].")  # fmt: skip
+    @click.option("--acoustic-scale", type=float, metavar="X", help="The same as a factor: multiply them by X.")
+    @click.option("--word-ins-penalty", type=float, metavar="P", help="Cost of each word, like lattice-add-penalty.")
     @click.option("--format", "format_name", help="Read as this format instead of looking at the content.")
     @click.option("--max-arcs", type=click.IntRange(min=1), help="Refuse lattices with more arcs [2000000].")
     @skip_bad_option
@@ -85,6 +89,9 @@ def lattice_inputs(command: Callable[..., None], metavar: str = "LATTICES...") -
         words: Path | None,
         frame_length: float | None,
         pick: str | None,
+        lmwt: float | None,
+        acoustic_scale: float | None,
+        word_ins_penalty: float | None,
         format_name: str | None,
         max_arcs: int | None,
         *,
@@ -94,7 +101,10 @@ def lattice_inputs(command: Callable[..., None], metavar: str = "LATTICES...") -
         from ..formats.format import ReadOptions
 
         announce_compilation()
-        options = ReadOptions(format_name, words, frame_length, pick, max_arcs=max_arcs or ReadOptions().max_arcs)
+        options = ReadOptions(
+            format_name, words, frame_length, pick, max_arcs=max_arcs or ReadOptions().max_arcs, lmwt=lmwt,
+            acoustic_scale=acoustic_scale, word_ins_penalty=word_ins_penalty,
+        )  # fmt: skip
         command(inputs=Inputs(lattices, options, skip_bad), **rest)
 
     return wrapped

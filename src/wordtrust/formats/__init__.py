@@ -4,6 +4,7 @@
 
     format              what a format is (`Format`), the options of readers and writers, recognizer.json
     inputs              files, folders, globs and archives as streams of bytes
+    scaling             how acoustic and language scores are weighed: options, and unscaled scores recognised
     batches             files, folders and globs, or lattices that were read already, as batches of lattices
 
     store/              our own: parquet files and a store.json, for corpora
@@ -27,7 +28,7 @@ tests/samples.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -42,6 +43,7 @@ from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, streams
+from .scaling import weighed
 from .service_errors import refuse_service_error
 
 # In the order in which equally sure ones are tried.
@@ -66,18 +68,27 @@ def stream_files(
     problems: Problems | None = None,
     *,
     watch: Callable[[int], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Iterator[Lattices]:
     """Batches of lattices out of any mix of files, folders and globs, in bounded memory: what `stream` is made of.
 
     Bad input raises an `InputError`, or goes to `problems` when that says to skip it. `watch` is told the number of
-    bytes after every read.
+    bytes after every read, `notify` what was found out about the scores (without it, that is a warning).
     """
     problems = problems or Problems()
     options = replace(options, tokens=Tokens(options.normalizer))
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    for source in streams(given, problems, watch):
+    yield from weighed(_read_files(given, options, problems, watch), options, notify or _warn)
+
+
+def _read_files(
+    paths: Sequence[str | Path], options: ReadOptions, problems: Problems, watch: Callable[[int], None] | None
+) -> Iterator[tuple[Path, Lattices]]:
+    """Batches as they are in files, each with its file."""
+    for source in streams(paths, problems, watch):
         try:
-            yield from _named(read_stream(source, options.beside(source.path), problems), source)
+            for batch in _named(read_stream(source, options.beside(source.path), problems), source):
+                yield source.path, batch
         except InputError as error:
             problems.report(error.at(file=source.name))
 
@@ -99,6 +110,9 @@ def stream(
     words: str | Path | None = None,
     frame_length: float | None = None,
     pick: str | None = None,
+    lmwt: float | None = None,
+    acoustic_scale: float | None = None,
+    word_ins_penalty: float | None = None,
     normalizer: Normalizer = DEFAULT,
     skip_bad: bool = False,
 ) -> Iterator[Lattices]:
@@ -106,8 +120,11 @@ def stream(
 
     Options are those of `read`. Bad input raises an `InputError`; with `skip_bad` it is left out with a warning.
     """
-    options = ReadOptions(format, None if words is None else Path(words), frame_length, pick, normalizer)
-    return stream_files(paths, options, Problems(skip=skip_bad, notify=_warn))
+    options = ReadOptions(
+        format, None if words is None else Path(words), frame_length, pick, normalizer, lmwt=lmwt,
+        acoustic_scale=acoustic_scale, word_ins_penalty=word_ins_penalty,
+    )  # fmt: skip
+    return stream_files(paths, options, Problems(skip=skip_bad, notify=_warn_of_skipped))
 
 
 def read(
@@ -117,16 +134,22 @@ def read(
     words: str | Path | None = None,
     frame_length: float | None = None,
     pick: str | None = None,
+    lmwt: float | None = None,
+    acoustic_scale: float | None = None,
+    word_ins_penalty: float | None = None,
     normalizer: Normalizer = DEFAULT,
     skip_bad: bool = False,
 ) -> Lattices:
     """All lattices of a file, folder or pattern, in memory. For corpora larger than that use `stream`.
 
-    Bad input raises an `InputError`; with `skip_bad` it is left out with a warning.
+    Acoustic scores are divided by `lmwt` or multiplied by `acoustic_scale`, and each word costs `word_ins_penalty`,
+    as in Kaldi's scoring; without these, unscaled scores are recognised and scaled, with a warning. Bad input raises
+    an `InputError`; with `skip_bad` it is left out with a warning.
     """
     batches = list(
         stream(
-            path, format=format, words=words, frame_length=frame_length, pick=pick, normalizer=normalizer,
+            path, format=format, words=words, frame_length=frame_length, pick=pick, lmwt=lmwt,
+            acoustic_scale=acoustic_scale, word_ins_penalty=word_ins_penalty, normalizer=normalizer,
             skip_bad=skip_bad,
         )
     )  # fmt: skip
@@ -136,8 +159,12 @@ def read(
         raise OptionError(f"{path}: {error}; wordtrust.stream gives them batch by batch") from None
 
 
-def _warn(error: InputError) -> None:
-    warnings.warn(f"skipped: {error}", WordtrustWarning, stacklevel=2)
+def _warn_of_skipped(error: InputError) -> None:
+    _warn(f"skipped: {error}")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, WordtrustWarning, stacklevel=2)
 
 
 def only_utterances(batches: Iterable[Lattices], utts: Iterable[str]) -> Iterator[Lattices]:

@@ -14,6 +14,7 @@ from ..base.problems import Problems
 from ..lattices.assemble import Tokens
 from ..lattices.lattice import Lattices
 from ..lattices.text import DEFAULT, Normalizer
+from ..lattices.weights import LARGEST_SCALE
 from .inputs import Stream
 
 PICKS = ("total", "average")
@@ -31,6 +32,9 @@ class ReadOptions:
     pick: str | None = None  # which N-best hypothesis the recognizer would print: total or average
     normalizer: Normalizer = DEFAULT
     max_arcs: int = 2_000_000  # of one utterance; more is taken for damage, or for something that needs pruning
+    lmwt: float | None = None  # language model weight: acoustic scores are divided by it
+    acoustic_scale: float | None = None  # the same as a factor
+    word_ins_penalty: float | None = None  # cost of each word
     tokens: Tokens | None = field(default=None, repr=False, compare=False)  # shared by the files of one run
 
     def __post_init__(self) -> None:
@@ -40,6 +44,18 @@ class ReadOptions:
             )
         if self.pick is not None and self.pick not in PICKS:
             raise OptionError(f"pick is one of {', '.join(PICKS)}, not {self.pick!r}")
+        if self.lmwt is not None and self.acoustic_scale is not None:
+            raise OptionError("an LMWT is one over an acoustic scale: give --lmwt or --acoustic-scale, not both")
+        for name, value in (("LMWT", self.lmwt), ("acoustic scale", self.acoustic_scale)):
+            if value is not None and not 1e-6 <= value <= 1e6:
+                raise OptionError(f"the {name} is a number above 0, not {value:g}")
+        if self.word_ins_penalty is not None and not abs(self.word_ins_penalty) <= LARGEST_SCALE:
+            raise OptionError(f"the word insertion penalty is a number, not {self.word_ins_penalty:g}")
+
+    @property
+    def acoustic_weight(self) -> float | None:
+        """What acoustic scores are multiplied by, where the options say it."""
+        return self.acoustic_scale if self.lmwt is None else 1.0 / self.lmwt
 
     def shared_tokens(self) -> Tokens:
         """What tokens mean: the same table for all files of a run, so that each is worked out once."""

@@ -96,8 +96,13 @@ class StoreBuilder:
         """The lattices of a split; a recognizer is called as its folder is, unless it says otherwise itself."""
         files, linked = self.corpus.files(name, split), (self.corpus.folder / name).resolve().name
         problems = Problems(skip=self.skip_bad, notify=lambda error: self.steps.notify(f"skipped: {error}"))
+
+        def notify(message: str) -> None:
+            self.steps.notify(f"{name}: {message}")
+
         with byte_progress(f"{name} {split}", files) as watch:
-            for batch in unique_utterances(stream_files(files, problems=problems, watch=watch), problems):
+            batches = stream_files(files, problems=problems, watch=watch, notify=notify)
+            for batch in unique_utterances(batches, problems):
                 kept = with_references(batch, references, problems)
                 if len(kept):
                     own = kept.origin.recognizer

@@ -1,0 +1,83 @@
+"""How the scores of lattices that were read are weighed: as options say, or, where they are unscaled, as they tell.
+
+Kaldi's meaning: `lmwt` N is `lattice-scale --inv-acoustic-scale=N`, `acoustic_scale` X is `lattice-scale
+--acoustic-scale=X`, `word_ins_penalty` P is `lattice-add-penalty --word-ins-penalty=P`. Scores stay as they were
+read; the weights are the `scales` of the lattices, which stores, networks and models keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain, groupby
+from pathlib import Path
+
+from ..base.errors import InputError
+from ..lattices.lattice import Lattices
+from ..lattices.unscaled import MOST_ARCS, MOST_UTTERANCES, find_scales, has_both_scores
+from ..lattices.weights import Scales
+from .format import ReadOptions
+
+Notify = Callable[[str], None]
+
+
+def weigh(batch: Lattices, options: ReadOptions) -> Lattices:
+    """The batch with the scales that the options ask for, if any; an error where there is nothing to weigh."""
+    if options.acoustic_weight is None and options.word_ins_penalty is None:
+        return batch
+    if not has_both_scores(batch):
+        raise _nothing_to_weigh(batch)
+    scales = batch.scales
+    if options.acoustic_weight is not None:
+        penalty = scales.word_penalty / (scales.transition or 1.0)
+        scales = Scales(options.acoustic_weight, 1.0, penalty, scales.length_exponent)
+    if options.word_ins_penalty is not None:
+        scales = replace(scales, word_penalty=-options.word_ins_penalty)
+    return replace(batch, scales=scales)
+
+
+def _nothing_to_weigh(batch: Lattices) -> InputError:
+    if batch.origin.tolerance is not None:
+        found = "these are networks: their posteriors were made when they were built"
+        remedy = "Build them again from the lattices, with --lmwt, --acoustic-scale or --word-ins-penalty there"
+    else:
+        found = "there are no acoustic and language scores here to weigh against each other"
+        remedy = "--lmwt, --acoustic-scale and --word-ins-penalty are for lattices with both; leave them out"
+    return InputError(found, file=batch.origin.file, remedy=remedy)
+
+
+def weighed(read: Iterable[tuple[Path, Lattices]], options: ReadOptions, notify: Notify) -> Iterator[Lattices]:
+    """Batches, each with its file, weighed; `notify` is told once where unscaled scores were recognised.
+
+    Whether scores are scaled is decided for the files of a folder together, on the first utterances.
+    """
+    told = set[str]()
+    if options.acoustic_weight is not None:
+        yield from (weigh(batch, options) for _, batch in read)
+        return
+    for (_, may_be_unscaled, _), group in groupby(read, _kind):
+        batches = (batch for _, batch in group)
+        if not may_be_unscaled:
+            yield from (weigh(batch, options) for batch in batches)
+            continue
+        first = list(_first(batches))
+        found = find_scales(first)
+        if found and found.message not in told:
+            told.add(found.message)
+            notify(found.message)
+        for batch in chain(first, batches):
+            yield weigh(replace(batch, scales=found.scales) if found else batch, options)
+
+
+def _kind(read: tuple[Path, Lattices]) -> tuple[Path, bool, Scales]:
+    """What lattices have in common that are weighed alike."""
+    path, batch = read
+    return path.parent, has_both_scores(batch), batch.scales
+
+
+def _first(batches: Iterator[Lattices]) -> Iterator[Lattices]:
+    """As many batches as are needed to tell whether scores are scaled."""
+    utterances = arcs = 0
+    while utterances < MOST_UTTERANCES and arcs < MOST_ARCS and (batch := next(batches, None)) is not None:
+        utterances, arcs = utterances + len(batch), arcs + len(batch.source)
+        yield batch
