@@ -66,6 +66,7 @@ def test_unknown_names_list_the_known_ones() -> None:
         writable(Path("x.docx"))
 
 
+@pytest.mark.filterwarnings("ignore:acoustic scores look unscaled")
 def test_a_mixed_folder_keeps_going_past_bad_files(tmp_path: Path) -> None:
     good = [sample for sample in samples() if sample.path.is_file() and sample.format in ("htk", "ctm", "whisper")]
     for number, sample in enumerate(good):
@@ -80,6 +81,7 @@ def test_a_mixed_folder_keeps_going_past_bad_files(tmp_path: Path) -> None:
     assert sorted(Path(error.file).name for error in problems.errors) == ["cut.gz", "notes.md"]
 
 
+@pytest.mark.filterwarnings("ignore:acoustic scores look unscaled")
 def test_each_lattice_knows_its_own_file(tmp_path: Path) -> None:
     sample = next(sample for sample in samples() if sample.format == "htk")
     for name in ("one.slf", "two.slf"):
@@ -91,6 +93,7 @@ def test_each_lattice_knows_its_own_file(tmp_path: Path) -> None:
     assert Path(lattices[half:][0].origin.file).name == "two.slf"
 
 
+@pytest.mark.filterwarnings("ignore:acoustic scores look unscaled")
 def test_formats_that_cannot_share_arrays_are_told_to_stream() -> None:
     paths = [next(s.path for s in samples() if s.format == name) for name in ("htk", "whisper")]
     with pytest.raises(OptionError, match=r"wordtrust\.stream gives them batch by batch"):

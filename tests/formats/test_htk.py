@@ -271,6 +271,7 @@ def test_lattices_are_cut_alike_however_the_bytes_arrive(chunk: int, monkeypatch
     assert made.facts.place.tolist() == [1, 7, 15, 21, 29, 35]
 
 
+@pytest.mark.filterwarnings("ignore:acoustic scores look unscaled")
 def test_formats_are_told_apart_by_content(tmp_path: Path) -> None:
     for sample in sorted((SAMPLES / "htk").iterdir()):
         copy = tmp_path / f"{sample.stem}.txt"

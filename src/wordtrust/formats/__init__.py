@@ -43,6 +43,7 @@ from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, streams
+from .scaling import ReadBatch, weighed
 from .scaling import weighed
 from .service_errors import refuse_service_error
 
@@ -83,12 +84,14 @@ def stream_files(
 
 def _read_files(
     paths: Sequence[str | Path], options: ReadOptions, problems: Problems, watch: Callable[[int], None] | None
-) -> Iterator[tuple[Path, Lattices]]:
-    """Batches as they are in files, each with its file."""
+) -> Iterator[ReadBatch]:
+    """Batches as they are in files."""
     for source in streams(paths, problems, watch):
         try:
-            for batch in _named(read_stream(source, options.beside(source.path), problems), source):
-                yield source.path, batch
+            fmt, own_options = detect_format(source, options.format), options.beside(source.path)
+            assert fmt.read is not None
+            for batch in _named(fmt.read(source, own_options, problems), source):
+                yield ReadBatch(source.path.parent, fmt.keeps_scales, batch)
         except InputError as error:
             problems.report(error.at(file=source.name))
 
@@ -222,13 +225,6 @@ def writable(path: Path, name: str | None = None) -> Format:
         return writers["store"]
     listed = ", ".join(f"{'/'.join(fmt.suffixes)} ({fmt.name})" for fmt in writers.values())
     raise OptionError(f"{path}: the ending names no format that can be written. Known: {listed}; or use --to")
-
-
-def read_stream(source: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """The batches of one open input, its format recognised."""
-    reader = detect_format(source, options.format).read
-    assert reader is not None
-    yield from reader(source, options, problems)
 
 
 def detect_format(source: Stream, family: str | None = None) -> Format:

@@ -227,4 +227,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-FORMAT = Format("jsonl", "wordtrust lattices as JSON lines", (".jsonl",), sniff=sniff, read=read, write=write)
+FORMAT = Format(
+    "jsonl", "wordtrust lattices as JSON lines", (".jsonl",), sniff=sniff, read=read, write=write,
+    keeps_scales=True,
+)  # fmt: skip

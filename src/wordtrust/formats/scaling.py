@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from ..base.errors import InputError
 from ..lattices.lattice import Lattices
@@ -19,6 +20,20 @@ from ..lattices.weights import Scales
 from .format import ReadOptions
 
 Notify = Callable[[str], None]
+
+
+class ReadBatch(NamedTuple):
+    """A batch as it is in a file."""
+
+    folder: Path
+    keeps_scales: bool  # whether the format says how scores are weighed
+    lattices: Lattices
+
+    @property
+    def kind(self) -> tuple[Path, bool, Scales]:
+        """What batches have in common that are weighed alike."""
+        may_be_unscaled = not self.keeps_scales and has_both_scores(self.lattices)
+        return self.folder, may_be_unscaled, self.lattices.scales
 
 
 def weigh(batch: Lattices, options: ReadOptions) -> Lattices:
@@ -46,17 +61,17 @@ def _nothing_to_weigh(batch: Lattices) -> InputError:
     return InputError(found, file=batch.origin.file, remedy=remedy)
 
 
-def weighed(read: Iterable[tuple[Path, Lattices]], options: ReadOptions, notify: Notify) -> Iterator[Lattices]:
-    """Batches, each with its file, weighed; `notify` is told once where unscaled scores were recognised.
+def weighed(read: Iterable[ReadBatch], options: ReadOptions, notify: Notify) -> Iterator[Lattices]:
+    """The batches, weighed; `notify` is told once where unscaled scores were recognised.
 
     Whether scores are scaled is decided for the files of a folder together, on the first utterances.
     """
     told = set[str]()
     if options.acoustic_weight is not None:
-        yield from (weigh(batch, options) for _, batch in read)
+        yield from (weigh(part.lattices, options) for part in read)
         return
-    for (_, may_be_unscaled, _), group in groupby(read, _kind):
-        batches = (batch for _, batch in group)
+    for (_, may_be_unscaled, _), group in groupby(read, lambda part: part.kind):
+        batches = (part.lattices for part in group)
         if not may_be_unscaled:
             yield from (weigh(batch, options) for batch in batches)
             continue
@@ -67,12 +82,6 @@ def weighed(read: Iterable[tuple[Path, Lattices]], options: ReadOptions, notify:
             notify(found.message)
         for batch in chain(first, batches):
             yield weigh(replace(batch, scales=found.scales) if found else batch, options)
-
-
-def _kind(read: tuple[Path, Lattices]) -> tuple[Path, bool, Scales]:
-    """What lattices have in common that are weighed alike."""
-    path, batch = read
-    return path.parent, has_both_scores(batch), batch.scales
 
 
 def _first(batches: Iterator[Lattices]) -> Iterator[Lattices]:

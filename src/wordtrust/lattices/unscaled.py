@@ -33,7 +33,7 @@ MOST_ARCS = 1_000_000
 _WIDEST_BEAM = 25.0  # decoders prune to 4 to 15; nine lattices in ten of unscaled ones are wider than 30
 _NARROWER = 3.0  # times: unscaled lattices get 5 to 40 times narrower at the right scale, scaled ones get wider
 _ENOUGH = 10  # lattices with more than one path, to tell the decoder's LMWT
-_AS_TIGHT = 1.03  # times the tightest: noise
+_NOISE = 0.05  # part of the tightest spread that says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ def _usual(widths: Reals) -> float:
 
 def _tightest(widths: dict[int, Reals]) -> int:
     """The LMWT at which the widest lattice is nearest to the usual one; of some that are as good, a usual one."""
-    spread = {lmwt: float(own.max() / max(float(np.median(own)), 1e-9)) for lmwt, own in widths.items()}
+    spread = {lmwt: float(own.max() / max(float(np.median(own)), 1e-9)) - 1 for lmwt, own in widths.items()}
     if min(map(len, widths.values())) < _ENOUGH:
         return DEFAULT_LMWT
-    least = min(spread.values())
-    as_tight = [lmwt for lmwt in widths if spread[lmwt] <= _AS_TIGHT * least]
+    most = (1 + _NOISE) * min(spread.values())
+    as_tight = [lmwt for lmwt in widths if spread[lmwt] <= most]
     return next((lmwt for lmwt in USUAL_LMWTS if lmwt in as_tight), min(spread, key=lambda lmwt: spread[lmwt]))

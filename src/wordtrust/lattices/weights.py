@@ -83,6 +83,20 @@ def log_scores(arcs: ScoredArcs, scales: Scales | None = None) -> Reals:
     return total
 
 
+def weighed_scores(arcs: ScoredArcs) -> tuple[Floats | None, Floats | None]:
+    """Acoustic and transition scores with the scales in them, for files that cannot say scales beside scores.
+
+    As Kaldi does it: each score is multiplied by its scale, and the word penalty is part of the language score.
+    """
+    scales, acoustic, transition = arcs.scales, arcs.acoustic, arcs.transition
+    if acoustic is not None and scales.acoustic != 1:
+        acoustic = np.multiply(acoustic, scales.acoustic, dtype=np.float64).astype(np.float32)
+    if transition is not None and (scales.transition != 1 or scales.word_penalty):
+        penalty = np.where(arcs.word > 0, scales.word_penalty, 0.0)
+        transition = (np.multiply(transition, scales.transition, dtype=np.float64) + penalty).astype(np.float32)
+    return acoustic, transition
+
+
 def printed_scores(arcs: ScoredArcs) -> Reals:
     """Scores whose best path is what the recognizer itself would print: what it picked, or the best as given."""
     if arcs.picked is not None:

@@ -1,8 +1,9 @@
 """Lattices as Kaldi text: a CompactLattice archive, and beside it the symbol table that its word numbers need.
 
 What the format cannot hold: times are whole frames, so *node* times are rounded (a word of less than half a frame
-may get none) and count from the start of the lattice; scores that are absent are written as 0; transition ids are
-placeholders, all 1; names and words have no blanks, `_` stands for them. Surface forms are what is written.
+may get none) and count from the start of the lattice; scores are written with their scales in them, those that are
+absent as 0; transition ids are placeholders, all 1; names and words have no blanks, `_` stands for them. Surface
+forms are what is written.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from ...base.errors import OptionError
 from ...base.files import atomic_text
 from ...lattices.lattice import Floats, Ints, Lattice, Lattices
+from ...lattices.weights import weighed_scores
 from ..format import WORDS_FILES, ReadOptions, WriteOptions
 from ..symbols import Symbols
 from .lattices import FRAME_LENGTH
@@ -71,13 +73,8 @@ def _write_one(file: TextIO, lattice: Lattice, labels: Ints, frame_length: float
         )
     lengths = (frames[lattice.target] - frames[lattice.source]).astype(int)
     ids = {length: "_".join(["1"] * length) for length in np.unique(lengths).tolist()}
-    columns = (
-        lattice.source,
-        lattice.target,
-        labels,
-        _costs(lattice.transition, lattice),
-        _costs(lattice.acoustic, lattice),
-    )
+    acoustic, transition = weighed_scores(lattice)
+    columns = (lattice.source, lattice.target, labels, _costs(transition, lattice), _costs(acoustic, lattice))
     rows = zip(*(column.tolist() for column in (*columns, lengths)), strict=True)
     file.write(f"{_unbroken(lattice.utt)}\n")
     for source, target, label, graph, acoustic, length in rows:

@@ -50,4 +50,7 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
             store.add(batch)
 
 
-FORMAT = Format("store", "wordtrust store", (".store",), sniff=sniff, read=read, write=write)
+FORMAT = Format(
+    "store", "wordtrust store", (".store",), sniff=sniff, read=read, write=write,
+    keeps_scales=True,
+)  # fmt: skip

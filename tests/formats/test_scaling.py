@@ -1,0 +1,137 @@
+"""The weights of acoustic and language scores: Kaldi's own meaning, by hand, and unscaled scores in files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.command_line import refused, run
+from tests.helpers.pruned_lattices import pruned_lattices
+from wordtrust import read, stream, write
+from wordtrust.base.errors import InputError, OptionError, WordtrustWarning
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.weights import Scales
+
+# Costs (graph, acoustic): "yes" 3, 40; "no no" 0.5 + 0.5, 60 + 10; "so" 6, 30. Frames: 2 each, or 1 + 1.
+ARCHIVE = """utt
+0 2 yes 3,40,1_1
+0 1 no 0.5,60,1
+1 2 no 0.5,10,1
+0 2 so 6,30,1_1
+2
+
+"""
+COSTS = {"yes": (3.0, 40.0), "no no": (1.0, 70.0), "so": (6.0, 30.0)}
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    path = tmp_path / "lat.ark"
+    path.write_text(ARCHIVE)
+    return path
+
+
+def words(lattices: Lattices) -> str:
+    path = one_best(lattices).arcs_in(lattices)
+    return " ".join(lattices.vocabulary.lookup(lattices.word[path].tolist()))
+
+
+def kaldis_choice(lmwt: float, penalty: float) -> str:
+    """lattice-scale, lattice-add-penalty, lattice-best-path: graph + penalty * words + acoustic / LMWT, the least."""
+    return min(COSTS, key=lambda text: COSTS[text][0] + penalty * len(text.split()) + COSTS[text][1] / lmwt)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.5, 1.0, -1.0])
+@pytest.mark.parametrize("lmwt", [1, 2, 3, 5, 10, 17, 20, 25, 40])
+def test_the_best_path_is_kaldis(archive: Path, lmwt: int, penalty: float) -> None:
+    expected = kaldis_choice(lmwt, penalty)
+    assert words(read(archive, lmwt=lmwt, word_ins_penalty=penalty)) == expected
+    assert words(read(archive, acoustic_scale=1 / lmwt, word_ins_penalty=penalty)) == expected
+
+
+def test_all_three_choices_come_up() -> None:
+    assert {kaldis_choice(lmwt, 0) for lmwt in (1, 10, 40)} == set(COSTS)
+    assert kaldis_choice(17, 0.0) != kaldis_choice(17, 1.0)
+
+
+def test_scores_stay_and_scales_say_how_they_are_weighed(archive: Path) -> None:
+    plain, weighed = read(archive, acoustic_scale=1), read(archive, lmwt=12, word_ins_penalty=0.5)
+    assert plain.scales == Scales()
+    assert weighed.scales == Scales(1 / 12, 1.0, -0.5)
+    assert plain.acoustic is not None
+    assert (plain.acoustic == weighed.acoustic).all()
+    assert next(iter(stream(archive, lmwt=12))).scales == Scales(1 / 12)
+
+
+def test_what_contradicts_itself_or_is_no_number_is_refused(archive: Path) -> None:
+    with pytest.raises(OptionError, match="--lmwt or --acoustic-scale, not both"):
+        read(archive, lmwt=10, acoustic_scale=0.1)
+    for options in ({"lmwt": 0}, {"lmwt": -3}, {"acoustic_scale": float("nan")}, {"word_ins_penalty": float("inf")}):
+        with pytest.raises(OptionError, match="is a number"):
+            read(archive, **options)  # type: ignore[arg-type]
+    assert "not both" in refused("info", archive, "--lmwt", 10, "--acoustic-scale", 0.1)
+
+
+@pytest.mark.parametrize("options", [{"lmwt": 10}, {"acoustic_scale": 0.1}, {"word_ins_penalty": 1}])
+def test_where_there_is_nothing_to_weigh_options_are_refused(tmp_path: Path, options: dict[str, float]) -> None:
+    ctm = tmp_path / "words.ctm"
+    ctm.write_text("a 1 0.0 0.5 yes 0.9\n")
+    with pytest.raises(InputError, match="no acoustic and language scores here"):
+        read(ctm, **options)  # type: ignore[arg-type]
+
+
+def test_networks_are_not_weighed_again(archive: Path, tmp_path: Path) -> None:
+    store = tmp_path / "networks"
+    assert run("build", str(archive), "--lmwt", "12", "--out", str(store)).exit_code == 0
+    assert read(store).scales == Scales(1 / 12)
+    with pytest.raises(InputError, match="these are networks"):
+        read(store, lmwt=10)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    """A decode folder with two archives, pruned with 1/12 and written without that scale."""
+    lattices = pruned_lattices(40, acoustic_scale=1 / 12)
+    folder = tmp_path / "decode"
+    folder.mkdir()
+    for number, part in enumerate((lattices[:3], lattices[3:]), 1):
+        write(part, folder / f"lat.{number}.ark")
+    return folder
+
+
+def test_unscaled_scores_are_recognised_for_a_whole_folder(recipe: Path) -> None:
+    """The first archive alone would be too small to tell the LMWT."""
+    with pytest.warns(WordtrustWarning, match="read with LMWT 12; --lmwt changes it"):
+        assert read(recipe).scales == Scales(1 / 12)
+    with pytest.warns(WordtrustWarning, match="read with LMWT 10;"):
+        assert read(recipe / "lat.1.ark").scales == Scales(1 / 10)
+    with pytest.warns(WordtrustWarning, match="read with LMWT 12;"):
+        assert read(recipe, word_ins_penalty=0.5).scales == Scales(1 / 12, 1.0, -0.5)
+    assert read(recipe, lmwt=9).scales == Scales(1 / 9)
+    assert read(recipe, acoustic_scale=1).scales == Scales()
+
+
+def test_the_command_line_says_so_once(recipe: Path, tmp_path: Path) -> None:
+    result = run("info", str(recipe), "--json")
+    assert result.stderr.count("look unscaled") == 1
+    assert "read with LMWT 12; --lmwt changes it" in result.stderr
+    assert json.loads(result.stdout)["utterances"] == 40
+    assert "unscaled" not in run("info", str(recipe), "--lmwt", "12").stderr
+
+
+def test_scales_survive_every_format(recipe: Path, tmp_path: Path) -> None:
+    """In a store and in HTK's header as they are, in Kaldi's archives as part of the scores; and nothing is said."""
+    given = read(recipe, lmwt=12, word_ins_penalty=0.25)
+    for name in ("made.store", "made.slf", "made.jsonl", "made.ark"):
+        write(given, tmp_path / name)
+        back = read(tmp_path / name)
+        assert words(back) == words(given)
+        assert back.scales == (Scales() if name == "made.ark" else given.scales)
+
+
+def test_our_own_formats_are_believed(recipe: Path, tmp_path: Path) -> None:
+    write(read(recipe, acoustic_scale=1), tmp_path / "made.store")
+    assert read(tmp_path / "made.store").scales == Scales()
