@@ -33,7 +33,7 @@ from tests.helpers.mutate import mutated
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
-from wordtrust.formats import detect_format
+from wordtrust.formats import read_stream
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import STORE_FILE, unpacked
 
@@ -90,10 +90,7 @@ def _read(format_name: str, data: bytes, path: Path, random: Random) -> str:
     # Half the time the format is given: what no longer looks like it would not get to its reader.
     options = ReadOptions(random.choice((None, format_name)), max_arcs=100_000).beside(path)
     try:
-        source = unpacked(io.BytesIO(data), name, path)
-        reader = detect_format(source, options.format).read
-        assert reader is not None
-        for batch in reader(source, options, problems):
+        for batch in read_stream(unpacked(io.BytesIO(data), name, path), options, problems):
             for lattice in batch[:3]:
                 str(lattice)
     except InputError as error:

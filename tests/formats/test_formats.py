@@ -35,6 +35,7 @@ def test_a_misleading_name_does_not_matter(sample: Sample) -> None:
         assert detect_format(opened(sample, f"x{suffix}")).name == sample.format
 
 
+@pytest.mark.filterwarnings("ignore:acoustic scores look unscaled")
 @pytest.mark.slow
 @every_sample
 def test_every_sample_reads(sample: Sample) -> None:

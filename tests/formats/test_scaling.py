@@ -71,7 +71,7 @@ def test_what_contradicts_itself_or_is_no_number_is_refused(archive: Path) -> No
         read(archive, lmwt=10, acoustic_scale=0.1)
     for options in ({"lmwt": 0}, {"lmwt": -3}, {"acoustic_scale": float("nan")}, {"word_ins_penalty": float("inf")}):
         with pytest.raises(OptionError, match="is a number"):
-            read(archive, **options)  # type: ignore[arg-type]
+            read(archive, **options)
     assert "not both" in refused("info", archive, "--lmwt", 10, "--acoustic-scale", 0.1)
 
 

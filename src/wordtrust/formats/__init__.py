@@ -227,6 +227,13 @@ def writable(path: Path, name: str | None = None) -> Format:
     raise OptionError(f"{path}: the ending names no format that can be written. Known: {listed}; or use --to")
 
 
+def read_stream(source: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+    """The batches of one open input, its format recognised, with scores weighed as the file says."""
+    reader = detect_format(source, options.format).read
+    assert reader is not None
+    yield from reader(source, options, problems)
+
+
 def detect_format(source: Stream, family: str | None = None) -> Format:
     """The format of a stream, by its first bytes; its name only breaks ties.
 
