@@ -44,7 +44,6 @@ from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, streams
 from .scaling import ReadBatch, weighed
-from .scaling import weighed
 from .service_errors import refuse_service_error
 
 # In the order in which equally sure ones are tried.
