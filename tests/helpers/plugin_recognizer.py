@@ -9,6 +9,7 @@ import pytest
 
 MODULE = """
 import os
+import time
 import numpy as np
 from wordtrust.recognizers import RecognizerIdentity
 
@@ -26,6 +27,8 @@ class Ears:
             raise RuntimeError("no ears")
         if self.model == "killed":
             os._exit(9)
+        if self.model == "slow":
+            time.sleep(0.5)
         if self.model == "wrong":
             return ["one"]
         if self.model == "leaving":

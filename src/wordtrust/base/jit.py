@@ -7,8 +7,12 @@ by kernels (what is inside is optimised again in each).
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, TypeVar, cast
 
 import numba
@@ -19,6 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Turn = Callable[[str], AbstractContextManager[None]]
 
 _ONE_ROUNDING = {"contract"}  # nothing else of fast arithmetic: NaN stays NaN, and sums keep their order
+_uncached: list[Any] = []  # the first kernel for which no cache could be written
 _turns: list[Turn] = []  # of this process, in all of its threads: numba's dispatchers are its own as well
 
 
@@ -62,7 +67,9 @@ def inlined_arithmetic(function: F) -> F:
 
 def _kernel(function: F, **options: object) -> Any:
     njit = cast(Any, numba.njit)  # its types leave out the options about wrappers
-    kernel = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    kernel = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    if _enable_cache(kernel):
+        _forgive_stale_cache(kernel._cache)
     find_template = kernel.get_call_template
 
     def find_by_type(args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
@@ -71,13 +78,58 @@ def _kernel(function: F, **options: object) -> Any:
         return find_template(tuple(types.unliteral(kind) for kind in args), plain)
 
     kernel.get_call_template = find_by_type
-    _forgive_stale_cache(kernel._cache)
     return kernel
 
 
+def _enable_cache(kernel: Any) -> bool:
+    """Keep what is compiled where numba does, or in a temporary folder; False where nothing can be written.
+
+    numba writes beside the source, or else below the home folder: a container may allow neither.
+    """
+    if not _uncached:
+        try:
+            kernel.enable_caching()
+            return True
+        except RuntimeError:  # no place that can be written
+            settings = cast(Any, numba.config)
+            if not settings.CACHE_DIR and (folder := _temporary_cache()):
+                settings.CACHE_DIR = folder
+                return _enable_cache(kernel)
+            _uncached.append(kernel)
+    return False
+
+
+def _temporary_cache() -> str | None:
+    """A folder for this user alone: who could write to it could run code as this user."""
+    try:
+        folder = Path(gettempdir()) / f"wordtrust-kernels-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        facts = folder.lstat()
+    except (OSError, AttributeError):  # no temporary folder, or a system without user ids
+        return None
+    is_ours = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
+    return str(folder) if is_ours else None
+
+
+def is_cached() -> bool:
+    """Whether what is compiled is kept for later processes."""
+    return not _uncached
+
+
+def unusual_cache() -> str | None:
+    """What to say to people about the cache where it cannot be in its usual places."""
+    if _uncached:
+        return "nothing can be kept for the next command: set NUMBA_CACHE_DIR to a folder that can be written"
+    folder = str(cast(Any, numba.config).CACHE_DIR)
+    return f"kept in {folder}, as no usual folder can be written" if folder == _temporary_cache() else None
+
+
 def _forgive_stale_cache(cache: Any) -> None:
-    """Empty a cache on disk that names types which this version of the package does not have, instead of failing."""
-    load = cache.load_overload
+    """A cache on disk may name types that this version of the package does not have, or be on a disk that is full.
+
+    The one is emptied, to the other nothing is written; neither is an error.
+    """
+    load, save = cache.load_overload, cache.save_overload
 
     def load_or_empty(signature: Any, target: Any) -> Any:
         try:
@@ -86,7 +138,12 @@ def _forgive_stale_cache(cache: Any) -> None:
             cache.flush()
             return None
 
+    def save_if_possible(signature: Any, compiled_kernel: Any) -> None:
+        with suppress(OSError):
+            save(signature, compiled_kernel)
+
     cache.load_overload = load_or_empty
+    cache.save_overload = save_if_possible
 
 
 @contextmanager

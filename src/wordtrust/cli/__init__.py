@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from ..base.errors import WordtrustError
+from ..base.processes import exit_code, raise_when_terminated
 from ..base.version import __version__
+from ..lattices.text import visible
 from . import audio, calibration, combination, evaluation, lattices, networks, score, shipped, study, train
 from .inputs import InterruptedResumable, announce_compilation
 from .messages import notify
@@ -30,30 +34,48 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors of ours become one line on stderr and exit code 1."""
+    """Run the command line; errors of ours, and of the system, become one line on stderr and exit code 1."""
+    raise_when_terminated()
     try:
         cli.main(standalone_mode=False)
+        sys.stdout.flush()
     except WordtrustError as error:
         _fail(str(error), 1)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except InterruptedResumable:
-        _fail("interrupted; the same command resumes it", 130)
-    except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted", 130)
+    except InterruptedResumable as error:
+        _fail("interrupted; the same command resumes it", exit_code(error.__cause__))
+    except (click.Abort, KeyboardInterrupt) as error:
+        _fail("interrupted", exit_code(error.__cause__ or error))
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except Exception as error:
         if os.environ.get("WORDTRUST_DEBUG"):
             raise
+        if isinstance(error, OSError) and (said := _system_error(error)):
+            _fail(said, 1)
         text = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"this should not have happened, please report it: {text} (WORDTRUST_DEBUG=1 shows where)", 70)
 
 
+def _system_error(error: OSError) -> str | None:
+    """What the system says about a file, or about standard output; None if it is about neither."""
+    if error.filename is not None and error.strerror:
+        return f"{visible(os.fsdecode(error.filename))}: {error.strerror}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        return f"the output cannot be written: {error.strerror}"
+    return None
+
+
 def _fail(message: str, code: int) -> None:
-    notify(message)
+    with suppress(OSError):  # after SIGHUP there is nobody to tell
+        notify(message)
+    try:
+        sys.stdout.flush()
+    except OSError:  # said by then: Python must not try again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 

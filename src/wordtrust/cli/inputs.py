@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -121,11 +122,12 @@ def resumable(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(**options: Any) -> None:
         try:
             command(**options)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             if not options.get("out", True):
                 raise
-            click.echo(err=True)  # after the ^C that the terminal shows
-            raise InterruptedResumable from None
+            with suppress(OSError):
+                click.echo(err=True)  # after the ^C that the terminal shows
+            raise InterruptedResumable from error
 
     return wrapped
 
@@ -160,7 +162,7 @@ _ONLY_WITH = {"labels": "ref", "network labels": "ref", "consensus": "scales"}  
 
 def announce_compilation() -> None:
     """Say why the first command after an installation takes a while, and use a second core for it."""
-    from ..base.jit import notified_of_compiling
+    from ..base.jit import notified_of_compiling, unusual_cache
 
     context = click.get_current_context()
     if context.meta.setdefault(_ANNOUNCED, context) is not context:  # `demo` says it for the verbs it runs
@@ -171,7 +173,8 @@ def announce_compilation() -> None:
     def on_compile() -> None:
         from ..confidence.warm_up import start
 
-        notify("compiling for this machine, once (up to 20 s) ...")
+        unusual = unusual_cache()
+        notify(f"compiling for this machine, {f'up to 20 s; {unusual}' if unusual else 'once (up to 20 s)'} ...")
         start([step for step in steps if step not in left_out])
 
     context.find_root().with_resource(notified_of_compiling(on_compile))

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.jit import compiling_in_turn
+from ..base.jit import compiling_in_turn, is_cached
+from ..base.processes import exit_with_parent, helper_environment
 from ..base.threads import available_cores
 
 if TYPE_CHECKING:
@@ -60,13 +61,13 @@ class Turns:
 
 def start(steps: Sequence[str]) -> None:
     """Begin to compile in the background what the steps of a command need, named in the order they are taken."""
-    if available_cores() < 2 or not steps:
+    if available_cores() < 2 or not steps or not is_cached():
         return
-    until_exit = ExitStack()
-    folder = until_exit.enter_context(TemporaryDirectory(prefix="wordtrust-"))
-    command = [sys.executable, "-m", __name__, folder, *reversed(steps)]
+    until_exit, silent = ExitStack(), subprocess.DEVNULL
     try:
-        helper = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603  # ours
+        folder = until_exit.enter_context(TemporaryDirectory(prefix="wordtrust-"))
+        command = [sys.executable, "-m", __name__, folder, *reversed(steps)]
+        helper = subprocess.Popen(command, stdout=silent, stderr=silent, env=helper_environment())  # noqa: S603  # ours
     except OSError:
         until_exit.close()
         return
@@ -82,6 +83,7 @@ def _stop(helper: subprocess.Popen[bytes]) -> None:
 
 def main(folder: str, *steps: str) -> None:
     """The helper: take tiny lattices through these steps."""
+    exit_with_parent()
     parent = os.getppid()
     with compiling_in_turn(Turns(Path(folder), lambda: os.getppid() != parent)):
         warm_up(steps)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import OptionError, WordtrustError
+from ..base.processes import Terminated, exit_code, exit_with_parent, raise_when_terminated
 from .options import MULTI_RECOGNIZER, TrainOptions, parse_seeds
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Run; gives the exit code."""
     given = _parser().parse_args(arguments)
+    exit_with_parent()
+    raise_when_terminated()
     try:
         _check(given)
         if given.study is not None:
@@ -36,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     except WordtrustError as error:
         sys.stderr.write(f"wordtrust: {error}\n")
         return 1
+    except Terminated as error:
+        return exit_code(error)
     return 0
 
 

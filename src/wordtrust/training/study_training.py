@@ -18,6 +18,7 @@ from pathlib import Path
 from ..base.errors import InputError, OptionError
 from ..base.files import resume_folder
 from ..base.locks import claimed
+from ..base.processes import helper_environment
 from ..confidence.config import GENERIC
 from ..confidence.model_file import MODEL_JSON, checksum
 from .options import MULTI_RECOGNIZER, TrainOptions
@@ -139,7 +140,9 @@ def run_side_by_side(
             while waiting and len(running) < at_once:
                 folder = next(iter(waiting))
                 notify(f"training {folder.name}, {len(waiting) + len(running)} to go")
-                running[folder] = subprocess.Popen(waiting.pop(folder), stdout=output)  # noqa: S603  # ourselves
+                running[folder] = subprocess.Popen(  # noqa: S603  # ourselves
+                    waiting.pop(folder), stdout=output, env=helper_environment()
+                )
             time.sleep(0.1)
             for folder in [folder for folder, process in running.items() if process.poll() is not None]:
                 yield folder, running.pop(folder).returncode
