@@ -7,12 +7,13 @@ import unicodedata
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.transcripts.terminal import SegmentView
 from wordtrust.transcripts.transcript import Transcript
-from wordtrust.transcripts.words import Alternative, Word, clock, spelled
+from wordtrust.transcripts.words import Alternative, Word, clock, percent, spelled
 
 OTHERS = tuple(Alternative(word, sure) for word, sure in (("sat", 0.31), ("set", 0.12), ("seat", 0.05), ("it", 0.02)))
 EXAMPLE = Transcript(
@@ -93,3 +94,19 @@ def test_words_cannot_act(transcript: Transcript) -> None:
 )  # fmt: skip
 def test_clock(seconds: float, shown: str, tenths: str) -> None:
     assert (clock(seconds), clock(seconds, tenths=True)) == (shown, tenths)
+
+
+def test_a_word_that_is_less_sure_than_its_alternative_says_why() -> None:
+    word = Word("indeed", "indeed", 0.0, 0.5, 0.4, (Alternative("evening", 0.45), Alternative("end", 0.1)))
+    note = '?indeed 40%: evening 45%, end 10% ("evening" is surer by itself, but not in the sequence)'
+    assert note in printed(Transcript("talk", (word,)), width=200)
+    assert "surer_alternative" in Transcript("talk", (word,)).to_dict()["words"][0]
+    assert "surer by itself" in Transcript("talk", (word,))._repr_html_()
+    assert not any("surer_alternative" in word for word in EXAMPLE.to_dict()["words"])
+
+
+@given(st.floats(0, 1), st.integers(1, 100))
+def test_what_is_shown_as_a_percentage_is_not_under_it(confidence: float, limit: int) -> None:
+    if confidence < limit / 100 - 1e-9:
+        assert int(percent(confidence)[:-1]) < limit
+    assert percent(limit / 100) == f"{limit}%"

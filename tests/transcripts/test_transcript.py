@@ -319,9 +319,9 @@ def test_terminal_view_cannot_move_the_cursor(transcript: Transcript) -> None:
 
 def test_notebook_view() -> None:
     page = HtmlPage(EXAMPLE._repr_html_())
-    assert "".join(page.texts) == "u1: 3 words, confidence 0.66 (under 0.5, under 0.9)I'll Sit there."
+    assert "".join(page.texts) == "u1: 3 words, confidence 0.66 (under 50%, under 90%)I'll Sit there."
     titles = [each["title"] for each in page.attributes("span") if "title" in each]
-    assert titles[1] == "0.43 Sit (0.30 to 0.68 s)\nor:\n0.30 seat\n0.02 <b>"
+    assert titles[1] == "43% Sit (0.30 to 0.68 s)\nor:\n30% seat\n2% <b>"
     styles = [values["style"] for _, values in page.elements if "style" in values]
     assert [("wavy" in style, "dotted" in style) for style in styles[-3:]] == [
         (False, False), (True, False), (False, True),

@@ -40,6 +40,9 @@ class AudioFile:
     channels: int
     duration: float | None  # seconds, None where the header does not say
     problems: list[str] = field(default_factory=list)  # messages about what was wrong with it so far
+    damaged: list[tuple[float, float]] = field(
+        default_factory=list
+    )  # seconds from, to: what could not be read so far
 
     @classmethod
     def open(cls, path: str | Path) -> AudioFile:
@@ -54,10 +57,12 @@ class AudioFile:
             audio.add_problem(message)
         return audio
 
-    def add_problem(self, message: str) -> None:
-        """Record a problem, once."""
+    def add_problem(self, message: str, lost: tuple[float, float] | None = None) -> None:
+        """Record a problem, once, and the seconds that are lost by it."""
         if message not in self.problems:
             self.problems.append(message)
+        if lost is not None and lost not in self.damaged:
+            self.damaged.append(lost)
 
     def blocks(self, channel: int | None = None) -> Iterator[Samples]:
         """Mono samples at RATE, a few seconds at a time, of one channel (the first is 1) or the mean of all."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,20 @@ _STDERR_LOCK = RLock()  # file descriptor 2 belongs to the whole process: one th
 Block = NDArray[np.float32]  # [frames, channels]
 
 
+class Notify(Protocol):
+    """Is told what is wrong with a file, and which seconds of it are lost."""
+
+    def __call__(self, message: str, lost: tuple[float, float]) -> None:
+        """A message for people, and the seconds from and to which nothing could be read."""
+
+
 class DamageTolerantReader:
     """Reads a file in blocks from any frame on, and notifies about what could not be decoded.
 
     `open_file` returns a new soundfile.SoundFile: after an error a decoder is unusable, even for seeking.
     """
 
-    def __init__(self, open_file: Callable[[], Any], notify: Callable[[str], None], first: int = 0) -> None:
+    def __init__(self, open_file: Callable[[], Any], notify: Notify, first: int = 0) -> None:
         self._open_file, self._notify = open_file, notify
         self._handle = open_file()
         self._position = 0  # the next frame to return
@@ -77,10 +84,12 @@ class DamageTolerantReader:
         ahead = rate // 8
         while self._position + ahead < total:
             if self._is_readable_at(self._position + ahead):
-                self._notify(f"{ahead / rate:.1f} s from {self._position / rate:.1f} s on could not be read")
+                start, seconds = self._position / rate, ahead / rate
+                self._notify(f"{seconds:.1f} s from {start:.1f} s on could not be read", (start, start + seconds))
                 return self._position + ahead
             ahead *= 2
-        self._notify(f"the last {missing:.1f} s could not be read: the file is damaged or ends early")
+        message = f"the last {missing:.1f} s could not be read: the file is damaged or ends early"
+        self._notify(message, (self._position / rate, total / rate))
         return None
 
     def _is_readable_at(self, frame: int) -> bool:

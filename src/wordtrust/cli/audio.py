@@ -104,7 +104,13 @@ def transcribe(
                     progress.finish_recording()
             notify(*transcriber.combiner.warnings())
             for path, words in job.write():
-                click.echo(f"{path}: {words:,} words", err=True)
+                click.echo(f"{_as_given(path, out)}: {counted(words, 'word')}", err=True)
+
+
+def _as_given(path: Path, patterns: tuple[str, ...]) -> Path:
+    """The path of an output as the user would write it: from here, if all were given so."""
+    here, is_relative = Path.cwd().resolve(), not any(Path(pattern).is_absolute() for pattern in patterns)
+    return path.relative_to(here) if is_relative and path.is_relative_to(here) else path
 
 
 def _show(

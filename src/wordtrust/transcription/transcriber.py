@@ -45,6 +45,12 @@ class AudioRecording:
     channel: int | None = None  # counted from 1; None: the mean of all
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What files of its words say about it."""
+        about: dict[str, Any] = {"file": self.audio.path, "duration": self.audio.duration}
+        return about if self.channel is None else about | {"channel": self.channel}
+
+    @property
     def fingerprint(self) -> dict[str, Any]:
         """What must not have changed if work on it is to be resumed."""
         path = Path(self.audio.path).resolve()

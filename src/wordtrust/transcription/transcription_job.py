@@ -19,8 +19,10 @@ from ..base.journal import Journal
 from ..base.locks import claimed
 from ..base.problems import Problems
 from ..base.threads import available_cores
+from ..transcripts.ctm_writer import channel_name
 from ..transcripts.transcript import Transcript
 from ..transcripts.writer import TranscriptWriter
+from .left_out import HeardSegment, left_out
 from .transcriber import AudioRecording, RecognizedSegment, Transcriber, recordings
 
 Outputs = Mapping[Path, Sequence[AudioRecording]]  # the recordings that go into each file
@@ -97,6 +99,7 @@ class TranscriptionJob:
     ) -> None:
         self._transcriber, self._recordings, self._outputs = transcriber, of, outputs
         self._transcripts: dict[str, list[Transcript]] = {}
+        self._heard: dict[str, list[HeardSegment]] = {}
         self._stack = ExitStack()
         self._journal: Journal | None = None
         self._files = [path for path in outputs if not is_stream(path)]
@@ -129,12 +132,17 @@ class TranscriptionJob:
 
     def segments(self, recording: AudioRecording) -> Iterator[tuple[RecognizedSegment, Transcript]]:
         """The segments of a recording with their transcripts, as they come."""
-        kept = self._transcripts[recording.name] = []
+        self._transcripts[recording.name], self._heard[recording.name] = [], []
         for segment in self._transcriber.recognize(recording, self._journal):
             transcript = self._transcriber.transcript(recording, segment)
-            if transcript.words:
-                kept.append(transcript)
+            self._keep(recording, segment, transcript)
             yield segment, transcript
+
+    def _keep(self, recording: AudioRecording, segment: RecognizedSegment, transcript: Transcript) -> None:
+        if transcript.words:
+            self._transcripts[recording.name].append(transcript)
+        heard = HeardSegment(segment.start, segment.end, bool(transcript.words), segment.dropped)
+        self._heard[recording.name].append(heard)
 
     def write(self) -> Iterator[tuple[Path, int]]:
         """Write all files, and return each with its number of words; then the journal is removed."""
@@ -148,24 +156,19 @@ class TranscriptionJob:
 
     def _revise(self, recording: AudioRecording, journal: Journal) -> None:
         """Score all segments again with models adapted to all of them; nothing is recognised again."""
-        revised = (
-            self._transcriber.transcript(recording, segment, learn=False)
-            for segment in self._transcriber.recognize(recording, journal)
-        )
-        self._transcripts[recording.name] = [transcript for transcript in revised if transcript.words]
+        self._transcripts[recording.name], self._heard[recording.name] = [], []
+        for segment in self._transcriber.recognize(recording, journal):
+            self._keep(recording, segment, self._transcriber.transcript(recording, segment, learn=False))
 
     def _write_file(self, path: Path, members: Sequence[AudioRecording]) -> int:
-        about = self._transcriber.provenance
+        about, stretches = self._transcriber.provenance, None
         if len(members) == 1:
-            about = {"file": members[0].audio.path, "duration": members[0].audio.duration, **about}
-        channels = {recording.name: _ctm_name(recording) for recording in members if recording.channel}
-        with TranscriptWriter(path, recordings=True, about=about, channels=channels) as writer:
+            about = members[0].about | about
+            audio = members[0].audio
+            stretches = left_out(self._heard[members[0].name], audio.damaged, audio.duration)
+        by_channel = [recording for recording in members if recording.channel]
+        channels = {recording.name: channel_name(recording.name, recording.about) for recording in by_channel}
+        with TranscriptWriter(path, recordings=True, about=about, left_out=stretches, channels=channels) as writer:
             for recording in members:
                 writer.add(self._transcripts[recording.name])
         return sum(len(segment.words) for recording in members for segment in self._transcripts[recording.name])
-
-
-def _ctm_name(recording: AudioRecording) -> tuple[str, str]:
-    """The name and the channel of a recording: CTM has a field for the channel, so it need not be in the name."""
-    stem, channel = Path(recording.audio.path).stem, str(recording.channel)
-    return (stem if recording.name == f"{stem}-{channel}" else recording.name), channel

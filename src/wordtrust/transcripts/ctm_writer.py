@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
+from pathlib import Path
+from typing import Any
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
@@ -32,7 +34,7 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
 
     def add_segments(transcripts: Sequence[UtteranceWords]) -> None:
         for segment in transcripts:
-            name, channel = target.channels.get(segment.utt, (segment.utt, "1"))
+            name, channel = target.channels.get(segment.utt) or channel_name(segment.utt, target.about)
             key = name_field(name), channel
             if not segment.words:
                 silent.setdefault(key, segment.utt)
@@ -46,6 +48,12 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
     with atomic_text(target.path) as file:
         yield add_segments if target.recordings else add_utterances
         file.writelines(UtteranceWords(name, ()).to_ctm() for key, name in silent.items() if key not in ends)
+
+
+def channel_name(utt: str, about: Mapping[str, Any]) -> tuple[str, str]:
+    """The name and the channel of a recording: CTM has a field for the channel, so it need not be in the name."""
+    stem, channel = Path(str(about.get("file", ""))).stem, str(about.get("channel") or "1")
+    return (stem if utt == f"{stem}-{channel}" else utt), channel
 
 
 def _same_name(target: Target, what: str, name: str) -> OptionError:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from ..lattices.text import visible
-from .words import HIGH, LOW, Word, level, spelled
+from .words import HIGH, LOW, Word, level, percent, spelled, surer_alternative
 
 # One hue that grows stronger, see-through on light and dark pages; the kinds of underline do without colour.
 _TINT = "rgba(234, 88, 12, {:.2f})"
@@ -20,7 +20,7 @@ def words_html(heading: str, words: Sequence[Word]) -> str:
         _span(word, written) + space for word, (written, space) in zip(words, spelled(words), strict=True)
     )
     marks = ", ".join(
-        f'<span style="text-decoration: {_UNDERLINE[name]}">under {limit}</span>'
+        f'<span style="text-decoration: {_UNDERLINE[name]}">under {percent(limit)}</span>'
         for name, limit in (("low", LOW), ("medium", HIGH))
     )
     return (
@@ -39,8 +39,9 @@ def _span(word: Word, written: str) -> str:
 
 
 def _title(word: Word) -> str:
-    others = "".join(f"\n{other.confidence:.2f} {visible(other.word)}" for other in word.alternatives)
+    others = "".join(f"\n{percent(other.confidence)} {visible(other.word)}" for other in word.alternatives)
     return escape(
-        f"{word.confidence:.2f} {visible(word.word or word.norm)} ({word.start:.2f} to {word.end:.2f} s)"
+        f"{percent(word.confidence)} {visible(word.word or word.norm)} ({word.start:.2f} to {word.end:.2f} s)"
         + (f"\nor:{others}" if others else "")
+        + ("\nThe first is surer by itself, but not in the sequence." if surer_alternative(word) else "")
     )

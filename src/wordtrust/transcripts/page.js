@@ -26,7 +26,7 @@
     const minutes = Math.floor(whole / 60), hours = Math.floor(minutes / 60);
     return (hours ? hours + ":" + pad(minutes % 60) : minutes) + ":" + pad(whole % 60) + "." + Math.floor(10 * (seconds - whole));
   };
-  const percent = (value) => Math.round(value) + "%";
+  const percent = (value) => Math.floor(value + 1e-4) + "%";  // rounded down: what is shown as 90% is not under 90%
 
   // Which words are marked
   const limit = $("limit");
@@ -41,7 +41,7 @@
     });
     $("limit-shown").textContent = $("under").textContent = percent(under);
     $("marked").textContent = doubtful.length.toLocaleString("en");
-    $("share").textContent = words.length ? percent(100 * doubtful.length / words.length) : "0%";
+    $("share").textContent = Math.round(100 * doubtful.length / Math.max(1, words.length)) + "%";
     $("prev").disabled = $("next").disabled = !doubtful.length;
     place();
   };
@@ -67,15 +67,20 @@
     return line;
   };
   const others = (word) => JSON.parse(word.dataset.o || "[]");
+  const surest = (word) => {  // the alternative that is surer than the word itself
+    const [first] = others(word);
+    return first && first[1] > Number(word.dataset.c) + 0.05 ? first[0] : "";
+  };
   const show = (word) => {
     clearTimeout(closing);
     if (word === shown) return;
     shown = word;
-    const list = others(word).map(([text, value]) => row("span", text, value));
+    const list = others(word).map(([text, value]) => row("span", text, value)), surer = surest(word);
     card.replaceChildren(
       row("b", word.textContent, Number(word.dataset.c)),
       element("div", clock(Number(word.dataset.t)) + " to " + clock(Number(word.dataset.e)), "facts"),
       ...(list.length ? [element("div", "or it may be", "or"), ...list] : []),
+      ...(surer ? [element("div", "\u201c" + surer + "\u201d is surer by itself, but not in the sequence: words are chosen together.", "why")] : []),
     );
     card.hidden = false;
     const box = word.getBoundingClientRect(), room = root.clientWidth - card.offsetWidth - 10;
@@ -107,7 +112,8 @@
     place();
     if (speak) {
       const list = others(word).map(([text, value]) => text + " " + percent(value)).join(", ");
-      $("spoken").textContent = word.textContent + ", " + percent(sure[k]) + (list ? "; or " + list : "");
+      $("spoken").textContent = word.textContent + ", " + percent(sure[k]) + (list ? "; or " + list : "")
+        + (surest(word) ? "; " + surest(word) + " is surer by itself, but not in the sequence" : "");
     }
   };
   const seek = (step) => {

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from html import escape
 from importlib.resources import files
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..lattices.text import visible
 from .page_style import security_policy, style_sheet
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords
-from .words import HIGH, LOW, Word, clock, level, spelled
+from .words import HIGH, LOW, LeftOut, Word, clock, level, spelled
 
 MOST_LETTERS = 300  # of the title and of what is known about a recording
 _TITLED = 3  # recordings that the title names
@@ -36,19 +37,21 @@ def write_page(target: Target) -> Iterator[AddTranscripts]:
     segments: list[UtteranceWords] = []
     with atomic_text(target.path) as file:
         yield segments.extend
-        file.writelines(_page(segments, target.about))
+        file.writelines(_page(segments, target.about, target.left_out or ()))
 
 
-def _page(segments: Sequence[UtteranceWords], about: Mapping[str, Any]) -> Iterator[str]:
+def _page(segments: Sequence[UtteranceWords], about: Mapping[str, Any], left_out: Sequence[LeftOut]) -> Iterator[str]:
     recordings = [(name, list(group)) for name, group in groupby(segments, lambda segment: segment.utt)]
     names = list(dict.fromkeys(name for name, _ in recordings))
     yield _head(_title(names) or Path(str(about.get("file", ""))).stem or "Transcript", about)
     yield _tiles(segments)
     yield _resource("page.html").replace("@HIGH@", f"{100 * HIGH:g}").replace("@LOW@", f"{100 * LOW:g}")
     for index, (name, group) in enumerate(recordings):
-        yield from _recording(name, group, index, len(names) > 1)
+        yield from _recording(name, group, index, len(names) > 1, left_out if len(recordings) == 1 else ())
     if not recordings:
-        yield '<p class="soft">(no words)</p>'
+        yield '<section class="recording"><p class="soft">(no words)</p>\n'
+        yield from (_gap(stretch) for stretch in left_out)
+        yield "</section>\n"
     yield f"</main>\n<footer>Made by wordtrust {_text(__version__)}. This file loads nothing from anywhere.</footer>"
     yield '\n<div id="card" aria-hidden="true" hidden></div>\n'
     yield f"<script>{_resource('page.js')}</script>\n</body>\n</html>\n"
@@ -143,19 +146,40 @@ def _rough(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
-def _recording(name: str, segments: Sequence[UtteranceWords], index: int, titled: bool) -> Iterator[str]:
+def _recording(
+    name: str, segments: Sequence[UtteranceWords], index: int, titled: bool, left_out: Sequence[LeftOut]
+) -> Iterator[str]:
     yield f'<section class="recording" data-name="{_text(name)}">\n'
     if titled:
         yield f'<h2 dir="auto">{_text(name[:MOST_LETTERS])}</h2>\n'
     if len(segments) > 1:
         yield _strip([word for segment in segments for word in segment.words])
-    for position, segment in enumerate(segments):
-        if segment.words:
-            mark, start = f"s{index}-{position}", segment.words[0].start
-            yield f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}">'
-            yield f'{clock(start)}</a><p dir="auto">{_words(segment.words)}</p></div>\n'
+    parts = [
+        (segment.words[0].start, _segment(segment, f"s{index}-{position}"))
+        for position, segment in enumerate(segments)
+        if segment.words
+    ]
+    gaps = [(stretch.start, _gap(stretch)) for stretch in left_out]
+    yield from (html for _, html in (sorted(parts + gaps, key=itemgetter(0)) if gaps else parts))
     yield (
         "</section>\n" if any(segment.words for segment in segments) else '<p class="soft">(no words)</p></section>\n'
+    )
+
+
+def _segment(segment: UtteranceWords, mark: str) -> str:
+    start = segment.words[0].start
+    return (
+        f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}">'
+        f'{clock(start)}</a><p dir="auto">{_words(segment.words)}</p></div>\n'
+    )
+
+
+def _gap(stretch: LeftOut) -> str:
+    """A mark where the recording has no words here."""
+    seconds = max(0.0, stretch.end - stretch.start)
+    return (
+        f'<div class="segment gap"><span class="at" data-t="{stretch.start:.3f}" title="until {clock(stretch.end)}">'
+        f'{clock(stretch.start)}</span><p dir="auto">{seconds:.1f} s left out: {_text(stretch.reason)}</p></div>\n'
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..lattices.text import visible
-from .words import LOW, Word, clock, level, spelled
+from .words import LOW, Word, clock, level, percent, spelled, surer_alternative
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -81,5 +81,7 @@ def _alternatives(word: Word, written: str) -> Text:
     confidence_level = level(word.confidence)
     text = Text(("?" if confidence_level == "low" else "") + visible(written), _STYLES[confidence_level])
     shown = word.alternatives[:_MOST_ALTERNATIVES]
-    others = ", ".join(f"{visible(other.word)} {other.confidence:.0%}" for other in shown)
-    return Text.assemble(text, f" {word.confidence:.0%}" + (f": {others}" if others else ""))
+    others = ", ".join(f"{visible(other.word)} {percent(other.confidence)}" for other in shown)
+    surer = surer_alternative(word)
+    why = f' ("{visible(surer.word)}" is surer by itself, but not in the sequence)' if surer else ""
+    return Text.assemble(text, f" {percent(word.confidence)}" + (f": {others}" if others else "") + why)

@@ -12,7 +12,8 @@ from typing import Literal
 
 from ..formats.transcript.records import Alternative, LeftOut, Word
 
-__all__ = ["HIGH", "LOW", "Alternative", "LeftOut", "Level", "Word", "clock", "level", "spelled"]
+__all__ = ["HIGH", "LOW", "Alternative", "LeftOut", "Level", "Word", "clock", "level", "percent", "spelled",
+           "surer_alternative"]  # fmt: skip
 
 Level = Literal["low", "medium", "high"]
 LOW, HIGH = 0.5, 0.9  # under LOW a word is more likely wrong than right; from HIGH on most people just read on
@@ -21,6 +22,20 @@ LOW, HIGH = 0.5, 0.9  # under LOW a word is more likely wrong than right; from H
 def level(confidence: float) -> Level:
     """The confidence in three steps."""
     return "low" if confidence < LOW else "medium" if confidence < HIGH else "high"
+
+
+def percent(confidence: float) -> str:
+    """In whole percent, rounded down: what is shown as 90% is not under 90%."""
+    return f"{math.floor(100 * confidence + 1e-9)}%"
+
+
+def surer_alternative(word: Word) -> Alternative | None:
+    """The alternative that has more confidence than the word itself, if one has.
+
+    Words are chosen as a sequence, so a word can be part of the surest sequence while another is surer by itself.
+    """
+    first = max(word.alternatives, key=lambda other: other.confidence, default=None)
+    return first if first is not None and first.confidence > word.confidence else None
 
 
 def spelled(words: Sequence[Word]) -> list[tuple[str, str]]:
