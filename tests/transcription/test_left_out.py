@@ -38,7 +38,7 @@ def test_every_second_has_words_or_a_reason(cuts: list[int], damage: list[int], 
     damaged = [(a / 10, b / 10) for a, b in zip(damage[::2], damage[1::2], strict=False)]
     end = max(cuts[-1], damage[-1]) + after
     stretches = left_out(heard, damaged, end / 10)
-    covered = [(each.start, each.end) for each in (*stretches, *heard)]
+    covered = [(each.start, each.end) for each in stretches] + [(each.start, each.end) for each in heard]
     silent = 0
     for tenth in range(end):
         inside = any(start <= tenth / 10 + 0.05 <= stop for start, stop in covered)
