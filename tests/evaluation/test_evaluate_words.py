@@ -22,12 +22,12 @@ call A 0.4 0.4 black 0.5
 call A 0.8 0.4 cat 1.00
 call A 1.2 0.4 cat 0.07
 talk A 0.0 0.5 Middle-earth 0.6
-talk A 0.5 0.5 [noise] 0.3
+talk A 0.5 0.5 hm 0.3 noise
 """
 STM = """\
 call A alice 0 1 The back
 call A bob 1 2 cat sat
-talk A carol 0 1 middle earth
+talk A carol 0 1 middle-earth
 """
 
 
@@ -38,12 +38,12 @@ def files(folder: Path, ctm: str = CTM, stm: str = STM) -> tuple[Path, Reference
 
 
 def test_words_confidences_labels_and_speakers(tmp_path: Path) -> None:
-    """`black` stands for `back`, the second `cat` for `sat`; a recording of two speakers is a speaker of its own."""
+    """`black` stands for `back`, the second `cat` for `sat`; speakers are those of the segments."""
     path, references = files(tmp_path)
     words = evaluate_words([wt.read(path)], references).words
-    assert words.score.tolist() == [0.98, 0.5, 1.0, 0.07, 0.6, 0.6]  # exactly as written, not as float32
-    assert words.correct.tolist() == [True, False, True, False, True, True]
-    assert [words.speakers[number] for number in words.speaker] == ["call"] * 4 + ["carol"] * 2
+    assert words.score.tolist() == [0.98, 0.5, 1.0, 0.07, 0.6]  # exactly as written, not as float32
+    assert words.correct.tolist() == [True, False, True, False, True]
+    assert [words.speakers[number] for number in words.speaker] == ["alice"] * 2 + ["bob"] * 2 + ["carol"]
 
 
 def test_error_rates_and_json(tmp_path: Path) -> None:
@@ -52,7 +52,10 @@ def test_error_rates_and_json(tmp_path: Path) -> None:
     assert found.utterances == 2
     assert found.errors["one_best"].total.errors == 2
     plain = found.to_dict()
-    assert (plain["words"], plain["wer"]) == (6, {"one_best": 2 / 6})
+    assert (plain["words"], plain["wer"]) == (5, {"one_best": 2 / 5})
+    assert plain["errors"] == {
+        "one_best": {"wer": 2 / 5, "words": 5, "substitutions": 2, "deletions": 0, "insertions": 0}
+    }
     assert set(plain["one_best"]["confidence"]) == {"eer", "nce", "auc", "ece"}
 
 
@@ -80,7 +83,7 @@ def test_batches_add_up(tmp_path: Path) -> None:
 
 
 def test_nothing_at_all() -> None:
-    assert evaluate_words([], {}).to_dict() == {"utterances": 0, "words": 0, "wer": {}}
+    assert evaluate_words([], {}).to_dict() == {"utterances": 0, "words": 0, "wer": {}, "errors": {}}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_nothing_at_all() -> None:
     [
         (CTM.replace("cat 0.07", "cat NA"), STM, "out.ctm.*utterance call: .* no confidences, or not for all"),
         (CTM.replace(" 0.6\n", "\n"), STM, "utterance talk: .* no confidences"),
-        (CTM, STM.replace("call", "other"), "utterance call: there is no reference"),
+        (CTM, STM.replace("call", "other"), r"utterance call: there is no reference .*\(other, talk\)"),
     ],
 )
 def test_what_is_missing_is_an_error_or_left_out(tmp_path: Path, ctm: str, stm: str, message: str) -> None:
@@ -96,8 +99,9 @@ def test_what_is_missing_is_an_error_or_left_out(tmp_path: Path, ctm: str, stm: 
     with pytest.raises(InputError, match=message):
         evaluate_words(wt.stream(path), references)
     problems = Problems(skip=True)
-    assert evaluate_words(wt.stream(path), references, problems).utterances == 1
+    found = evaluate_words(wt.stream(path), references, problems)
     assert len(problems.errors) == 1
+    assert found.utterances - sum(utt == "other" for utt in references) == 1  # it counts as deleted
 
 
 def test_lattices_without_confidences_are_told_what_to_do(tmp_path: Path) -> None:

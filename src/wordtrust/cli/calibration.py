@@ -63,12 +63,11 @@ def calibrate(
 def _calibrate_scores(scores: ScoreFiles, out: Path | None, name: str, comparing: bool, as_json: bool) -> None:
     from ..confidence.calibrate_scores import fit_scores, save_calibrator
     from ..confidence.calibration import make
-    from ..evaluation.evaluation import CONFIDENCE, ONE_BEST
 
     if out is None and not comparing:
         raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")
     unfitted = make(name)
-    words = scores.evaluate().scores[ONE_BEST, CONFIDENCE]
+    words = scores.scores()
     if out is None or comparing:
         _print_comparison(words, as_json)
         return

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
-from .inputs import announce_compilation
+from .inputs import announce_compilation, load_references
 from .messages import notify, notify_report, notify_skipped, warn_if_barely_adapted, warn_of_missing_outputs
-from .options import criterion_option, json_option, mismatch_option, report_options
+from .options import criterion_option, glm_option, json_option, mismatch_option, report_options
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 _NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or --scores FILE with --ref REF"
@@ -22,6 +22,8 @@ _NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or 
 if TYPE_CHECKING:
     from ..confidence.word_scorer import WordScorer
     from ..evaluation.evaluation import Evaluation, Inspect
+    from ..evaluation.metrics import Scores
+    from ..formats.references import References
     from ..report import ExampleKeeper
 
 
@@ -32,6 +34,8 @@ class ScoreFiles:
     paths: tuple[str, ...]
     ref: Path | None
     skip_bad: bool
+    rules: str | None = None
+    glm: Path | None = None
 
     def evaluate(self, inspect: Inspect | None = None) -> Evaluation:
         """The words against their references."""
@@ -39,30 +43,56 @@ class ScoreFiles:
         from ..base.progress import byte_progress
         from ..confidence.evaluate_model import evaluate as evaluate_model
         from ..formats import stream_files
-        from ..formats.references import read_references
+        from ..formats.format import ReadOptions
+        from ..formats.glm import read_glm
 
         if self.ref is None:
             raise OptionError("--scores needs the references: --ref REF.tsv")
-        references, problems = read_references(self.ref), Problems(skip=self.skip_bad, notify=notify_skipped)
+        glm = None if self.glm is None else read_glm(self.glm)
+        references, heard = load_references(self.ref, glm), set[str]()
+        problems = Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress("reading", self.paths) as watch:
-            batches = stream_files(self.paths, problems=problems, watch=watch)
-            evaluation = evaluate_model(batches, references=references, problems=problems, inspect=inspect)
-        warn_of_missing_outputs(len(references) - evaluation.utterances, len(references))
+            batches = stream_files(self.paths, ReadOptions(for_scoring=True), problems, watch=watch)
+            evaluation = evaluate_model(
+                batches, references=references, rules=self.rules, glm=glm, problems=problems, inspect=inspect,
+                heard=heard,
+            )  # fmt: skip
+        _warn_of_missing(references, heard)
+        if not evaluation.scores:
+            notify("these words have no confidences: only the words are compared")
         return evaluation
+
+    def scores(self) -> Scores:
+        """The words with their confidences; an error if they have none."""
+        return self.evaluate().words
+
+
+def _warn_of_missing(references: References, heard: set[str]) -> None:
+    """Say what counts as deleted, and what is not counted."""
+    missing = [reference for utt, reference in references.items() if utt not in heard]
+    deleted = sum(reference.channel is not None for reference in missing)
+    if deleted:
+        notify(f"{deleted:,} of {len(references):,} recordings have no words here: they count as deleted")
+    warn_of_missing_outputs(len(missing) - deleted, len(references))
 
 
 def score_files(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command --scores with --ref and --skip-bad, as one `scores` argument; None without --scores."""
+    """Give a command --scores and what goes with it, as one `scores` argument; None without --scores."""
 
     @click.option(
         "--scores", multiple=True, metavar="FILE", help="Words with confidences (CTM, JSON) instead of networks."
     )
     @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
+    @glm_option
+    @click.option("--rules", type=click.Choice(["sclite", "wordtrust"]),
+                  help="How words are compared with STM [CTM: sclite; others: wordtrust].")  # fmt: skip
     @click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
     @wraps(command)
-    def wrapped(scores: tuple[str, ...], ref: Path | None, *, skip_bad: bool, **rest: Any) -> None:
+    def wrapped(
+        scores: tuple[str, ...], ref: Path | None, glm: Path | None, rules: str | None, *, skip_bad: bool, **rest: Any
+    ) -> None:
         announce_compilation()
-        command(scores=ScoreFiles(scores, ref, skip_bad) if scores else None, **rest)
+        command(scores=ScoreFiles(scores, ref, skip_bad, rules, glm) if scores else None, **rest)
 
     return wrapped
 
@@ -86,12 +116,13 @@ def evaluate(
 ) -> None:
     """Measure the words and confidences of networks made with references.
 
-    Without a MODEL, posteriors are the confidence. With --scores, those that any recognizer wrote.
+    Without a MODEL, posteriors are the confidence. With --scores, those that any recognizer wrote, or words without.
+    CTM against STM gives the totals of NIST's sclite.
 
     \b
     Examples: wordtrust evaluate eval.networks --json
               wordtrust evaluate model eval.networks --report report.html
-              wordtrust evaluate --scores calls.ctm --ref calls.stm
+              wordtrust evaluate --scores calls.ctm --ref calls.stm --glm en.glm
     """
     from ..confidence.word_scorer import load
     from .tables import print_evaluation

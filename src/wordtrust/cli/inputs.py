@@ -17,6 +17,7 @@ from .options import skip_bad_option
 if TYPE_CHECKING:
     from ..base.problems import Problems
     from ..formats.format import ReadOptions
+    from ..formats.glm import Glm
     from ..formats.references import Reference, References
     from ..lattices.lattice import Lattices
     from ..transcripts.reader import TranscriptSource
@@ -132,11 +133,12 @@ def resumable(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def load_references(ref: Path | None) -> References | None:
-    """The references of a --ref option, if it was given."""
+def load_references(ref: Path, glm: Glm | Path | None = None) -> References:
+    """The references of a --ref option, with the rules of --glm."""
+    from ..formats.glm import read_glm
     from ..formats.references import read_references
 
-    return None if ref is None else read_references(ref)
+    return read_references(ref, glm=read_glm(glm) if isinstance(glm, Path) else glm)
 
 
 _STEPS = {  # of every verb that compiles; a helper process begins with the last (see `warm`)

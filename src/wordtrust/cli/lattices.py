@@ -13,7 +13,7 @@ import click
 
 from ..base.errors import OptionError
 from .inputs import Inputs, lattice_inputs, load_references
-from .options import PATH, json_option, out_option, reference_option
+from .options import PATH, glm_option, json_option, out_option, reference_option
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 @click.command()
 @lattice_inputs
 @reference_option
+@glm_option
 @json_option
-def info(inputs: Inputs, ref: Path | None, *, as_json: bool) -> None:
+def info(inputs: Inputs, ref: Path | None, glm: Path | None, *, as_json: bool) -> None:
     """Count what is in LATTICES: utterances, nodes, arcs, density, duration, words of the 1-best.
 
     With references, also the error rate of the 1-best and of the best path there is (the oracle).
@@ -34,7 +35,7 @@ def info(inputs: Inputs, ref: Path | None, *, as_json: bool) -> None:
     from ..evaluation.corpus_counts import count_by_file, total
     from .tables import print_counts
 
-    references = load_references(ref)
+    references = None if ref is None else load_references(ref, glm)
     files = count_by_file(inputs.batches("reading", references), references)
     if as_json:
         listed = {file: counts.to_dict() for file, counts in files.items()}

@@ -9,15 +9,18 @@ import click
 from ..base.files import require_parent
 from .inputs import Inputs, lattice_inputs, load_references, resumable
 from .messages import notify
-from .options import jobs_option, json_option, out_option, reference_option
+from .options import glm_option, jobs_option, json_option, out_option, reference_option
 
 
 @click.command()
 @lattice_inputs
-@click.option("--ref", type=click.Path(path_type=Path), required=True, help="References: REF.tsv, Kaldi text or STM.")
+@click.option(
+    "--ref", type=click.Path(path_type=Path), required=True, help="References: REF.tsv, Kaldi text, STM or TRN."
+)
+@glm_option
 @out_option(type=click.Path(path_type=Path), required=True, help="Where the scales go (SCALES.json).")
 @json_option
-def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
+def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, as_json: bool) -> None:
     """Choose scales and word penalty (N-best: length exponent and word bonus) on a development set.
 
     \b
@@ -26,8 +29,7 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
     from ..evaluation.tune import tune as choose
     from .tables import print_tuned
 
-    references = load_references(ref)
-    assert references is not None
+    references = load_references(ref, glm)
     require_parent(out)
     tuned = choose(
         list(inputs.batches("reading", references)), references, notify=lambda stage: notify(f"tuning {stage} ...")
@@ -44,6 +46,7 @@ def tune(inputs: Inputs, ref: Path, out: Path, *, as_json: bool) -> None:
 @lattice_inputs
 @out_option(type=click.Path(path_type=Path), required=True, help="The store to write.")
 @reference_option
+@glm_option
 @click.option(
     "--labels",
     type=click.Choice(["oracle", "one-best"]),
@@ -61,6 +64,7 @@ def build(
     inputs: Inputs,
     out: Path,
     ref: Path | None,
+    glm: Path | None,
     labels: str,
     scales: Path | None,
     tolerance: float,
@@ -77,7 +81,7 @@ def build(
     from ..confidence.model_file import load_scales
     from ..networks.build_store import BuildOptions, build_store, resume_key
 
-    references = load_references(ref)
+    references = None if ref is None else load_references(ref, glm)
     options = BuildOptions(
         tolerance=tolerance,
         tuned=None if scales is None else load_scales(scales),
@@ -86,6 +90,6 @@ def build(
         beam=beam,
     )
     batches = inputs.batches("building", references, once=True)
-    key = resume_key(inputs.paths, inputs.options, inputs.skip_bad, files=(ref, inputs.options.words))
+    key = resume_key(inputs.paths, inputs.options, inputs.skip_bad, files=(ref, glm, inputs.options.words))
     done = build_store(batches, out, options, jobs=jobs, key=key)
     click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")

@@ -17,7 +17,8 @@ Command = Callable[..., None]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 skip_bad_option = click.option("--skip-bad", is_flag=True, help="Skip what cannot be read, say which and how many.")
-reference_option = click.option("--ref", "ref", type=PATH, help="References: REF.tsv, Kaldi text or STM.")
+reference_option = click.option("--ref", "ref", type=PATH, help="References: REF.tsv, Kaldi text, STM or TRN.")
+glm_option = click.option("--glm", type=PATH, help="Rules (NIST GLM) for the words that are compared.")
 criterion_option = click.option(
     "--criterion",
     type=click.Choice(["mean", "mean-silence", "gain"]),

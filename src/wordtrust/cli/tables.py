@@ -176,7 +176,22 @@ def print_evaluation(evaluation: Evaluation) -> None:
 
     out = console()
     out.print(error_table(evaluation).to_rich())
-    out.print(score_table(evaluation, _MEASURES, with_intervals=False).to_rich())
+    out.print(_shares(evaluation))
+    if evaluation.scores:
+        out.print(score_table(evaluation, _MEASURES, with_intervals=False).to_rich())
+    if evaluation.sclite_nce is not None:
+        out.print(f"NCE as sclite prints it (optional words left out count as right): {evaluation.sclite_nce:.3f}")
+
+
+def _shares(evaluation: Evaluation) -> str:
+    """The 1-best as sclite sums it up."""
+    total = evaluation.errors["one_best"].total
+    if not total.reference_words:
+        return "1-best: no reference words"
+    kinds = {"correct": total.hits, "substituted": total.substitutions, "deleted": total.deletions,
+             "inserted": total.insertions}  # fmt: skip
+    shares = ", ".join(f"{100 * count / total.reference_words:.1f}% {kind}" for kind, count in kinds.items())
+    return f"1-best: {total.reference_words:,} reference words, {shares}, {100 * (total.wer or 0):.1f}% errors"
 
 
 def print_threshold(thresholds: Thresholds) -> None:

@@ -15,7 +15,7 @@ from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..base.problems import Problems
-from ..evaluation.evaluation import CONFIDENCE, ONE_BEST, with_confidences
+from ..evaluation.evaluation import with_confidences
 from ..evaluation.metrics import Scores
 from ..formats.batches import BatchSource
 from ..formats.references import Reference
@@ -49,7 +49,7 @@ def calibrate_scores(
     """
     unfitted = make(calibrator)
     evaluation = evaluate(words, references=references, problems=problems)
-    return fit_scores(evaluation.scores[ONE_BEST, CONFIDENCE], unfitted)
+    return fit_scores(evaluation.words, unfitted)
 
 
 def fit_scores(words: Scores, calibrator: Calibrator) -> CalibratedScores:

@@ -23,9 +23,12 @@ from ..evaluation.evaluation import (
     posterior_confidence,
 )
 from ..formats.batches import BatchSource, read_batches
+from ..formats.format import ReadOptions
+from ..formats.glm import Glm, read_glm
 from ..formats.references import Reference, read_references
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
+from ..networks.segments import Comparison
 from .choice import Choice
 from .word_scorer import WordScorer, load
 
@@ -36,23 +39,29 @@ def evaluate(
     *,
     references: Mapping[str, Reference] | str | Path | None = None,
     criterion: str | None = None,
+    rules: str | None = None,
+    glm: Glm | str | Path | None = None,
     allow_mismatch: bool = False,
     problems: Problems | None = None,
     inspect: Inspect | None = None,
+    heard: set[str] | None = None,
 ) -> Evaluation:
     """Measure the words and confidences of networks made with references (`wordtrust build --ref`).
 
     Without a model, posteriors are the confidences. With `references`, `networks` are words that came with
-    confidences, and these are measured. Files, folders, globs and batches will do. `criterion` (mean, mean-silence,
-    gain) says how the best-confidence words are chosen, instead of as the model says. `inspect` sees every batch with
-    its confidences and the chosen words.
+    confidences, and these are measured; without confidences, the words alone are. `rules` says how words are compared
+    with STM and TRN: "sclite" (as for CTM) or "wordtrust"; `glm` are NIST's rules that are applied first. Files,
+    folders, globs and batches will do. `criterion` (mean, mean-silence, gain) says how the best-confidence words are
+    chosen, instead of as the model says. `inspect` sees every batch with its confidences and the chosen words;
+    `heard` gets the names of the references that there are words for.
     """
-    batches = read_batches(networks, problems)
+    mapping = read_glm(glm) if isinstance(glm, str | Path) else glm
+    batches = read_batches(networks, problems, ReadOptions(for_scoring=references is not None))
     if references is not None:
         if model is not None or criterion is not None:
             raise OptionError("words that come with confidences are evaluated without a model and a criterion")
-        known = references if isinstance(references, Mapping) else read_references(Path(references))
-        evaluation = evaluate_words(batches, known, problems, inspect)
+        known = references if isinstance(references, Mapping) else read_references(Path(references), glm=mapping)
+        evaluation = evaluate_words(batches, known, problems, inspect, Comparison(rules, mapping), heard)
     elif model is None:
         paths = _inspected(Choice(criterion or "mean").paths, inspect)
         evaluation = evaluate_networks(batches, posterior_confidence, paths)

@@ -13,6 +13,7 @@ from ..formats.references import Reference
 from ..lattices.lattice import ARC_SCORES, Lattices
 from ..lattices.paths import one_best
 from ..networks.labels import ReferenceWords, oracle_paths, score_paths
+from ..networks.spoken import spoken_words
 from .metrics import ErrorCounts
 
 
@@ -95,7 +96,8 @@ def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | Non
 
 
 def _errors(lattices: Lattices, references: Mapping[str, Reference]) -> dict[str, Any]:
-    words = ReferenceWords.of([references[utt].words for utt in lattices.utts], lattices)
+    lattices, spoken = spoken_words(lattices, references)
+    words = ReferenceWords.of(spoken, lattices)
     paths = {"one_best": one_best(lattices), "oracle": oracle_paths(lattices, words)}
     return {name: ErrorCounts.of(score_paths(lattices, path, words).alignments) for name, path in paths.items()}
 

@@ -4,13 +4,13 @@
 takes plain outputs with word confidences, of recognizers that give nothing else: CTM, the JSON of cloud services,
 Whisper or Vosk are read like any other format, as lattices with one path, and compared with references.
 
-A recording with several speakers counts as one speaker: its words share a channel, a topic and each other's mistakes,
-so intervals should resample recordings. To tell its speakers apart, cut it into utterances by speaker on both sides.
+Speakers are those of the references; in STM, those of its segments. A recording with several speakers that are not
+told apart counts as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..base.arrays import Reals, csr_offsets
 from ..base.errors import InputError, OptionError
 from ..base.problems import Problems
+from ..formats.batches import unique_utterances
 from ..formats.references import Reference, with_references
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
@@ -34,7 +35,10 @@ from ..networks.build_store import (
     noted_references,
 )
 from ..networks.labels import ReferenceWords, oracle_paths, score_paths
+from ..networks.segments import Comparison, compare_segments, missed_segments
+from ..networks.spoken import spoken_words
 from ..networks.word_confidence import word_confidence
+from .eer_nce import bits_lost, normalised_cross_entropy
 from .metrics import Scores, SpeakerErrors
 
 POPULATIONS = ("arcs", "arcs_paper", "one_best", "output")
@@ -73,10 +77,24 @@ class Evaluation:
         record: dict[str, Any] = {"utterances": self.utterances, "words": words}
         rates = {name: errors.total.wer for name, errors in self.errors.items()}
         record["wer"] = {name: rate for name, rate in rates.items() if rate is not None}
+        record["errors"] = {name: errors.total.to_dict() for name, errors in self.errors.items()}
         for (population, kind), scores in self.scores.items():
             metrics = scores.metrics().to_dict()
             record.setdefault(population, {})[kind] = {name: metrics[name] for name in METRICS if name in metrics}
+        if self.sclite_nce is not None:
+            record["sclite_nce"] = self.sclite_nce
         return record
+
+    @property
+    def sclite_nce(self) -> float | None:
+        """NCE as sclite prints it, where it differs: optional words that were left out count as right words there."""
+        errors, scores = self.errors.get(ONE_BEST), self.scores.get((ONE_BEST, CONFIDENCE))
+        if errors is None or scores is None or scores.metrics().nce is None:
+            return None
+        words, right = errors.total.hypothesis_words, errors.total.hits
+        if words == len(scores) or right == words:
+            return None
+        return float(normalised_cross_entropy(words, right, bits_lost(scores.score, scores.correct).sum()))
 
 
 def _added(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
@@ -199,46 +217,114 @@ def evaluate_words(
     references: Mapping[str, Reference],
     problems: Problems | None = None,
     inspect: Inspect | None = None,
+    how: Comparison = Comparison(),  # noqa: B008  # it is frozen
+    heard: set[str] | None = None,
 ) -> Evaluation:
-    """Evaluate the 1-best words of outputs by the confidences that they came with.
+    """Evaluate the 1-best words of outputs by the confidences that they came with; without any, the words alone.
 
-    An utterance counts only if every word has a confidence: a recognizer that leaves some out gives no number for
-    them, and the words that it is sure of would be judged alone. Utterances without a reference or without
-    confidences raise an error, or go to `problems` when that skips them. `inspect` sees every batch, with its
-    references noted.
+    An utterance counts only if every word has a confidence, or none of the words of all utterances has: a recognizer
+    that leaves some out gives no number for them, and the words that it is sure of would be judged alone. Utterances
+    without a reference or without confidences raise an error, or go to `problems` when that skips them. `inspect`
+    sees every batch with confidences, with its references noted.
+
+    References with segments (STM) are compared by sclite's rules (networks/segments.py), or as `how` says. CTM
+    cannot say that nothing was recognized: the words of recordings that it lacks count as deleted. `heard` gets the
+    names of the references that there are words for.
     """
     problems = problems or Problems()
-    parts = []
-    for batch in batches:
-        kept = with_confidences(with_references(batch, references, problems), problems)
-        if len(kept):
-            parts.append(_evaluate_words(kept, references))
-            if inspect and kept.posterior is not None:
-                texts = tuple(" ".join(references[utt].words) for utt in kept.utts)
-                inspect(replace(kept, notes={**kept.notes, REFERENCE: texts}), kept.posterior, one_best(kept))
-    return _total(parts)
+    measured, words_alone = list[Evaluation](), list[tuple[Lattices, Evaluation]]()
+    seen = set[str]() if heard is None else heard
+    known = (with_references(batch, references, problems) for batch in batches)
+    for kept in unique_utterances(known, problems):
+        seen.update(kept.utts)
+        if not len(kept):
+            continue
+        if kept.posterior is None and not _has_scores(kept):
+            words_alone.append((kept, _evaluate_words(kept, references, how)))
+            continue
+        with_posteriors = with_confidences(kept, problems)
+        if len(with_posteriors):
+            measured.append(_evaluate_words(with_posteriors, references, how))
+            if inspect:
+                _inspect_words(with_posteriors, references, inspect)
+    parts = measured or [evaluation for _, evaluation in words_alone]
+    if measured:
+        for lacking, _ in words_alone:
+            with_confidences(lacking, problems)
+    return _total([*parts, *_missed(references, seen, parts)])
 
 
-def _evaluate_words(lattices: Lattices, references: Mapping[str, Reference]) -> Evaluation:
+def _inspect_words(lattices: Lattices, references: Mapping[str, Reference], inspect: Inspect) -> None:
+    """Show the batch without what is to be ignored, with its references noted."""
+    kept, spoken = spoken_words(lattices, references)
+    assert kept.posterior is not None
+    texts = tuple(" ".join(words) for words in spoken)
+    inspect(replace(kept, notes={**kept.notes, REFERENCE: texts}), kept.posterior, one_best(kept))
+
+
+def _has_scores(lattices: Lattices) -> bool:
+    return lattices.acoustic is not None or lattices.transition is not None
+
+
+def _missed(references: Mapping[str, Reference], seen: set[str], parts: Sequence[Evaluation]) -> list[Evaluation]:
+    """Recordings of an STM that nothing was recognized in."""
+    lacking = [
+        reference for utt, reference in references.items() if reference.channel is not None and utt not in seen
+    ]
+    if not lacking or not parts:
+        return []
+    missed = missed_segments(lacking)
+    nothing = Scores.of(np.zeros(0), np.zeros(0, np.bool_), ())
+    scores = dict.fromkeys(parts[0].scores, nothing)
+    return [Evaluation(len(lacking), {ONE_BEST: SpeakerErrors.of(missed.alignments, missed.speakers)}, scores)]
+
+
+def _evaluate_words(lattices: Lattices, references: Mapping[str, Reference], how: Comparison) -> Evaluation:
     chosen = [references[utt] for utt in lattices.utts]
-    speakers = [reference.speaker_or_utt for reference in chosen]
-    paths, confidence = one_best_words(lattices)
-    words = ReferenceWords.of([reference.words for reference in chosen], lattices)
     try:
-        alignments = score_paths(lattices, paths, words).alignments
+        if any(reference.segments for reference in chosen):
+            return _evaluate_segments(lattices, chosen, how)
+        return _evaluate_plain(lattices, chosen)
     except InputError as error:
         raise error.at(file=lattices.origin.file) from None
-    is_word = lattices.word[paths.arcs_in(lattices)] > 0
-    scores = Scores.of(confidence[is_word], alignments.correct, speakers, alignments.offsets)
-    errors = SpeakerErrors.of(alignments, speakers)
-    return Evaluation(len(lattices), {ONE_BEST: errors}, {(ONE_BEST, CONFIDENCE): scores})
+
+
+def _evaluate_segments(lattices: Lattices, references: Sequence[Reference], how: Comparison) -> Evaluation:
+    confidence = None
+    if lattices.posterior is not None:
+        confidence = _as_written(lattices.posterior.astype(np.float64))
+        if lattices.origin.format != "ctm":  # there, words have the confidences that are written beside them
+            paths, shown = one_best_words(lattices)
+            confidence[paths.arcs_in(lattices)] = shown
+    compared = compare_segments(lattices, references, confidence, how)
+    alignments, speakers = compared.alignments, compared.speakers
+    scores = {}
+    if confidence is not None:
+        words = Scores.of(compared.confidence, alignments.correct, speakers, alignments.offsets)
+        scores[ONE_BEST, CONFIDENCE] = words
+    return Evaluation(len(lattices), {ONE_BEST: SpeakerErrors.of(alignments, speakers)}, scores)
+
+
+def _evaluate_plain(lattices: Lattices, references: Sequence[Reference]) -> Evaluation:
+    speakers = [reference.speaker_or_utt for reference in references]
+    words, scores = ReferenceWords.of([reference.words for reference in references], lattices), {}
+    if lattices.posterior is None:
+        alignments = score_paths(lattices, one_best(lattices), words).alignments
+    else:
+        paths, confidence = one_best_words(lattices)
+        alignments = score_paths(lattices, paths, words).alignments
+        is_word = lattices.word[paths.arcs_in(lattices)] > 0
+        scores[ONE_BEST, CONFIDENCE] = Scores.of(
+            confidence[is_word], alignments.correct, speakers, alignments.offsets
+        )
+    return Evaluation(len(lattices), {ONE_BEST: SpeakerErrors.of(alignments, speakers)}, scores)
 
 
 def with_confidences(batch: Lattices, problems: Problems) -> Lattices:
     """The batch if its words have confidences; else an empty one, and its utterances go to `problems`."""
     if batch.posterior is not None:
         return batch
-    if batch.acoustic is not None or batch.transition is not None:
+    if _has_scores(batch):
         found, remedy = "this is a lattice with scores but no confidences", "Make networks of it: wordtrust build"
     else:
         found = "the utterance has no confidences, or not for all of its words"

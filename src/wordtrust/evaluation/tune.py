@@ -30,6 +30,7 @@ from ..networks.align import align_ids
 from ..networks.consensus import consensus
 from ..networks.hwcn import TOLERANCE, build
 from ..networks.labels import Labels, ReferenceWords, label_arcs, score_paths
+from ..networks.spoken import spoken_words
 from ..networks.tuned_scales import TunedScales
 from .metrics import Scores
 
@@ -47,6 +48,12 @@ class _TuningBatch:
     lattices: Lattices
     references: ReferenceWords
 
+    @classmethod
+    def of(cls, lattices: Lattices, references: Mapping[str, Reference]) -> _TuningBatch:
+        """A batch without what is to be ignored, and the words that were said."""
+        kept, spoken = spoken_words(lattices, references)
+        return cls(kept, ReferenceWords.of(spoken, kept))
+
 
 def tune(
     lattices: BatchSource,
@@ -59,10 +66,7 @@ def tune(
 
     `notify` is called at the beginning of each stage.
     """
-    parts = [
-        _TuningBatch(batch, ReferenceWords.of([references[utt].words for utt in batch.utts], batch))
-        for batch in read_batches(lattices)
-    ]
+    parts = [_TuningBatch.of(batch, references) for batch in read_batches(lattices)]
     words = sum(len(part.references.words) for part in parts)
     if not words:
         raise OptionError("there is nothing to tune on: no reference words")

@@ -13,23 +13,26 @@ from ..base.errors import InputError
 from ..base.problems import Problems
 from ..lattices.lattice import Lattices, Origin, concatenate
 from . import stream_files
+from .format import ReadOptions
 
 BatchSource = Lattices | str | Path | Iterable[Lattices | str | Path]
 
 
-def read_batches(source: BatchSource, problems: Problems | None = None) -> Iterator[Lattices]:
+def read_batches(
+    source: BatchSource, problems: Problems | None = None, options: ReadOptions = ReadOptions()
+) -> Iterator[Lattices]:
     """Batches of lattices or networks, read from files unless they are given; every utterance has to come once."""
-    return unique_utterances(_batches(source, problems), problems)
+    return unique_utterances(_batches(source, problems, options), problems)
 
 
-def _batches(source: BatchSource, problems: Problems | None) -> Iterator[Lattices]:
+def _batches(source: BatchSource, problems: Problems | None, options: ReadOptions) -> Iterator[Lattices]:
     if isinstance(source, Lattices):
         yield source
     elif isinstance(source, str | Path):
-        yield from stream_files(source, problems=problems)
+        yield from stream_files(source, options, problems)
     else:
         for part in source:
-            yield from _batches(part, problems)
+            yield from _batches(part, problems, options)
 
 
 def unique_utterances(batches: Iterable[Lattices], problems: Problems | None = None) -> Iterator[Lattices]:

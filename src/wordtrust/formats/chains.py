@@ -16,7 +16,7 @@ hypotheses share is the job of the networks. The rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -120,9 +120,12 @@ def chain(start: ArrayLike, end: ArrayLike, *, begin: float = 0.0, finish: float
 
 def linear_lattice(
     utt: str, token: Ints, start: Times, end: Times, posterior: Times | None, *, finish: float | None = None,
-    **fields: Any,
+    extra: Mapping[str, ArrayLike] | None = None, **fields: Any,
 ) -> RawLattice:  # fmt: skip
-    """The lattice of one hypothesis, whose pauses have the posterior 1; `fields` are others of a `RawLattice`."""
+    """The lattice of one hypothesis, whose pauses have the posterior 1.
+
+    `extra` are numbers of words, and `fields` others of a `RawLattice`.
+    """
     line, spread_words = chain(start, end, finish=finish)
     return RawLattice(
         utt=utt,
@@ -134,6 +137,7 @@ def linear_lattice(
         end=END,
         spread_words=spread_words,
         posterior=None if posterior is None else line.on_arcs(posterior, silence=1.0),
+        extra={name: line.on_arcs(values) for name, values in (extra or {}).items()},
         **fields,
     )
 

@@ -2,8 +2,9 @@
 
 Reading gives one lattice for each file and channel, in the order in which they first appear; their words may be
 anywhere in the file and are sorted by start. A lattice is named FILE, or FILE-CHANNEL where a file has several
-channels. The confidence is the posterior; if a word of an utterance has none (or `NA`), the utterance has none. Words
-of the types `noise`, `non-lex` and `misc` are marks, not words. Comments begin with `;;`.
+channels; the channel is noted unless all are called 1. The confidence is the posterior; if a word of an utterance has
+none (or `NA`, or -1, as NIST's rover writes it), the utterance has none. Words of the types `noise`, `non-lex` and
+`misc` are silence. Comments begin with `;;`.
 
 Alternations (`<ALT_BEGIN>`, `<ALT>`, `<ALT_END>`, with any times) become parallel branches, the first of which is
 the picked one. A branch with nothing but `@` is silence, and its posterior is what the other branches leave of 1.
@@ -35,7 +36,7 @@ from ..base.files import atomic_text
 from ..base.problems import Problems
 from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.graph import LATEST
-from ..lattices.lattice import Ints, Lattice, Lattices, Origin, Times
+from ..lattices.lattice import CHANNEL, Floats, Ints, Lattice, Lattices, Offsets, Origin, Times
 from ..lattices.paths import one_best
 from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark, visible
 from .chains import SegmentWords, linear_lattice, segment_chains
@@ -43,8 +44,9 @@ from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 from .onebest import checked_confidence
 
+MIDDLES = ("middle", "middle_rest", "middle_last")  # a number in three parts, as arcs carry floats
 ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
-_NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a"}
+_NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a", b"-1", b"-1.0", b"-1.000000"}
 _NO_WORD_TYPES = {b"noise", b"non-lex", b"misc"}
 _NUMBER = re.compile(rb"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
 
@@ -132,13 +134,14 @@ class _CtmRecording:
     line: int  # its first
     start: array[float] = field(default_factory=lambda: array("d"))
     end: array[float] = field(default_factory=lambda: array("d"))
+    middle: array[float] = field(default_factory=lambda: array("d"))
     confidence: array[float] = field(default_factory=lambda: array("d"))  # NaN where there is none
     token: array[int] = field(default_factory=lambda: array("i"))
     alternations: list[Alternation] = field(default_factory=list)
     in_alternation: bool = False
     is_bad: bool = False  # and was reported
 
-    def add(self, fields: Sequence[bytes], token_ids: _TokenIds) -> None:
+    def add(self, fields: Sequence[bytes], token_ids: _TokenIds, for_scoring: bool) -> None:
         """Add the word of a line, or what a mark says about alternations; marks have no times, nor has `@` there."""
         if not 5 <= len(fields) <= 8:
             raise _wrong_field_count(fields)
@@ -156,12 +159,14 @@ class _CtmRecording:
         if not (0 <= start <= LATEST and 0 <= duration <= LATEST):
             _refuse_times(fields)
         if len(fields) > 6 and fields[6].lower() in _NO_WORD_TYPES:
-            word = b"[%s]" % word
-        token, confidence = token_ids[word], _parse_confidence(fields[5]) if len(fields) > 5 else np.nan
+            word = b""
+        token = token_ids[word]
+        confidence = _parse_confidence(fields[5], for_scoring) if len(fields) > 5 else np.nan
         if self.in_alternation:
             self.alternations[-1][-1].append(len(self.start))
         self.start.append(start)
         self.end.append(start + duration)
+        self.middle.append(start + duration / 2)
         self.token.append(token)
         self.confidence.append(confidence)
 
@@ -178,17 +183,34 @@ class _CtmRecording:
             self.alternations.append([])
         self.alternations[-1].append([])
 
+    def middles(self, words: Ints | Offsets) -> dict[str, Floats]:
+        """The middles of some words as numbers of arcs, which are exact when added up again (`exact_middles`)."""
+        rest, parts = np.array(self.middle)[words], {}
+        for name in MIDDLES:
+            parts[name] = rest.astype(np.float32)
+            rest = rest - parts[name]
+        return parts
+
     def columns(self) -> tuple[Times, Times, Ints, Times]:
         """Start, end, token and confidence of every word."""
         return np.array(self.start), np.array(self.end), np.array(self.token, np.int32), np.array(self.confidence)
 
 
+def exact_middles(lattices: Lattices) -> Times | None:
+    """[arcs] the middles of words as CTM has them, if they were kept: a lattice moves words that overlap."""
+    if not all(name in lattices.extra for name in MIDDLES):
+        return None
+    middles: Times = np.sum([lattices.extra[name].astype(np.float64) for name in reversed(MIDDLES)], axis=0)
+    return middles
+
+
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """One lattice for each file and channel."""
     tokens = options.shared_tokens()
-    recordings = _read_recordings(stream, tokens, problems)
+    recordings = _read_recordings(stream, tokens, problems, options.for_scoring)
     channels = Counter(file for file, _ in recordings)
     has_picked = any(recording.alternations for recording in recordings.values())
+    has_channels = any(channel != b"1" for _, channel in recordings)
     builder = Builder(tokens, problems, origin=Origin(stream.name, "ctm"))
     for (file, channel), recording in recordings.items():
         utt = (file if channels[file] == 1 else b"%s-%s" % (file, channel)).decode("utf-8", "replace")
@@ -199,7 +221,8 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
                 raise options.too_many_arcs(len(recording.start))
             if not recording.is_bad:
                 made = _branched if recording.alternations else _linear
-                yield from builder.add(made(utt, recording, has_picked))
+                notes = {CHANNEL: channel.decode("utf-8", "replace")} if has_channels else {}
+                yield from builder.add(replace(made(utt, recording, has_picked, options.for_scoring), notes=notes))
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=utt, place=f"line {recording.line}"))
     yield from builder.flush()
@@ -234,18 +257,24 @@ def _refuse_times(fields: Sequence[bytes]) -> NoReturn:
     )
 
 
-def _parse_confidence(text: bytes) -> float:
+def _parse_confidence(text: bytes, for_scoring: bool) -> float:
     """A confidence; NaN for one that is not known."""
+    if text in _NO_CONFIDENCE:
+        return np.nan
     try:
         return checked_confidence(float(text), "the confidence")
-    except ValueError:
-        if text in _NO_CONFIDENCE:
+    except InputError:
+        if for_scoring:  # the words can be compared all the same
             return np.nan
+        raise
+    except ValueError:
         found = f"the confidence is {text.decode('utf-8', 'replace')[:20]!r}"
         raise InputError(found, remedy="It is a number from 0 to 1, or NA") from None
 
 
-def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict[tuple[bytes, bytes], _CtmRecording]:
+def _read_recordings(
+    stream: Stream, tokens: Tokens, problems: Problems, for_scoring: bool
+) -> dict[tuple[bytes, bytes], _CtmRecording]:
     """All words by file and channel. A recording with a bad line is reported once, and marked."""
     recordings: dict[tuple[bytes, bytes], _CtmRecording] = {}
     token_ids = _TokenIds(tokens)
@@ -262,7 +291,7 @@ def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict
         if recording.is_bad:
             continue
         try:
-            recording.add(fields, token_ids)
+            recording.add(fields, token_ids, for_scoring)
         except InputError as error:
             recording.is_bad, recording.in_alternation = True, False
             utt = fields[0].decode("utf-8", "replace")
@@ -270,15 +299,18 @@ def _read_recordings(stream: Stream, tokens: Tokens, problems: Problems) -> dict
     return recordings
 
 
-def _linear(utt: str, recording: _CtmRecording, has_picked: bool) -> RawLattice:
+def _linear(utt: str, recording: _CtmRecording, has_picked: bool, for_scoring: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     order = np.argsort(start, kind="stable")
     posterior = None if np.isnan(confidence).any() else confidence[order]
-    lattice = linear_lattice(utt, token[order], start[order], end[order], posterior, place=recording.line)
+    extra = recording.middles(order) if for_scoring else {}
+    lattice = linear_lattice(
+        utt, token[order], start[order], end[order], posterior, place=recording.line, extra=extra
+    )
     return replace(lattice, picked=[True] * len(lattice.source)) if has_picked else lattice
 
 
-def _branched(utt: str, recording: _CtmRecording, has_picked: bool) -> RawLattice:
+def _branched(utt: str, recording: _CtmRecording, has_picked: bool, for_scoring: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     segments = _segments(recording, start)
     words = np.array([word for branches in segments for branch in branches for word in branch], np.int64)
@@ -289,7 +321,9 @@ def _branched(utt: str, recording: _CtmRecording, has_picked: bool) -> RawLattic
         posterior = np.where(graph.word < 0, silence, np.append(confidence[words], 1.0)[graph.word])
     is_first = np.array([index == 0 for branches in segments for index in range(len(branches))] + [True])
     picked = is_first[graph.hypothesis] if has_picked else None
-    return graph.lattice(utt, token[words], place=recording.line, posterior=posterior, picked=picked)
+    middles = recording.middles(words) if for_scoring else {}
+    extra = {name: np.append(values, np.float32(0))[graph.word] for name, values in middles.items()}
+    return graph.lattice(utt, token[words], place=recording.line, posterior=posterior, picked=picked, extra=extra)
 
 
 def _segments(recording: _CtmRecording, start: Times) -> list[Alternation]:

@@ -4,60 +4,46 @@ A file of references, packed or not, is recognised by its content:
 
 - REF.tsv: a header with the columns `utt` and `text`, and `speaker`, `split`, `duration`, `accent` where known. There
   is no quoting: a `"` is a character like any other, and a text holds no tab.
-- STM: `file channel speaker start end [<label>] text`, comments after `;;`. The segments of a file (or of one of its
-  channels, then called FILE-CHANNEL, where it has several) are joined in the order of their starts. What STM leaves
-  open is settled as follows: the first of several alternatives `{ a / b }` counts, and `@` is no word; words in
-  parentheses and those like `%hesitation` are optional and left out; a segment IGNORE_TIME_SEGMENT_IN_SCORING has no
-  words. The speaker is known where a file has only one; the duration is the end of the last segment.
+- STM: `file channel speaker start end [<label>] text` (formats/stm.py), with alternatives and times: words are
+  compared segment by segment, and segments that are to be ignored are. Where a plain text is needed, the first
+  of several alternatives counts, and optional words and those like `%hesitation` are left out. The
+  duration is the end of the last segment.
+- TRN: `text (utt)`, an utterance a line, with alternatives as in STM.
 - NLP, one file per recording: a header `token|speaker|ts|endTs|punctuation|case|tags`, then one token per line. The
   recording has the name of the file; its speaker is known where there is only one. Only the column `token` is needed.
 - anything else is Kaldi `text`: `utt word word ...`, one utterance per line.
+
+Names that differ in case only are the same utterance, and channels may be called A and B, 1 and 2, 0 and 1, ch_0 and
+ch_1 on either side.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError
 from ..base.problems import Problems
 from ..lattices.graph import LATEST
-from ..lattices.lattice import Lattices, concatenate
-from ..lattices.text import DEFAULT, UNKNOWN_MARKS, Normalizer, is_mark
+from ..lattices.lattice import CHANNEL, Lattices, concatenate
+from ..lattices.text import DEFAULT, Normalizer, is_mark
+from .glm import Glm
 from .inputs import Stream, streams
+from .nist_text import parse_text
+from .reference import UTF8_MARK, Line, Reference, Segment, WordsOf, line_error, seconds, text_lines
+from .stm import PartsOf, is_stm, plain_words, read_stm
+
+__all__ = ["Reference", "References", "Segment", "read_references", "with_references"]
 
 REQUIRED = ("utt", "text")
 OPTIONAL = ("speaker", "split", "duration", "accent")
 
 _COLUMNS = frozenset({*REQUIRED, *OPTIONAL})
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_UTF8_MARK = b"\xef\xbb\xbf"
-_NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
-_LABEL = re.compile(r"<[^<>\s]*>")
-_OPTIONAL_WORDS = re.compile(r"\([^()]*\)|(?<!\S)%[^\W\d]\S*")
-_IGNORED = "ignore_time_segment_in_scoring"
-_NO_SPEAKERS = frozenset({"inter_segment_gap", "excluded_region"})
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """What was said in one utterance, and what is known about it."""
-
-    utt: str
-    text: str  # as the file has it
-    words: tuple[str, ...]  # normalised
-    speaker: str | None = None
-    split: str | None = None
-    duration: float | None = None  # seconds
-    accent: str | None = None
-
-    @property
-    def speaker_or_utt(self) -> str:
-        """What intervals and tests resample: the speaker, or the utterance where the speaker is not known."""
-        return self.speaker or self.utt
+_TRN = re.compile(r"(?P<text>.*)\((?P<utt>[^()\s]+)\)\s*")
+_CHANNEL = re.compile(r"(?:ch|chan|channel)?[_-]?([a-z]|[0-9]{1,3})")
+_EXAMPLES = 3  # names that a message lists
 
 
 class References(Mapping[str, Reference]):
@@ -66,6 +52,15 @@ class References(Mapping[str, Reference]):
     def __init__(self, references: Iterable[Reference], source: str = "references") -> None:
         self.source = source  # the file, for messages
         self._by_utt = {reference.utt: reference for reference in references}
+        self._by_folded: dict[str, Reference | None] = {}  # None for a name that several have
+        self._by_channel: dict[str, dict[int, Reference]] = {}  # of recordings: by folded file
+        channels = {reference.channel for reference in self._by_utt.values() if reference.channel is not None}
+        for reference in self._by_utt.values():
+            folded = reference.utt.casefold()
+            self._by_folded[folded] = None if folded in self._by_folded else reference
+            if reference.channel is not None:
+                file = folded.removesuffix(f"-{reference.channel.casefold()}")
+                self._by_channel.setdefault(file, {})[_channel_index(reference.channel, channels)] = reference
 
     def __getitem__(self, utt: str) -> Reference:
         return self._by_utt[utt]
@@ -80,6 +75,25 @@ class References(Mapping[str, Reference]):
         words = sum(len(reference.words) for reference in self.values())
         return f"<References {self.source}: {len(self):,} utterances, {words:,} words>"
 
+    def find(self, utt: str, channel: str = "", channels: Collection[str] = ()) -> Reference | None:
+        """The reference of an utterance, whatever the case of its name and the names of channels.
+
+        `channel` is where the utterance is from, if that is known, and `channels` are those beside it.
+        """
+        exact, folded = self._by_utt.get(utt), utt.casefold()
+        if exact is not None and (exact.channel is None or not channel):
+            return exact
+        file = folded if folded in self._by_channel else folded.removesuffix(f"-{channel.casefold()}")
+        if not channel and file not in self._by_channel:
+            file, _, channel = folded.rpartition("-")
+        among = self._by_channel.get(file, {})
+        if channel and among:
+            index = _channel_index(channel, channels or [channel])
+            if len(among) == 1 and not _is_other_channel(channel, next(iter(among.values())).channel or ""):
+                return next(iter(among.values()))
+            return among.get(index)
+        return exact or self._by_folded.get(folded)
+
     def of_split(self, split: str) -> References:
         """The references of one split of the corpus."""
         chosen = [reference for reference in self.values() if reference.split == split]
@@ -89,18 +103,38 @@ class References(Mapping[str, Reference]):
         return References(chosen, self.source)
 
 
-WordsOf = Callable[[str], tuple[str, ...]]  # the normalised words of a text
-Line = tuple[int, Reference]  # with the number of the line that it begins on
+def _channel_index(channel: str, among: Collection[str]) -> int:
+    """The number of a channel, from 0: A and B, 1 and 2, 0 and 1, ch_0 and ch_1; a hash for any other name."""
+    match = _CHANNEL.fullmatch(channel.casefold())
+    if match is None:
+        return -1 - abs(hash(channel.casefold()))
+    if match[1].isalpha():
+        return ord(match[1]) - ord("a")
+    others = (_CHANNEL.fullmatch(other.casefold()) for other in among)
+    from_zero = any(other is not None and other[1].isdigit() and int(other[1]) == 0 for other in others)
+    return int(match[1]) - (0 if from_zero else 1)
 
 
-def read_references(*paths: str | Path, normalizer: Normalizer = DEFAULT) -> References:
-    """Read references from tables (REF.tsv), Kaldi `text`, STM or NLP files, packed or not."""
+def _is_other_channel(channel: str, other: str) -> bool:
+    """Whether two names must mean two channels: both are letters, or both are numbers, and they differ."""
+    matches = [_CHANNEL.fullmatch(name.casefold()) for name in (channel, other)]
+    if matches[0] is None or matches[1] is None:
+        return False
+    first, second = matches[0][1], matches[1][1]
+    return first.isalpha() == second.isalpha() and first != second
+
+
+def read_references(*paths: str | Path, normalizer: Normalizer = DEFAULT, glm: Glm | None = None) -> References:
+    """Read references from tables (REF.tsv), Kaldi `text`, STM, TRN or NLP files, packed or not.
+
+    `glm` are rules (`read_glm`) that are applied to their texts.
+    """
     words_of = _cached_words(normalizer)
     references: list[Reference] = []
     places: dict[str, str] = {}
     for stream in streams(paths):
         before = len(references)
-        for line, reference in _read_file(stream, words_of):
+        for line, reference in _read_file(stream, words_of, glm):
             place = f"line {line}"
             if reference.utt in places:
                 found = f"the utterance is there a second time, first in {places[reference.utt]}"
@@ -128,14 +162,17 @@ def _cached_words(normalizer: Normalizer) -> WordsOf:
 
 
 def with_references(batch: Lattices, references: Mapping[str, Reference], problems: Problems) -> Lattices:
-    """The utterances of a batch that have a reference; the others go to `problems`."""
+    """The utterances of a batch that have a reference, by the names of these; the others go to `problems`."""
+    batch = _renamed(batch, references)
     missing = [utt for utt in batch.utts if utt not in references]
     for utt in missing:
+        examples = ", ".join(list(references)[:_EXAMPLES])
         error = InputError(
             "there is no reference for this utterance",
             file=batch.origin.file,
             utt=utt,
-            remedy=f"{len(references):,} references were read; add it there, or go on without it (--skip-bad)",
+            remedy=f"{len(references):,} references were read ({examples}{', ...' * (len(references) > _EXAMPLES)}); "
+            "add it there, or go on without it (--skip-bad)",
         )
         problems.report(error)
     if not missing:
@@ -143,53 +180,92 @@ def with_references(batch: Lattices, references: Mapping[str, Reference], proble
     return concatenate(lattice.batch() for lattice in batch if lattice.utt in references)
 
 
-def _read_file(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
+def _renamed(batch: Lattices, references: Mapping[str, Reference]) -> Lattices:
+    """The batch with the names that its utterances have in the references, where they have one."""
+    if not isinstance(references, References):
+        return batch
+    channels = batch.notes.get(CHANNEL, ("",) * len(batch))
+    beside: dict[str, set[str]] = {}
+    for utt, channel in zip(batch.utts, channels, strict=True):
+        beside.setdefault(utt.removesuffix(f"-{channel}"), set()).add(channel or utt.rpartition("-")[2])
+    names = []
+    for utt, channel in zip(batch.utts, channels, strict=True):
+        reference = references.find(utt, channel, beside[utt.removesuffix(f"-{channel}")])
+        names.append(utt if reference is None else reference.utt)
+    return batch if tuple(names) == batch.utts else replace(batch, utts=tuple(names))
+
+
+def _read_file(stream: Stream, words_of: WordsOf, glm: Glm | None) -> Iterator[Line]:
     """The references of a file, whichever kind it is; none for an empty file."""
-    head = _head(stream)
+    head, parts_of = _head(stream), parse_text if glm is None else glm.reference
     if not head:
         return iter(())
     columns = head[0].lower().split("\t")
     if len(columns) > 2 or (len(columns) == 2 and _COLUMNS.intersection(columns)):
-        return _read_tsv(stream, words_of)
-    if _nlp_columns(head[0])[0] == "token" and "|" in head[0]:
-        return _read_nlp(stream, words_of)
-    if stream.name.removesuffix(".gz").endswith(".stm") or all(_is_stm(line) for line in head):
-        return _read_stm(stream, words_of)
-    _refuse_others(stream, head[0])
-    return _read_kaldi(stream, words_of)
+        lines = _read_tsv(stream, words_of)
+    elif _nlp_columns(head[0])[0] == "token" and "|" in head[0]:
+        lines = _read_nlp(stream, words_of)
+    elif stream.name.removesuffix(".gz").endswith(".stm") or all(is_stm(line) for line in head):
+        return read_stm(stream, words_of, parts_of)
+    elif _is_trn(stream, head):
+        return _read_trn(stream, words_of, parts_of)
+    else:
+        _refuse_others(stream, head[0])
+        lines = _read_kaldi(stream, words_of)
+    return lines if glm is None else _by_rules(lines, words_of, parts_of, stream)
+
+
+def _by_rules(lines: Iterable[Line], words_of: WordsOf, parts_of: PartsOf, stream: Stream) -> Iterator[Line]:
+    """Plain references with rules applied to their texts."""
+    for line_number, reference in lines:
+        yield line_number, _with_parts(stream, line_number, reference, words_of, parts_of)
+
+
+def _with_parts(
+    stream: Stream, line_number: int, reference: Reference, words_of: WordsOf, parts_of: PartsOf
+) -> Reference:
+    """The reference with alternatives, as one segment without times."""
+    try:
+        parts = parts_of(reference.text)
+    except ValueError as error:
+        remedy = "Alternatives are written { a / b }"
+        raise line_error(stream, line_number, str(error), remedy, utt=reference.utt) from None
+    segment = Segment(0.0, LATEST, reference.speaker_or_utt, parts)
+    return replace(reference, words=words_of(" ".join(plain_words(parts))), segments=(segment,))
+
+
+def _is_trn(stream: Stream, head: list[str]) -> bool:
+    lines = [line for line in head if not line.startswith(";;")]
+    if stream.name.removesuffix(".gz").endswith(".trn"):
+        return True
+    return len(lines) > 0 and all(_TRN.fullmatch(line) for line in lines)
+
+
+def _read_trn(stream: Stream, words_of: WordsOf, parts_of: PartsOf) -> Iterator[Line]:
+    for line_number, line in text_lines(stream):
+        if line.startswith(";;"):
+            continue
+        match = _TRN.fullmatch(line)
+        if match is None:
+            raise line_error(stream, line_number, "the line does not end in (utterance)", "A TRN line is: text (utt)")
+        plain = Reference(match["utt"], match["text"].strip(), ())
+        yield line_number, _with_parts(stream, line_number, plain, words_of, parts_of)
 
 
 def _head(stream: Stream) -> list[str]:
     """The first lines that are not empty, for judging what they are; `_lines` decodes with care."""
-    data = stream.head().removeprefix(_UTF8_MARK)
+    data = stream.head().removeprefix(UTF8_MARK)
     lines = data.decode("utf-8", "replace").split("\n")
     if len(lines) > 1:
         lines.pop()  # it may be cut
     return [line.strip("\r") for line in lines if line.strip()]
 
 
-def _lines(stream: Stream) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are not empty."""
-    for line_number, raw in stream.lines():
-        data = raw.removeprefix(_UTF8_MARK) if line_number == 1 else raw
-        if (line_number == 1 and data.startswith(_UTF16)) or b"\0" in data:
-            raise _error(stream, line_number, "this is not UTF-8 text but UTF-16 or binary", "Save the text as UTF-8")
-        try:
-            line = data.decode()
-        except UnicodeDecodeError as error:
-            found = f"byte 0x{data[error.start]:02x} at column {error.start + 1} is not UTF-8"
-            raise _error(stream, line_number, found, "Convert the file, as in: iconv -f latin1 -t utf-8") from None
-        if line.strip():
-            yield line_number, line
-
-
-def _error(stream: Stream, line: int, found: str, remedy: str, utt: str = "") -> InputError:
-    return stream.error(found, utt=utt, place=f"line {line}", remedy=remedy)
-
-
 def _refuse_others(stream: Stream, line: str) -> None:
     """Kaldi `text` has no form of its own, so say what else a file seems to be before taking its lines for words."""
-    remedy = "References are tab-separated tables with the columns `utt` and `text`, Kaldi text, STM or NLP files"
+    remedy = (
+        "References are tab-separated tables with the columns `utt` and `text`, Kaldi text, STM, TRN or NLP files"
+    )
     if line.lstrip()[:1] in ("{", "["):
         raise stream.error("this looks like JSON", remedy=remedy)
     if {"utt", "text"} <= set(re.split(r"[,;\s]+", line.lower().strip())):
@@ -197,16 +273,16 @@ def _refuse_others(stream: Stream, line: str) -> None:
 
 
 def _read_tsv(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
-    lines = _lines(stream)
+    lines = text_lines(stream)
     line_number, header = next(lines)
     columns = [name.strip().lower() for name in header.split("\t")]
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
         found = f"there is no column {' and no column '.join(missing)} among: {', '.join(columns)}"
-        raise _error(stream, line_number, found, "The first line names the columns, `utt` and `text` among them")
+        raise line_error(stream, line_number, found, "The first line names the columns, `utt` and `text` among them")
     double = [name for name in _COLUMNS if columns.count(name) > 1]
     if double:
-        raise _error(stream, line_number, f"the column {double[0]} appears twice", "Rename or remove one")
+        raise line_error(stream, line_number, f"the column {double[0]} appears twice", "Rename or remove one")
     for line_number, line in lines:
         yield line_number, _table_row(stream, line_number, columns, line, words_of)
 
@@ -215,36 +291,30 @@ def _table_row(stream: Stream, line_number: int, columns: list[str], line: str, 
     values = line.split("\t")
     if len(values) != len(columns):
         found = f"{len(values)} fields where the header has {len(columns)}"
-        raise _error(stream, line_number, found, "Separate fields by one tab; a text holds none", utt=values[0])
+        raise line_error(stream, line_number, found, "Separate fields by one tab; a text holds none", utt=values[0])
     fields = {name: value.strip() for name, value in zip(columns, values, strict=True) if name in _COLUMNS}
     utt = fields["utt"]
     if not utt:
-        raise _error(stream, line_number, "the utterance has no name", "Fill in the column `utt`")
+        raise line_error(stream, line_number, "the utterance has no name", "Fill in the column `utt`")
     duration = fields.pop("duration", "")
-    seconds = _seconds(duration) if duration else None
-    if duration and seconds is None:
-        raise _error(
+    time = seconds(duration) if duration else None
+    if duration and time is None:
+        raise line_error(
             stream, line_number, f"the duration is {duration!r}", "Give it in seconds, or leave it empty", utt
         )
     return Reference(
         utt=utt,
         text=fields["text"],
         words=words_of(fields["text"]),
-        duration=seconds,
-        **{name: fields.get(name) or None for name in ("speaker", "split", "accent")},
+        duration=time,
+        speaker=fields.get("speaker") or None,
+        split=fields.get("split") or None,
+        accent=fields.get("accent") or None,
     )
 
 
-def _seconds(text: str) -> float | None:
-    """A time, or None for what is none."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    seconds = float(text)
-    return seconds if seconds <= LATEST else None
-
-
 def _read_kaldi(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
-    for line_number, line in _lines(stream):
+    for line_number, line in text_lines(stream):
         utt, _, text = line.strip().replace("\t", " ", 1).partition(" ")
         yield line_number, Reference(utt, text.strip(), words_of(text))
 
@@ -254,7 +324,7 @@ def _nlp_columns(header: str) -> list[str]:
 
 
 def _read_nlp(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
-    lines = _lines(stream)
+    lines = text_lines(stream)
     first, header = next(lines)
     columns = _nlp_columns(header)
     tokens: list[str] = []
@@ -263,7 +333,9 @@ def _read_nlp(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
         values = line.split("|")
         if len(values) != len(columns):
             found = f"{len(values)} fields where the header has {len(columns)}"
-            raise _error(stream, line_number, found, "Separate fields by one |; a token holds none", utt=stream.stem)
+            raise line_error(
+                stream, line_number, found, "Separate fields by one |; a token holds none", utt=stream.stem
+            )
         fields = {name: value.strip() for name, value in zip(columns, values, strict=True)}
         token = fields["token"]
         tokens.append(token if is_mark(token) else token + fields.get("punctuation", ""))
@@ -271,94 +343,3 @@ def _read_nlp(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
     speaker = speakers.pop() if len(speakers) == 1 else ""
     text = " ".join(tokens)
     yield first, Reference(stream.stem, text, words_of(text), speaker=speaker or None)
-
-
-@dataclass(slots=True)
-class _StmRecording:
-    """The segments of a file and channel."""
-
-    line: int
-    segments: list[tuple[float, str]] = field(default_factory=list)  # start and text
-    speakers: set[str] = field(default_factory=set)
-    end: float = 0.0
-
-
-def _read_stm(stream: Stream, words_of: WordsOf) -> Iterator[Line]:
-    recordings: dict[tuple[str, str], _StmRecording] = {}
-    for line_number, line in _lines(stream):
-        if not line.lstrip().startswith(";;"):
-            _add_segment(stream, line_number, line, recordings)
-    channels = Counter(file for file, _ in recordings)
-    for (file, channel), recording in recordings.items():
-        segments = sorted(recording.segments, key=lambda segment: segment[0])
-        text = " ".join(words for _, words in segments if words)
-        yield (
-            recording.line,
-            Reference(
-                utt=file if channels[file] == 1 else f"{file}-{channel}",
-                text=text,
-                words=words_of(text),
-                speaker=next(iter(recording.speakers)) if len(recording.speakers) == 1 else None,
-                duration=recording.end,
-            ),
-        )
-
-
-def _is_stm(line: str) -> bool:
-    if line.lstrip().startswith(";;"):
-        return True
-    fields = line.split(None, 5)
-    return len(fields) >= 5 and all(_NUMBER.fullmatch(time) for time in fields[3:5])
-
-
-def _add_segment(
-    stream: Stream, line_number: int, line: str, recordings: dict[tuple[str, str], _StmRecording]
-) -> None:
-    file, channel, speaker, *times, text = [*line.split(None, 5), "", "", "", "", "", ""][:6]
-    start, end = (_seconds(time) for time in times)
-    if start is None or end is None or end < start:
-        found = f"the times of this segment are {times[0]!r} and {times[1]!r}"
-        remedy = "An STM line is: file channel speaker start end [<label>] text, with times in seconds"
-        raise _error(stream, line_number, found, remedy, utt=file)
-    recording = recordings.setdefault((file, channel), _StmRecording(line_number))
-    recording.end = max(recording.end, end)
-    try:
-        words = _segment_words(text)
-    except ValueError as error:
-        raise _error(stream, line_number, str(error), "Alternatives are written { a / b }", utt=file) from None
-    recording.segments.append((start, words))
-    if speaker.lower() not in _NO_SPEAKERS:
-        recording.speakers.add(speaker)
-
-
-def _segment_words(text: str) -> str:
-    """The words of a segment: without its label, optional words, and all alternatives but the first."""
-    label = _LABEL.match(text)
-    if label and label[0].lower() not in UNKNOWN_MARKS:
-        text = text[label.end() :]
-    if text.strip().lower() == _IGNORED:
-        return ""
-    if "{" in text or "}" in text:
-        text = _first_alternatives(text)
-    words = _OPTIONAL_WORDS.sub(" ", text).split()
-    return " ".join(word for word in words if word != "@")
-
-
-def _first_alternatives(text: str) -> str:
-    """Choose the first of each `{ a / b }`, also within another; braces without a slash are left as they are."""
-    open_groups: list[list[list[str]]] = [[[]]]  # the alternatives of each; the outermost is the text itself
-    for piece in text.replace("{", " { ").replace("}", " } ").split():
-        if piece == "{":
-            open_groups.append([[]])
-        elif piece == "/" and len(open_groups) > 1:
-            open_groups[-1].append([])
-        elif piece == "}":
-            if len(open_groups) == 1:
-                raise ValueError("there is a } without a {")
-            first, *others = open_groups.pop()
-            open_groups[-1][-1] += first if others else ["{" + " ".join(first) + "}"]
-        else:
-            open_groups[-1][-1].append(piece)
-    if len(open_groups) > 1:
-        raise ValueError("there is a { without a }")
-    return " ".join(open_groups[0][0])

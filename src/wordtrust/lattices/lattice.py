@@ -52,6 +52,9 @@ class Origin:
     container: str = field(default="", compare=False)  # what was read, where `file` is what that was made from
 
 
+CHANNEL = "channel"  # the note that names the channel of a file, where it has names; others may lack it
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingFacts:
     """What reading did to the utterances of a batch, as arrays with an entry for each."""
@@ -366,7 +369,8 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         return parts[0]
     if not parts:
         return _empty()
-    layouts = {(*sorted(part.arrays()), *sorted(part.notes)) for part in parts}
+    notes = {name for part in parts for name in part.notes}
+    layouts = {(*sorted(part.arrays()), *sorted({*part.notes} - {CHANNEL})) for part in parts}
     if len(layouts) > 1 or len({part.scales for part in parts}) > 1:
         raise ValueError("these lattices have different scores or scales and cannot share arrays; keep them apart")
     recognizers = {part.origin.recognizer for part in parts}
@@ -387,7 +391,10 @@ def concatenate(batches: Iterable[Lattices]) -> Lattices:
         arc_offsets=concatenate_offsets(part.arc_offsets for part in parts),
         time=np.concatenate([part.time for part in parts]),
         extra={name: arcs[name] for name in parts[0].extra},
-        notes={name: tuple(note for part in parts for note in part.notes[name]) for name in parts[0].notes},
+        notes={
+            name: tuple(note for part in parts for note in part.notes.get(name, ("",) * len(part)))
+            for name in sorted(notes)
+        },
         facts=ReadingFacts(*(np.concatenate([getattr(f, n) for f in facts]) for n in ReadingFacts.__slots__)),
         **arcs_of,
     )

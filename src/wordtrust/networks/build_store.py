@@ -28,6 +28,7 @@ from ..lattices.weights import log_scores
 from .consensus import consensus
 from .hwcn import TOLERANCE, build
 from .labels import ReferenceWords, label_arcs
+from .spoken import spoken_words
 from .tuned_scales import TunedScales
 
 # On arcs: 1 right, 0 wrong, -1 silence. By both rules, and by the one that was asked for.
@@ -68,6 +69,9 @@ def build_networks(lattices: Lattices, options: BuildOptions = BuildOptions()) -
         raise InputError(
             "these are networks already", file=lattices.origin.file, remedy="Build from the lattices they came from"
         )
+    spoken: list[tuple[str, ...]] = []
+    if options.references is not None:
+        lattices, spoken = spoken_words(lattices, options.references)
     scales = options.tuned.posterior if options.tuned else None
     if options.beam is not None:
         lattices = prune(lattices, beam=options.beam, scales=scales)
@@ -80,9 +84,9 @@ def build_networks(lattices: Lattices, options: BuildOptions = BuildOptions()) -
         notes[TUNED_MBR] = _consensus_words(lattices, options.tuned)
     if options.references is not None:
         references = [options.references[utt] for utt in lattices.utts]
-        notes[REFERENCE] = tuple(" ".join(reference.words) for reference in references)
+        notes[REFERENCE] = tuple(" ".join(words) for words in spoken)
         notes[SPEAKER] = tuple(reference.speaker_or_utt for reference in references)
-        words = ReferenceWords.of([reference.words for reference in references], networks)
+        words = ReferenceWords.of(spoken, networks)
         extra[ORACLE_LABEL] = label_arcs(networks, words, "oracle").astype(np.float32)
         extra[ONE_BEST_LABEL] = label_arcs(networks, words, "one-best").astype(np.float32)
         extra[LABEL] = extra[ORACLE_LABEL if options.labels == "oracle" else ONE_BEST_LABEL]
@@ -122,7 +126,10 @@ def build_store(
     from ..formats.store.write import StoreWriter
 
     key = list(key)
-    references = sorted((utt, reference.words) for utt, reference in (options.references or {}).items())
+    references = sorted(
+        (utt, reference.words, *([repr(reference.segments)] if reference.segments else []))
+        for utt, reference in (options.references or {}).items()
+    )
     work = (__version__, options.to_json(), options.tuned, references, key)
     resume = resumable_key(work) if key else None
     with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.to_json()) as store:
