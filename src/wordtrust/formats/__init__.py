@@ -89,8 +89,9 @@ def _read_files(
         try:
             fmt, own_options = detect_format(source, options.format), options.beside(source.path)
             assert fmt.read is not None
+            keeps_scales = fmt.keeps_scales(source.head(HEAD))
             for batch in _named(fmt.read(source, own_options, problems), source):
-                yield ReadBatch(source.path.parent, fmt.keeps_scales, batch)
+                yield ReadBatch(source.path.parent, keeps_scales, batch)
         except InputError as error:
             problems.report(error.at(file=source.name))
 

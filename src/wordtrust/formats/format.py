@@ -155,4 +155,5 @@ class Format:
     sniff: Callable[[bytes, str], float]  # first bytes and file name: 0 (no) to 1 (surely), from the content
     read: Reader | None = None
     write: Writer | None = None
-    keeps_scales: bool = False  # files say themselves how all scores are weighed, whatever they look like
+    # From the first bytes: whether we wrote it, with its scales, so that these hold whatever scores look like.
+    keeps_scales: Callable[[bytes], bool] = lambda head: False  # noqa: ARG005

@@ -229,5 +229,5 @@ def _json(value: Any) -> str:
 
 FORMAT = Format(
     "jsonl", "wordtrust lattices as JSON lines", (".jsonl",), sniff=sniff, read=read, write=write,
-    keeps_scales=True,
+    keeps_scales=lambda head: True,  # noqa: ARG005
 )  # fmt: skip

@@ -10,6 +10,7 @@ another, and its posterior is 0.
     header      what the header says
     scan        text to arrays of fields, with its compiled `kernels`
     lattices    what the fields mean
+    posteriors  what posteriors mean: probabilities or logarithms
     write       lattices as HTK would write them
 """
 
@@ -25,7 +26,7 @@ from ...lattices.assemble import assemble
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import CHUNK, Stream
-from .header import Author
+from .header import WRITTEN_BY_US, Author
 from .lattices import SlfLattices, alike
 from .scan import PADDING, LatticeText, Scanner, count_lines
 from .write import write
@@ -84,7 +85,7 @@ class _SlfReader:
 
     def _assembled(self, group: SlfLattices) -> Iterator[Lattices]:
         origin = Origin(self._file, "htk", "given" if group.has_times else "aligned")
-        scales = group.header.scales()
+        scales = group.scales
         for raw in group.read(self._tokens):
             if isinstance(raw, InputError):
                 self._report(raw)
@@ -153,4 +154,7 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the name says les
     return 0.8 if version and size else 0.7 if items else 0.3 if version else 0.0
 
 
-FORMAT = Format("htk", "an HTK lattice (SLF)", (".slf", ".lat"), sniff=sniff, read=read, write=write)
+FORMAT = Format(
+    "htk", "an HTK lattice (SLF)", (".slf", ".lat"), sniff=sniff, read=read, write=write,
+    keeps_scales=lambda head: head.startswith(WRITTEN_BY_US),
+)  # fmt: skip

@@ -25,6 +25,8 @@ _RECORDING = re.compile(
 _REAL = {name.encode(): name for name in ("lmscale", "ngscale", "prscale", "acscale", "wdpenalty", "tscale", "base")}
 _WHOLE = {b"start": "start", b"end": "end", b"N": "nodes", b"NODES": "nodes", b"L": "links", b"LINKS": "links"}
 _OTHER = (b"UTTERANCE", b"U", b"dir", b"SUBLAT")
+_UNREAD = (b"duscale", *(b"x%dscale" % number for number in range(1, 10)))  # SRILM's weights of scores ds, x1 to x9
+_FOLD = "Fold them into another score first, or set their weight to 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +68,19 @@ class SlfHeader:
         factor = 1.0 if self.base in (None, 1) else math.log(self.base or 1)
         return 1.0 if abs(factor - 1) < 1e-5 else factor
 
-    def weighted(self, slot: int, scores: Times) -> Times:
-        """Scores of a language or pronunciation model, so weighed that `lmscale` fits their sum."""
-        scale = {LANGUAGE: self.lmscale, NGRAM: self.ngscale, PRONUNCIATION: self.prscale}[slot]
-        plain = scale == self.lmscale or not self.lmscale
-        return scores if plain else scores * (scale / self.lmscale)
+    def weight(self, slot: int) -> float:
+        """What scores of a language or pronunciation model are multiplied by."""
+        return {LANGUAGE: self.lmscale, NGRAM: self.ngscale, PRONUNCIATION: self.prscale}[slot]
 
-    def scales(self) -> Scales:
-        """How the recognizer weighs its scores."""
+    def scales(self, transition: float | None = None) -> Scales:
+        """How the recognizer weighs its scores; `transition` if its language scores stand for others as well."""
         if self.wdpenalty is None:
             penalty = 0.0
         elif self.base == 0:
             penalty = math.log(self.wdpenalty) if self.wdpenalty > 0 else math.nan
         else:
             penalty = self.wdpenalty * self._log_base()
-        return Scales(self.acscale, self.lmscale, penalty)
+        return Scales(self.acscale, self.lmscale if transition is None else transition, penalty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,9 @@ def read_header(text: LatticeText, fields: Offsets, author: Author) -> SlfHeader
             values[_WHOLE[name]] = int(_number(text, name, value, name_start, int))
         elif name in _REAL:
             values[_REAL[name]] = _number(text, name, value, name_start, float)
+        elif name in _UNREAD:
+            if _number(text, name, value, name_start, float) != 0:
+                raise text.error(f"{name.decode()} is {value.decode()}: such scores are not read", name_start, _FOLD)
         elif name in _OTHER:
             value = unescaped(value, quotes=author.quotes)
             if name == b"SUBLAT":

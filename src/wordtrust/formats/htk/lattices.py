@@ -21,16 +21,18 @@ from ...base.arrays import csr_offsets, csr_rows
 from ...base.errors import InputError
 from ...lattices.assemble import RawLattices, Tokens
 from ...lattices.lattice import Flags, Floats, Ints, Offsets, Times
+from ...lattices.weights import Scales
 from ..format import ReadOptions
 from . import kernels
 from .header import Author, SlfHeader, read_header
 from .kernels import ACOUSTIC, FIRST, LANGUAGE, NGRAM, PLACE, POSTERIOR, PRONUNCIATION, SECOND, TIME, WORD, WORD_FROM
+from .posteriors import MEANING as POSTERIOR_MEANING
+from .posteriors import read_posteriors
 from .scan import ALL, NONE, SOME, TITLES, Items, LatticeText, ScannedText, unescaped
 
 _NULL = "!NULL"
 _SPECIAL = re.compile(rb"""[\\"']""")
 _LAST_WORD_LENGTH = 0.01  # seconds, where only the start of the last word is known
-_ROUNDING = 0.01  # by which a posterior may be over 1: decoders add logs in whole numbers
 _CUT = "The file was cut, or lattices were joined without a VERSION= line before each"
 
 
@@ -318,11 +320,31 @@ class SlfLattices:
         scores: dict[str, Floats] = {}
         if self._has(ACOUSTIC):
             scores["acoustic"] = _single(self._score(ACOUSTIC, silent))
-        slots = [slot for slot in (LANGUAGE, NGRAM, PRONUNCIATION) if self._has(slot)]
-        if slots:
-            first, *others = (self.header.weighted(slot, self._score(slot, silent)) for slot in slots)
+        if self._transition_slots:
+            first, *others = (self._weighted(slot, silent) for slot in self._transition_slots)
             scores["transition"] = _single(sum(others, first))
         return scores
+
+    @cached_property
+    def _transition_slots(self) -> list[int]:
+        return [slot for slot in (LANGUAGE, NGRAM, PRONUNCIATION) if self._has(slot)]
+
+    @property
+    def _transition_scale(self) -> float:
+        """The weight of language and pronunciation scores together: `lmscale`, or 1 if only that is 0."""
+        return self.header.lmscale or float(self._transition_slots not in ([], [LANGUAGE]))
+
+    @property
+    def scales(self) -> Scales:
+        """How the recognizer weighs its scores."""
+        return self.header.scales(self._transition_scale)
+
+    def _weighted(self, slot: int, silent: Flags) -> Times:
+        """[links] scores of a language or pronunciation model, so weighed that one scale fits their sum."""
+        scores, weight, scale = self._score(slot, silent), self.header.weight(slot), self._transition_scale
+        if weight == scale:
+            return scores
+        return scores * (weight / scale) if weight else np.zeros_like(scores)  # infinite ones too
 
     def _score(self, slot: int, silent: Flags) -> Times:
         """[links] one kind of score as natural logarithms.
@@ -368,24 +390,13 @@ class SlfLattices:
 
     def _posterior(self) -> tuple[Floats | None, Flags]:
         """[links] posteriors, if all have one; [lattices] whether they were computed at all."""
-        computed = np.zeros(len(self._texts), np.bool_)
         if self._on_links[POSTERIOR] != ALL:
-            return None, computed
-        values, first = self._links.column(POSTERIOR), self._link_offsets[:-1]
-        low, high = np.minimum.reduceat(values, first), np.maximum.reduceat(values, first)
-        is_log = (low < 0) & (high <= 0) & bool(self.header.base)
-        computed[:] = True
-        for row in np.flatnonzero(~is_log & ((low < 0) | (high > 1 + _ROUNDING))).tolist():
-            own = values[self._link_offsets[row] : self._link_offsets[row + 1]]
-            link = int(first[row] + np.argmax((own < 0) | (own > 1 + _ROUNDING)))
-            self._blame_link(link, f"the posterior p is {values[link]}", "Posteriors are from 0 to 1")
-        if self.header.all_ones_is_unknown:
-            for row in np.flatnonzero((low == 1) & (high == 1)).tolist():
-                own_source = self._source[self._link_offsets[row] : self._link_offsets[row + 1]]
-                computed[row] = len(np.unique(own_source)) == len(own_source)  # a single path: of course all are 1
-        if is_log.any():
-            values = np.where(is_log[self._link_rows], np.exp(self.header.natural(values)), values)
-        return _single(np.minimum(values, 1.0)), computed
+            return None, np.zeros(len(self._texts), np.bool_)
+        values = self._links.column(POSTERIOR)
+        found = read_posteriors(values, self._link_offsets, self._source, self.header)
+        for link in found.bad.tolist():
+            self._blame_link(link, f"the posterior p is {values[link]}", POSTERIOR_MEANING)
+        return _single(found.probability), found.computed
 
     def _with_outer_words(
         self, raw: RawLattices, posterior: Floats | None, tokens: Tokens, node_token: Ints
