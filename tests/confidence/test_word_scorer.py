@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -186,6 +187,29 @@ def test_an_utterance_of_silence_alone_is_scored() -> None:
 
 def test_what_is_no_lattice_is_told(model: Path) -> None:
     scorer = wt.load(model)
-    with pytest.raises(TypeError, match="not list"):
-        scorer([networks()[0]])  # type: ignore[call-overload]
+    wrong: tuple[tuple[Any, str], ...] = (
+        ("lat.gz", r"scorer\(wt\.read\('lat\.gz'\)\)"), (["lat.gz"], "not str: files are read with wt.read"),
+        ([{"nbest": []}], r"not dict: .*wt\.from_nbest"), ({"nbest": []}, r"wt\.from_nbest"), (7, "not int"),
+    )  # fmt: skip
+    for given, message in wrong:
+        with pytest.raises(TypeError, match=message):
+            scorer(given)
     assert "not calibrated" in repr(scorer)
+
+
+def test_lists_are_scored_as_batches_are(model: Path) -> None:
+    scorer, batch = wt.load(model), networks()
+    expected = [each.to_dict() for each in scorer(batch)]
+    for given in (list(batch), [batch], (lattice for lattice in batch), [batch[:1], *batch[1:]]):
+        assert [each.to_dict() for each in scorer(given)] == expected
+    assert scorer([]) == []
+
+
+def test_the_generic_model_warns_when_it_has_heard_little() -> None:
+    folder = Path(__file__).parents[2] / "src/wordtrust/sample/corpus/moonshine-tiny"
+    batch = wt.read(folder / "eval.jsonl.gz")
+    with pytest.warns(wt.WordtrustWarning, match="the generic model heard 1 utterance of this recognizer"):
+        one = wt.load("generic", allow_mismatch=True)(batch[0])
+    assert one.words
+    with pytest.warns(wt.WordtrustWarning, match="heard 3 utterances"):
+        wt.load("generic", allow_mismatch=True)([*batch[:3]])

@@ -208,8 +208,8 @@ def test_nothing_can_be_written_to() -> None:
 
 def test_repr_tells_what_it_is() -> None:
     lattice = assembled("u-1", time=[0, 1.5], ends=[(0, 1)], tokens=["Hello!"], acoustic=[0.5])
-    assert repr(lattice) == "<Lattice u-1: 2 nodes, 1 arcs, 1.50 s, acoustic\n  Hello!>"
-    assert "1 utterances, 2 nodes, 1 arcs" in repr(lattice.batch())
+    assert repr(lattice) == "<Lattice u-1: 2 nodes, 1 arc, 1.50 s, acoustic\n  Hello!>"
+    assert "1 utterance, 2 nodes, 1 arc" in repr(lattice.batch())
 
 
 def test_the_arrays_of_a_caller_stay_writable() -> None:

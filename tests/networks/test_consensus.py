@@ -151,7 +151,7 @@ def test_silence_between_two_words_does_not_take_the_place_of_a_word() -> None:
 def test_repr() -> None:
     lattice = n_best(("a b c", 0.75), ("a c", 0.25))
     shown = repr(consensus(lattice))
-    assert shown.startswith("<ConfusionNetworks: 1 utterances, 3 slots, 4 entries")
+    assert shown.startswith("<ConfusionNetworks: 1 utterance, 3 slots, 4 entries")
     assert "<ConfusionNetwork u: 3 slots, 0.25 errors expected\n  a b c\n" in shown
     assert "b 0.75 | - 0.25" in shown
 

@@ -95,7 +95,7 @@ def transcribe(
         notify(*transcriber.combiner.messages())
         with TranscriptionJob(transcriber, recordings, outputs, recognizer) as job:
             if job.resumed:
-                notify(f"resuming after {job.resumed:,} segments that were done before")
+                notify(f"resuming after {counted(job.resumed, 'segment')} done before")
             with AudioProgress("transcribing", [recording.audio.duration for recording in recordings]) as progress:
                 for recording in recordings:
                     if len(recordings) > 1 and not as_json:
@@ -173,6 +173,6 @@ def recognize(
         result = recognize_corpus(entries, recognizer, out, jobs=jobs or available_cores(), problems=problems,
                                   by_split=by_split, watch=progress.one_more)  # fmt: skip
     resumed = f", {result.resumed:,} of them done before" if result.resumed else ""
-    skipped = f"; left out {len(problems.errors):,} bad ones" if problems.errors else ""
+    skipped = f"; left out {len(problems.errors):,} bad" if problems.errors else ""
     count, who = counted(result.utterances, "utterance"), f"{result.identity.name} {result.identity.version}"
     click.echo(f"{out}: {count} by {who}{resumed}{skipped}")

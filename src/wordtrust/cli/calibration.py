@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
+from ..base.number_format import counted
 from .evaluation import ScoreFiles, score_files
 from .options import json_option, mismatch_option, out_option
 
@@ -72,7 +73,7 @@ def _calibrate_scores(scores: ScoreFiles, out: Path | None, name: str, comparing
         _print_comparison(words, as_json)
         return
     save_calibrator(out, fit_scores(words, unfitted).calibrator)
-    click.echo(f"{out}: {name}, fitted on {len(words):,} words of {len(words.speakers):,} speakers")
+    click.echo(f"{out}: {name}, fitted on {counted(len(words), 'word')} of {counted(len(words.speakers), 'speaker')}")
 
 
 def _calibrate_model(
@@ -119,7 +120,8 @@ def _check_target(model: Path, out: Path | None, comparing: bool) -> None:
 def _tell_calibrated(folder: Path, calibrated: CalibratedModel) -> None:
     words, choice = len(calibrated.held_out.words), calibrated.held_out.choice
     click.echo(
-        f"{folder}: calibrated on {calibrated.utterances:,} utterances, {words:,} words; words chosen by {choice}"
+        f"{folder}: calibrated on {counted(calibrated.utterances, 'utterance')}, {counted(words, 'word')}; "
+        f"words chosen by {choice}"
     )
     before, after = calibrated.before, calibrated.after
     if before.nce is not None and after.nce is not None:

@@ -11,6 +11,7 @@ import click
 
 from ..base.errors import OptionError
 from ..base.files import require_parent
+from ..base.number_format import counted
 from .inputs import announce_compilation
 from .messages import notify, notify_report, warn_of_missing_outputs
 from .options import jobs_option, json_option, mismatch_option, out_option, report_options
@@ -148,7 +149,7 @@ def _fit(
         notify=notify,
     )  # fmt: skip
     fitted.save(out)
-    click.echo(f"{out}: fitted on {len(fitted.utterances):,} utterances", err=True)
+    click.echo(f"{out}: fitted on {counted(len(fitted.utterances), 'utterance')}", err=True)
     return fitted
 
 
@@ -166,7 +167,7 @@ def _write_transcripts(path: Path, transcripts: Sequence[Transcript]) -> None:
 
     with TranscriptWriter(path) as writer:
         writer.add(transcripts)
-    click.echo(f"{path}: {len(transcripts):,} utterances", err=True)
+    click.echo(f"{path}: {counted(len(transcripts), 'utterance')}", err=True)
 
 
 def _print(comparison: SubsetComparison, report: Path | None, figures: Path | None, as_json: bool) -> None:

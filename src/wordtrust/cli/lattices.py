@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
+from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs, load_references
 from .options import PATH, glm_option, json_option, out_option, reference_option
 
@@ -89,18 +90,17 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
         return
     chosen, done = writable(out, to), CorpusCounts()
 
-    def counted() -> Iterator[Lattices]:
+    def converted() -> Iterator[Lattices]:
         nonlocal done
         for batch in only_utterances(inputs.batches("converting"), utts):
             done += count_lattices(batch)
             yield batch
 
-    write(counted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
-    click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs as {chosen.title}")
+    write(converted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
+    click.echo(f"{out}: {counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')} as {chosen.title}")
 
 
 def _convert_transcripts(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:
-    from ..base.number_format import counted
     from ..transcripts.reader import convert_transcripts
 
     transcripts, words = convert_transcripts(inputs.transcripts("converting"), out, format=to, utts=utts)

@@ -32,14 +32,8 @@ def notify_report(report: Path, figures: Path | None) -> None:
 
 def warn_if_barely_adapted(scorer: WordScorer) -> None:
     """Warn if a generic model has adapted to few utterances of this recognizer."""
-    from ..confidence.adapt import ENOUGH_UTTERANCES
-
-    adapted = scorer.model.card.adapted
-    if scorer.model.is_generic and adapted is not None and adapted.utterances < ENOUGH_UTTERANCES:
-        notify(
-            f"the generic model heard {adapted.utterances} utterances of this recognizer; under {ENOUGH_UTTERANCES} "
-            "its percentages are rough"
-        )
+    if message := scorer.adaptation_warning():
+        notify(message)
 
 
 def warn_of_missing_outputs(missing: int, references: int) -> None:

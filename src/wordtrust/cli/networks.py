@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..base.files import require_parent
+from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs, load_references, resumable
 from .messages import notify
 from .options import glm_option, jobs_option, json_option, out_option, reference_option
@@ -92,4 +93,4 @@ def build(
     batches = inputs.batches("building", references, once=True)
     key = resume_key(inputs.paths, inputs.options, inputs.skip_bad, files=(ref, glm, inputs.options.words))
     done = build_store(batches, out, options, jobs=jobs, key=key)
-    click.echo(f"{out}: {done.utterances:,} utterances, {done.arcs:,} arcs")
+    click.echo(f"{out}: {counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')}")

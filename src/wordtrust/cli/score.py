@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
+from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import notify, warn_if_barely_adapted
 from .options import criterion_option, jobs_option, mismatch_option, out_option, reject_repeated
@@ -69,7 +70,7 @@ def score(
     if not in_domain:
         notify(_OUT_OF_DOMAIN)
     if out != "-":
-        click.echo(f"{out}: {utterances:,} utterances, {words:,} words", err=True)
+        click.echo(f"{out}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
 
 
 def _load(model: Path, criterion: str | None, allow_mismatch: bool, jobs: int | None) -> WordScorer | CalibratedWords:

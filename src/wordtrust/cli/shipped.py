@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..base.errors import OptionError
+from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import notify
 from .options import json_option, out_option
@@ -69,7 +70,7 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     assert adapted_model.card.adapted is not None
     count = adapted_model.card.adapted.utterances
     whose = f" of {adapted_model.recognizer}" if adapted_model.recognizer else ""
-    click.echo(f"{out}: adapted to {count:,} utterances{whose}")
+    click.echo(f"{out}: adapted to {counted(count, 'utterance')}{whose}")
     if count < ENOUGH_UTTERANCES:
         notify(f"with {ENOUGH_UTTERANCES} utterances or more it would be better adapted")
     if adapted_model.card.calibration is not None:

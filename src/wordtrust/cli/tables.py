@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from ..base.number_format import decimal, percent, percentage, rounded_up
+from ..base.number_format import counted, decimal, percent, percentage, rounded_up
 from ..base.table import Table
 
 if TYPE_CHECKING:
@@ -101,13 +101,14 @@ def _remarks(counts: CorpusCounts) -> Iterator[str]:
         yield "no scores: nothing tells the hypotheses apart"
     if counts.one_best.wer is not None and counts.oracle.wer is not None:
         yield f"word error rate: 1-best {counts.one_best.wer:.2%}, best path there is {counts.oracle.wer:.2%}"
-    yield f"largest lattice: {counts.largest:,} arcs"
+    yield f"largest lattice: {counted(counts.largest, 'arc')}"
     if counts.trimmed_nodes or counts.trimmed_arcs:
-        yield f"left out, on no path from start to end: {counts.trimmed_nodes:,} nodes, {counts.trimmed_arcs:,} arcs"
+        nodes, arcs = counted(counts.trimmed_nodes, "node"), counted(counts.trimmed_arcs, "arc")
+        yield f"left out, on no path from start to end: {nodes}, {arcs}"
     if counts.spread_words:
         yield f"words of zero length, given time by their neighbours: {counts.spread_words:,}"
     if counts.aligned:
-        yield f"without word times (one second a word): {counts.aligned:,} utterances"
+        yield f"without word times (one second a word): {counted(counts.aligned, 'utterance')}"
 
 
 def print_formats(formats: Iterable[Format]) -> None:
@@ -212,7 +213,7 @@ def print_threshold(thresholds: Thresholds) -> None:
     else:
         out.print(
             f"For new speakers: from {rounded_up(guaranteed.threshold, 6)} on, at least {wanted} are right, which is "
-            f"{level} sure ({guaranteed.speakers:,} speakers, {guaranteed.method}); that accepts "
+            f"{level} sure ({counted(guaranteed.speakers, 'speaker')}, {guaranteed.method}); that accepts "
             f"{percentage(guaranteed.accepted, 1)} of the words, {percentage(guaranteed.precision, 2)} of them right "
             "here."
         )

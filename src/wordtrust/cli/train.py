@@ -13,6 +13,7 @@ import click
 
 from ..base.errors import OptionError
 from ..base.files import require_parent
+from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
 from .messages import notify
 from .options import jobs_option, out_option
@@ -100,7 +101,7 @@ def train(
     data = read_training_data(store, dev, prepared, chosen.start)
     if pack is not None:
         write_pack(pack, data)
-        click.echo(f"{pack}: {len(data.train):,} utterances to train on, {len(data.dev):,} to stop on")
+        click.echo(f"{pack}: {counted(len(data.train), 'utterance')} to train on, {len(data.dev):,} to stop on")
         return
     assert out is not None
     from ..training import pipeline

@@ -21,7 +21,7 @@ from ..formats.batches import BatchSource
 from ..formats.references import Reference
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
-from ..transcripts.transcript import Transcript, transcripts
+from ..transcripts.transcript import Transcripts, transcripts
 from .calibration import Calibrator, calibrator_from_dict, make
 from .evaluate_model import evaluate
 
@@ -63,7 +63,7 @@ class CalibratedWords:
     def __init__(self, calibrator: Calibrator) -> None:
         self._calibrator = calibrator
 
-    def __call__(self, lattices: Lattices, *, alternatives: int = 0) -> list[Transcript]:
+    def __call__(self, lattices: Lattices, *, alternatives: int = 0) -> Transcripts:
         """What the recognizer printed, with calibrated confidences."""
         kept = with_confidences(lattices, Problems())
         assert kept.posterior is not None

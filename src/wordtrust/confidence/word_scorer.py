@@ -6,20 +6,23 @@ transcript = scorer(lattice)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
-from ..base.errors import InputError
+from ..base.errors import InputError, WordtrustWarning
 from ..base.folds import speaker_id
-from ..lattices.lattice import Floats, Lattice, Lattices
+from ..base.number_format import counted
+from ..lattices.batching import as_batches
+from ..lattices.lattice import Floats, Lattice, Lattices, concatenate
 from ..lattices.weights import Reals, Scales
 from ..networks.hwcn import Network, Networks
-from ..transcripts.transcript import Transcript, transcripts
-from .adapt import adapt, networks_for, tolerance_of
+from ..transcripts.transcript import Transcript, Transcripts, transcripts
+from .adapt import ENOUGH_UTTERANCES, adapt, networks_for, tolerance_of
 from .calibration.model_calibration import ModelCalibration
 from .choice import Choice
 from .lattice_rnn import LatticeRNNScorer
@@ -87,26 +90,30 @@ class WordScorer:
     @overload
     def __call__(self, lattice: Lattice | Network, *, alternatives: int = ...) -> Transcript: ...
     @overload
-    def __call__(self, lattice: Lattices | Networks, *, alternatives: int = ...) -> list[Transcript]: ...
+    def __call__(self, lattice: _Many, *, alternatives: int = ...) -> Transcripts: ...
 
     def __call__(
-        self, lattice: Lattice | Network | Lattices | Networks, *, alternatives: int = ALTERNATIVES
-    ) -> Transcript | list[Transcript]:
-        """The transcript of a lattice, or the transcripts of a batch."""
-        if isinstance(lattice, Networks):
-            lattice = lattice.lattices
-        if isinstance(lattice, Lattices):
-            return self.score(lattice, alternatives=alternatives)[0]
-        if not isinstance(lattice, (Lattice, Network)):
-            raise TypeError(f"a scorer takes lattices (wt.read) or networks (wt.build), not {type(lattice).__name__}")
-        single = lattice.lattice if isinstance(lattice, Network) else lattice
-        return self(single.batch(), alternatives=alternatives)[0]
+        self, lattice: Lattice | Network | _Many, *, alternatives: int = ALTERNATIVES
+    ) -> Transcript | Transcripts:
+        """The transcript of a lattice, or the transcripts of a batch or a list of lattices."""
+        if isinstance(lattice, Lattice | Network):
+            return self.score(_graph(lattice).batch(), alternatives=alternatives)[0][0]
+        if isinstance(lattice, Networks | Lattices):
+            return self.score(_graphs(lattice), alternatives=alternatives)[0]
+        scorer, batches = self.adapted_ahead(_joined(_listed(lattice)))
+        if (message := scorer.adaptation_warning()) and scorer is not self:
+            warnings.warn(message, WordtrustWarning, stacklevel=2)
+        scored = (scorer.score(batch, alternatives=alternatives)[0] for batch in batches)
+        return Transcripts(chain.from_iterable(scored))
 
-    def score(self, lattices: Lattices, *, alternatives: int = ALTERNATIVES) -> tuple[list[Transcript], float]:
+    def score(self, lattices: Lattices, *, alternatives: int = ALTERNATIVES) -> tuple[Transcripts, float]:
         """The transcripts of a batch, and the `domain_factor` that is in their confidences."""
         networks = self.networks(lattices)
         if self.wants_adapting and len(networks):
-            return self.adapted([networks]).score(networks, alternatives=alternatives)
+            adapted = self.adapted([networks])
+            if message := adapted.adaptation_warning():
+                warnings.warn(f"{message}. Score all you have in one call", WordtrustWarning, stacklevel=3)
+            return adapted.score(networks, alternatives=alternatives)
         confidence = self.confidence(networks)
         paths, factor = self.choice.paths(networks, confidence), self.domain_factor(networks)
         show = self.word_calibration(factor)
@@ -126,6 +133,16 @@ class WordScorer:
     def wants_adapting(self) -> bool:
         """Whether it is a generic model that no recognizer's statistics were given to yet."""
         return self.model.is_generic and self.model.card.adapted is None
+
+    def adaptation_warning(self) -> str | None:
+        """What to say about a generic model that has heard little of a recognizer."""
+        adapted = self.model.card.adapted
+        if not self.model.is_generic or adapted is None or adapted.utterances >= ENOUGH_UTTERANCES:
+            return None
+        return (
+            f"the generic model heard {counted(adapted.utterances, 'utterance')} of this recognizer; "
+            f"under {ENOUGH_UTTERANCES} its percentages are rough"
+        )
 
     def adapted(self, batches: Iterable[Lattices]) -> WordScorer:
         """The same, for the recognizer of these lattices or networks (see `adapt`)."""
@@ -181,6 +198,35 @@ class WordScorer:
     def _mismatch(lattices: Lattices, found: str, better: str = "Use a model trained for it") -> InputError:
         remedy = f"{better}, or allow the mismatch (--allow-mismatch; allow_mismatch=True)"
         return InputError(found, file=lattices.origin.file, remedy=remedy)
+
+
+_Many = Lattices | Networks | Iterable[Lattice | Lattices | Network | Networks]
+
+
+def _graph(lattice: Lattice | Network) -> Lattice:
+    return lattice.lattice if isinstance(lattice, Network) else lattice
+
+
+def _graphs(lattices: Any) -> Any:
+    return lattices.lattices if isinstance(lattices, Networks) else lattices
+
+
+def _listed(lattices: Iterable[Any]) -> Iterator[Lattices]:
+    """The batches of a list; what else people try is an error that says what to do."""
+    if isinstance(lattices, str | Path):
+        raise TypeError(f"a scorer takes lattices, not the name of a file: scorer(wt.read({str(lattices)!r}))")
+    if isinstance(lattices, Iterable) and not isinstance(lattices, Mapping):
+        lattices = [_graph(each) if isinstance(each, Network) else _graphs(each) for each in lattices]
+    return as_batches(lattices)
+
+
+def _joined(batches: Iterable[Lattices]) -> list[Lattices]:
+    """All in one batch where their arrays fit together: they are of one recognizer then."""
+    listed = list(batches)
+    try:
+        return [concatenate(listed)] if listed else []
+    except ValueError:
+        return listed
 
 
 def _shown(scales: Scales) -> str:

@@ -25,6 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..base.errors import InputError, OptionError
+from ..base.number_format import counted
 from ..base.problems import Problems
 from ..lattices.graph import LATEST
 from ..lattices.lattice import CHANNEL, Lattices, concatenate
@@ -73,7 +74,7 @@ class References(Mapping[str, Reference]):
 
     def __repr__(self) -> str:
         words = sum(len(reference.words) for reference in self.values())
-        return f"<References {self.source}: {len(self):,} utterances, {words:,} words>"
+        return f"<References {self.source}: {counted(len(self), 'utterance')}, {counted(words, 'word')}>"
 
     def find(self, utt: str, channel: str = "", channels: Collection[str] = ()) -> Reference | None:
         """The reference of an utterance, whatever the case of its name and the names of channels.

@@ -11,6 +11,7 @@ from html import escape
 
 import numpy as np
 
+from ..base.number_format import counted
 from .text import JOINER
 from .weights import Reals
 
@@ -138,7 +139,7 @@ def to_svg(drawing: Drawing) -> str:
     layout = _layout(drawing)
     low, high = layout.lanes
     nodes, arcs, seconds = len(drawing.time), len(drawing.ends), drawing.time[-1] - drawing.time[0]
-    title = f"{drawing.name}: {nodes} nodes, {arcs} arcs, {seconds:.2f} s"
+    title = f"{drawing.name}: {counted(nodes, 'node')}, {counted(arcs, 'arc')}, {seconds:.2f} s"
     if len(layout.arcs) < arcs:
         title += f" (the {len(layout.arcs)} arcs on the best paths are shown)"
     width = max(max(layout.x.values()) + 2 * _MARGIN, len(title) * 7.0)

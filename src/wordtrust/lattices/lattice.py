@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import concatenate_offsets, csr_rows
+from ..base.number_format import counted
 from . import draw
 from .text import join_surfaces
 from .vocabulary import Vocabulary, renumbered
@@ -175,8 +176,8 @@ class Lattice:
     def __repr__(self) -> str:
         given = [name for name in ARC_SCORES if getattr(self, name) is not None]
         return (
-            f"<Lattice {self.utt}: {self.nodes} nodes, {self.arcs} arcs, {self.duration:.2f} s, "
-            f"{' + '.join(given) or 'no scores'}\n  {self.text or '(no words)'}>"
+            f"<Lattice {self.utt}: {counted(self.nodes, 'node')}, {counted(self.arcs, 'arc')}, "
+            f"{self.duration:.2f} s, {' + '.join(given) or 'no scores'}\n  {self.text or '(no words)'}>"
         )
 
     def to_dot(self) -> str:
@@ -359,7 +360,8 @@ class Lattices(Sequence[Lattice]):
 
     def __repr__(self) -> str:
         listed = "".join(f"\n  {lattice!r}" for lattice in self[:3]) + ("\n  ..." if len(self) > 3 else "")
-        return f"<Lattices: {len(self)} utterances, {len(self.time)} nodes, {len(self.source)} arcs{listed}>"
+        sizes = counted(len(self.time), "node"), counted(len(self.source), "arc")
+        return f"<Lattices: {counted(len(self), 'utterance')}, {', '.join(sizes)}{listed}>"
 
 
 def concatenate(batches: Iterable[Lattices]) -> Lattices:

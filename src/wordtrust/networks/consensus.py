@@ -25,6 +25,7 @@ import numpy as np
 
 from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
+from ..base.number_format import counted
 from ..lattices.lattice import Ints, Lattice, Lattices, Offsets, Times
 from ..lattices.paths import Paths, best_paths
 from ..lattices.posterior import posteriors
@@ -85,7 +86,7 @@ class ConfusionNetwork:
     def __repr__(self) -> str:
         shown = "".join(f"\n  {slot}" for slot in self.slots[:20]) + ("\n  ..." if len(self.slots) > 20 else "")
         return (
-            f"<ConfusionNetwork {self.utt}: {len(self.slots)} slots, {self.errors:.2f} errors expected\n"
+            f"<ConfusionNetwork {self.utt}: {counted(len(self.slots), 'slot')}, {self.errors:.2f} errors expected\n"
             f"  {self.text or '(no words)'}{shown}>"
         )
 
@@ -159,9 +160,8 @@ class ConfusionNetworks(Sequence[ConfusionNetwork]):
 
     def __repr__(self) -> str:
         listed = "".join(f"\n  {network!r}" for network in self[:3]) + ("\n  ..." if len(self) > 3 else "")
-        return (
-            f"<ConfusionNetworks: {len(self)} utterances, {len(self.start)} slots, {len(self.word)} entries{listed}>"
-        )
+        slots, entries = counted(len(self.start), "slot"), f"{len(self.word)} entries"
+        return f"<ConfusionNetworks: {counted(len(self), 'utterance')}, {slots}, {entries}{listed}>"
 
 
 def consensus(

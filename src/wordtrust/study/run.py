@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import OptionError
+from ..base.number_format import counted
 from ..confidence import shipped
 from .final_model import available_models
 from .fitting import Fitting
@@ -63,7 +64,10 @@ def _warn(corpus: Corpus, splits: Sequence[str], notify: Notify) -> None:
         references = corpus.references(split)
         speakers = len({reference.speaker_or_utt for reference in references.values()})
         if len(references) < FEW_UTTERANCES or speakers < FEW_SPEAKERS:
-            notify(f"{split} has {len(references):,} utterances of {speakers:,} speakers: few to learn or measure on")
+            notify(
+                f"{split} has {counted(len(references), 'utterance')} of {counted(speakers, 'speaker')}: "
+                "few to learn or measure on"
+            )
 
 
 def _check(corpus: Corpus, splits: Sequence[str]) -> None:
