@@ -22,6 +22,7 @@ from wordtrust.formats import read
 from wordtrust.lattices.lattice import Lattice, concatenate
 from wordtrust.lattices.posterior import posteriors
 from wordtrust.lattices.weights import Scales
+from wordtrust.networks import hwcn
 from wordtrust.networks.hwcn import Network, build
 
 SCORED = (("acoustic",), ("transition",), ("acoustic", "transition"))
@@ -406,3 +407,12 @@ def test_real_lattices(name: str) -> None:
         assert [after.words[a] for a in after.one_best() if after.word[a]] == [
             before.words[a] for a in before.one_best() if before.word[a]
         ]
+
+
+@given(large, tolerances, st.lists(st.integers(0, 2**63 - 1), min_size=3, max_size=3))
+def test_the_keys_of_the_hash_table_change_nothing(lattice: Lattice, tolerance: float, keys: list[int]) -> None:
+    expected = build(lattice, tolerance=tolerance)[0].lattice
+    for chosen in ([2 * key + 1 for key in keys], [1, 1, 1]):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hwcn, "_KEYS", np.array(chosen, np.uint64))
+            assert build(lattice, tolerance=tolerance)[0].lattice.equals(expected)

@@ -31,6 +31,7 @@ from . import chain_kernels as kernels
 
 START, END = 0, 1  # the nodes in which all hypotheses of an utterance begin and end
 MAX_ALIGNED = 4 * 10**9  # pairs of words that are compared for an utterance: seconds, not hours
+MAX_PAIR = 10**9  # the same for two hypotheses: each takes two bits of memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,7 +257,8 @@ def aligned_times(hypotheses: Sequence[Sequence[Hashable]], best: int = 0) -> li
     """
     along = hypotheses[best] if hypotheses else ()
     others = sum(map(len, hypotheses)) - len(along)
-    if others * len(along) > MAX_ALIGNED:
+    longest = max((len(words) for index, words in enumerate(hypotheses) if index != best), default=0)
+    if others * len(along) > MAX_ALIGNED or longest * len(along) > MAX_PAIR:
         raise InputError(
             f"{others:,} words are too many to align with a hypothesis of {len(along):,} words",
             remedy="Give word times, or split the text by utterance",

@@ -48,7 +48,7 @@ MIDDLES = ("middle", "middle_rest", "middle_last")  # a number in three parts, a
 ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
 _NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a", b"-1", b"-1.0", b"-1.000000"}
 _NO_WORD_TYPES = {b"noise", b"non-lex", b"misc"}
-_NUMBER = re.compile(rb"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
+_NUMBER = re.compile(rb"(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 
 def name_field(utt: str) -> str:
@@ -211,7 +211,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     channels = Counter(file for file, _ in recordings)
     has_picked = any(recording.alternations for recording in recordings.values())
     has_channels = any(channel != b"1" for _, channel in recordings)
-    builder = Builder(tokens, problems, origin=Origin(stream.name, "ctm"))
+    builder = Builder(tokens, problems, origin=Origin(stream.name, "ctm"), max_arcs=options.max_arcs)
     for (file, channel), recording in recordings.items():
         utt = (file if channels[file] == 1 else b"%s-%s" % (file, channel)).decode("utf-8", "replace")
         try:

@@ -17,7 +17,7 @@ from ..base.jit import inlined
 
 Bytes = NDArray[np.uint8]
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?|[+-]?nan|badnumber", re.IGNORECASE)
+_NUMBER = re.compile(rb"[+-]?(?:(\d++(?:\.\d*+)?|\.\d++)(e[+-]?\d++)?|inf(inity)?|nan)|badnumber", re.IGNORECASE)
 _LONGEST = 400  # characters of a number
 
 # Typed constants: numba makes floats of signed and unsigned numbers together.

@@ -11,7 +11,7 @@ from typing import Any
 from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.problems import Problems
-from ..lattices.assemble import Tokens
+from ..lattices.assemble import MAX_ARCS, Tokens
 from ..lattices.lattice import Lattices
 from ..lattices.text import DEFAULT, Normalizer
 from ..lattices.weights import LARGEST_SCALE
@@ -31,7 +31,7 @@ class ReadOptions:
     frame_length: float | None = None  # seconds
     pick: str | None = None  # which N-best hypothesis the recognizer would print: total or average
     normalizer: Normalizer = DEFAULT
-    max_arcs: int = 2_000_000  # of one utterance; more is taken for damage, or for something that needs pruning
+    max_arcs: int = MAX_ARCS  # of one utterance; more is taken for damage, or for something that needs pruning
     lmwt: float | None = None  # language model weight: acoustic scores are divided by it
     acoustic_scale: float | None = None  # the same as a factor
     word_ins_penalty: float | None = None  # cost of each word

@@ -129,7 +129,7 @@ def lattices(
 ) -> Iterator[Lattices]:
     """The lattice of every transcript, linear unless phrases have alternatives; a bad one goes to `problems`."""
     tokens = options.shared_tokens()
-    builder = Builder(tokens, problems, origin=Origin(stream.name, format_name))
+    builder = Builder(tokens, problems, origin=Origin(stream.name, format_name), max_arcs=options.max_arcs)
     for transcript in transcripts:
         try:
             yield from builder.add(_lattice(tokens, transcript, options))

@@ -237,7 +237,7 @@ class _FstReader:
         self._tokens = Tokens(options.normalizer)
         self._by_number: SymbolTokens | None = None
         origin = Origin(stream.name, "openfst", frame_length=options.frame_length or FRAME_LENGTH)
-        self.builder = Builder(self._tokens, problems, origin=origin)
+        self.builder = Builder(self._tokens, problems, origin=origin, max_arcs=options.max_arcs)
 
     def convert(self, block: _AutomatonLines) -> RawLattice:
         """The lattice of an automaton: frames joined to words, and times."""

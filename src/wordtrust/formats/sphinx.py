@@ -24,7 +24,7 @@ from .inputs import Stream
 
 _VARIANT = re.compile(r"(.+)\([0-9]+\)")  # tomato(2): another pronunciation
 _SETTING = re.compile(rb"#\s*-(logbase|frate)\s+(\S+)")
-_NUMBER = re.compile(r"[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
 _SENSIBLE = {"logbase": (1, 10), "frate": (1, 100_000)}
 _CUT = "Was the decoder interrupted, or the file cut?"
 _SIGNS = (b"\n# getcwd:", b"\n# -logbase ", b"(NODEID WORD", b"(FROM-NODEID TO-NODEID")
@@ -52,7 +52,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
         problems.report(error.at(file=stream.name, utt=stream.stem))
         return
     origin = Origin(stream.name, "sphinx", frame_length=options.frame_length or 1 / lattice.settings["frate"])
-    builder = Builder(options.shared_tokens(), problems, origin=origin)
+    builder = Builder(options.shared_tokens(), problems, origin=origin, max_arcs=options.max_arcs)
     yield from builder.add(_lattice(stream.stem, lattice, options.frame_length))
     yield from builder.flush()
 

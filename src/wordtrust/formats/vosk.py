@@ -132,7 +132,7 @@ def _read_alternatives(
         yield from lattices([RecognizedTranscript(stream.stem, ())], stream, options, problems, "vosk")
         return
     tokens = options.shared_tokens()
-    builder = Builder(tokens, problems, origin=Origin(stream.name, "vosk"))
+    builder = Builder(tokens, problems, origin=Origin(stream.name, "vosk"), max_arcs=options.max_arcs)
     yield from builder.add(_lattice(tokens, stream.stem, spoken, options))
     yield from builder.flush()
 

@@ -24,6 +24,9 @@ from .vocabulary import Vocabulary
 from .weights import Scales
 
 BATCH_ARCS = 200_000  # enough to make a kernel call worth it, few enough to stay in memory
+MAX_ARCS = 2_000_000  # of one utterance; more is taken for damage, or for something that needs pruning
+_MOST_PIECES = 32  # words that a token stands for, on average over an utterance
+_FEW_PIECES = 100  # words that the tokens of an utterance may stand for whatever that average is
 
 
 class Tokens:
@@ -177,6 +180,47 @@ def assemble(
     )  # fmt: skip
 
 
+def assemble_parts(
+    raw: RawLattices,
+    tokens: Tokens,
+    *,
+    origin: Origin,
+    scales: Scales = Scales(),
+    problems: Problems | None = None,
+    place_name: str = "line",
+    max_arcs: int = MAX_ARCS,
+) -> Iterator[Lattices]:
+    """`assemble`, bounded: utterances whose tokens stand for too many words are reported and left out.
+
+    What still comes to more than MAX_ARCS arcs comes in several batches.
+    """
+    problems = problems or Problems()
+    for part in _bounded_parts(raw, tokens, max_arcs, problems, origin.file, place_name):
+        batch = assemble(part, tokens, origin=origin, scales=scales, problems=problems, place_name=place_name)
+        if len(batch):
+            yield batch
+
+
+def _bounded_parts(
+    raw: RawLattices, tokens: Tokens, max_arcs: int, problems: Problems, file: str, place_name: str
+) -> Iterator[RawLattices]:
+    counts = tokens.table()[raw.token, 2]
+    if not len(counts) or counts.max() == 1:
+        yield raw
+        return
+    words = np.diff(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])[raw.arc_offsets])
+    most = np.minimum(max_arcs, _MOST_PIECES * np.diff(raw.arc_offsets) + _FEW_PIECES)
+    for row in np.flatnonzero(words > most).tolist():
+        place = f"{place_name} {raw.place[row]}" if raw.place[row] >= 0 else ""
+        found = f"the words of the lattice are {words[row]:,} once they are cut at hyphens and the like"
+        remedy = f"At most {most[row]:,} are read: is there text where a word should be?"
+        problems.report(InputError(found, file=file, utt=raw.utts[row], place=place, remedy=remedy))
+    good = np.flatnonzero(words <= most)
+    part = np.cumsum(words[good]) // MAX_ARCS
+    for rows in np.split(good, np.flatnonzero(np.diff(part)) + 1) if len(good) else ():
+        yield raw if len(rows) == len(words) else raw.select(rows)
+
+
 BAD_SCORE = -1
 _REMEDIES = {
     BAD_SCORE: "Scores must be finite numbers: decode again, or prune arcs of zero probability",
@@ -313,8 +357,8 @@ def _piece_table(
 class Builder:
     """Collects raw lattices one by one and gives them out as checked batches of about `BATCH_ARCS` arcs."""
 
-    def __init__(self, tokens: Tokens, problems: Problems, *, origin: Origin) -> None:
-        self._tokens, self._problems, self._origin = tokens, problems, origin
+    def __init__(self, tokens: Tokens, problems: Problems, *, origin: Origin, max_arcs: int = MAX_ARCS) -> None:
+        self._tokens, self._problems, self._origin, self._max_arcs = tokens, problems, origin, max_arcs
         self._lattices: list[tuple[RawLattice, dict[str, Any]]] = []  # each with its arrays
         self._key: _BatchKey | None = None
         self._arcs = 0
@@ -378,9 +422,9 @@ class Builder:
             },
             notes={name: [lattice.notes[name] for lattice in lattices] for name in sorted(key.notes)},
         )
-        batch = assemble(raw, self._tokens, origin=key.origin, scales=key.scales, problems=self._problems)
-        if len(batch):
-            yield batch
+        yield from assemble_parts(
+            raw, self._tokens, origin=key.origin, scales=key.scales, problems=self._problems, max_arcs=self._max_arcs
+        )
 
 
 @dataclass(frozen=True, slots=True)

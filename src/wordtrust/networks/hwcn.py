@@ -27,6 +27,7 @@ A merged node's time is the mean of its nodes' times, weighted by their posterio
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -46,6 +47,7 @@ from . import hwcn_kernels as kernels
 TOLERANCE = 0.1  # seconds
 SHARE = "share"  # evidence of N-best lists: the share of the arc's hypothesis among all, whatever the spelling
 _ROUNDING = 1e-6  # seconds: 0.4 - 0.3 is a little more than 0.1
+_KEYS = np.array([secrets.randbits(64) | 1 for _ in range(3)], np.uint64)  # of a hash table
 _TINY = 1e-280  # smaller probabilities are summed as logarithms
 
 
@@ -174,7 +176,7 @@ class _MergeGroups:
         group, source, target, word, surface, size = (np.empty(len(batch.source), np.int32) for _ in range(6))
         groups = kernels.group_arcs(
             batch.arc_offsets, flat.source, flat.target, batch.word, batch.surface, node,
-            source, target, word, surface, size, mixed, group, counts,
+            source, target, word, surface, size, mixed, group, counts, _KEYS,
         )  # fmt: skip
         # Copies, so that nothing as large as the lattices stays behind the networks.
         source, target, word, surface, size = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Flags, Ints, Offsets, Times
@@ -10,8 +11,8 @@ from ..lattices.path_kernels import Numbers
 from ..lattices.weights import Reals
 
 ABSORBED = -1
-_MIX_1, _MIX_2 = 1_000_003, 0x9E3779B97F4A7C1  # odd numbers that scatter the keys of a hash table
-_FREE = np.uint32(0xFFFFFFFF)  # an empty slot of it
+_FREE = np.uint32(0xFFFFFFFF)  # an empty slot of a hash table
+_HALF = np.uint64(32)
 
 
 @compiled
@@ -66,12 +67,13 @@ def merge_times(node_offsets: Offsets, time: Times, mass: Reals, merged: Ints, n
 @compiled
 def group_arcs(arc_offsets: Offsets, source: Numbers, target: Numbers, word: Ints, surface: Ints, merged: Ints,
                new_source: Ints, new_target: Ints, new_word: Ints, new_surface: Ints, size: Ints, mixed: Flags,
-               group: Ints, counts: Offsets) -> int:  # fmt: skip
+               group: Ints, counts: Offsets, keys: NDArray[np.uint64]) -> int:  # fmt: skip
     """Group arcs with the same merged ends and the same word; groups are numbered as their first members come.
 
     `group` is each arc's group, counted through the batch (`ABSORBED` for arcs inside a merged node). Groups get
     their ends, word, the surface of their first member, and their `size`; `mixed` (filled with 0) tells which have
-    other surfaces too. `counts` is the number of groups of each utterance. Gives the number of all.
+    other surfaces too. `counts` is the number of groups of each utterance. Gives the number of all. `keys` are three
+    odd numbers that nobody knows, so that no file has arcs that all fall on the same places of the hash table.
     """
     groups = np.uint32(0)
     for u in range(len(counts)):
@@ -84,7 +86,8 @@ def group_arcs(arc_offsets: Offsets, source: Numbers, target: Numbers, word: Int
             if begin == end:
                 group[arc] = ABSORBED
                 continue
-            slot = np.uint64(((begin * _MIX_1 + end) * _MIX_1 + arc_word) * _MIX_2 >> 32) & mask
+            mixed_ends = np.uint64(begin) * keys[0] + np.uint64(end) * keys[1]
+            slot = ((mixed_ends + np.uint64(arc_word) * keys[2]) >> _HALF) & mask
             g = table[slot]
             while g != _FREE and (new_word[g] != arc_word or new_target[g] != end or new_source[g] != begin):
                 slot = (slot + np.uint64(1)) & mask

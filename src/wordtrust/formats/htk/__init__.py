@@ -22,7 +22,7 @@ from itertools import groupby, pairwise
 
 from ...base.errors import InputError
 from ...base.problems import Problems
-from ...lattices.assemble import assemble
+from ...lattices.assemble import assemble_parts
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import CHUNK, Stream
@@ -90,9 +90,10 @@ class _SlfReader:
             if isinstance(raw, InputError):
                 self._report(raw)
                 continue
-            batch = assemble(raw, self._tokens, origin=origin, scales=scales, problems=self._problems)
-            if len(batch):
-                yield batch
+            yield from assemble_parts(
+                raw, self._tokens, origin=origin, scales=scales, problems=self._problems,
+                max_arcs=self._options.max_arcs,
+            )  # fmt: skip
 
     def _report(self, error: InputError) -> None:
         self._problems.report(error.at(file=self._file))

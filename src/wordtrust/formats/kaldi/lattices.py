@@ -17,7 +17,7 @@ from ...base.arrays import concatenate_offsets, csr_items, csr_offsets
 from ...base.errors import InputError
 from ...base.problems import Problems
 from ...base.threads import ahead
-from ...lattices.assemble import RawLattices, Tokens, assemble
+from ...lattices.assemble import RawLattices, Tokens, assemble, assemble_parts
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin
 from ..format import ReadOptions
 from ..frames import contract
@@ -159,9 +159,10 @@ class KaldiReader:
                 self._report(batch, row, int(status[row]), about[row].tolist())
         good = np.flatnonzero(status == closing.OK)
         if len(good):
-            checked = self._assembled(raw if len(good) == len(status) else raw.select(good), batch.tokens)
-            if len(checked):
-                yield checked
+            yield from assemble_parts(
+                raw if len(good) == len(status) else raw.select(good), batch.tokens, origin=self._origin,
+                problems=self.problems, place_name=self.place_name, max_arcs=self.options.max_arcs,
+            )  # fmt: skip
 
     def _assembled(self, raw: RawLattices, tokens: Tokens) -> Lattices:
         return assemble(raw, tokens, origin=self._origin, problems=self.problems, place_name=self.place_name)

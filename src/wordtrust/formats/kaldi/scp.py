@@ -29,7 +29,8 @@ from .text import TextChunk, TextLattices
 
 NAME = "kaldi-scp"
 _OFFSET = re.compile(r"(.+):(\d{1,18})")
-_LISTED = re.compile(rb"\S+[ \t]+(\S+:\d+|\S.*\||\S*[/.]\S*)[ \t\r]*")
+_LISTED = re.compile(rb"\S++[ \t]++(\S.*)")
+_PLACE = re.compile(rb":\d+$|\|$")
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _FIRST_READ = 1 << 16
 _MOST_WAITING = 1_000  # lattices, before they are checked
@@ -39,11 +40,19 @@ _AGAIN = "Make the list again: lattice-copy ark:OLD.ark ark,scp:NEW.ark,NEW.scp"
 def sniff(head: bytes, name: str) -> float:
     """Two fields a line, the second of them a place in a file, a file, or a command."""
     lines = [line for line in head.split(b"\n", 20)[:20] if line.strip()]
-    matches = [_LISTED.fullmatch(line) for line in (lines[:-1] if len(lines) > 1 else lines)]
-    if not all(matches) or not matches:
+    locations = [_location(line) for line in (lines[:-1] if len(lines) > 1 else lines)]
+    if not all(locations) or not locations:
         return 0.0
-    sure = any(re.search(rb":\d+$|\|$", match[1]) for match in matches if match)
+    sure = any(_PLACE.search(location) for location in locations)
     return 1.0 if sure and name.endswith(".scp") else 0.9 if sure else 0.7 if name.endswith(".scp") else 0.1
+
+
+def _location(line: bytes) -> bytes:
+    """The second of two fields if it can be a place in a file, a file or a command, else nothing."""
+    listed = _LISTED.fullmatch(line)
+    location = listed[1].rstrip(b" \t\r") if listed else b""
+    is_file = len(location.split(None, 1)) == 1 and (b"/" in location or b"." in location or _PLACE.search(location))
+    return location if is_file or (location.endswith(b"|") and len(location) > 1) else b""
 
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:

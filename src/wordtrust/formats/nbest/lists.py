@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...base.arrays import csr_offsets, csr_rows
 from ...base.errors import InputError
 from ...base.problems import Problems
-from ...lattices.assemble import RawLattices, Tokens, assemble
+from ...lattices.assemble import MAX_ARCS, RawLattices, Tokens, assemble_parts
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin, Times
 from ...lattices.text import Normalizer, is_mark, join_surfaces
 from ..chains import END, START, Chains, SpreadWords, aligned_times, link_words, spread_words
@@ -114,9 +114,15 @@ class NBestBuilder:
     """
 
     def __init__(
-        self, normalizer: Normalizer, problems: Problems, *, origin: Origin, place_name: str = "line"
+        self,
+        normalizer: Normalizer,
+        problems: Problems,
+        *,
+        origin: Origin,
+        place_name: str = "line",
+        max_arcs: int = MAX_ARCS,
     ) -> None:
-        self._tokens, self._problems = Tokens(normalizer), problems
+        self._tokens, self._problems, self._max_arcs = Tokens(normalizer), problems, max_arcs
         self._origin, self._place_name = origin, place_name
         self._normalized = _NormalizedTokens(self._tokens)
         self._buffer = _Buffer()
@@ -161,15 +167,14 @@ class NBestBuilder:
         raw = _raw_lattices(batch, spread, chains)
         if errors:
             raw = raw.select(index for index in range(len(batch.utts)) if index not in errors)
-        lattices = assemble(
+        yield from assemble_parts(
             raw,
             self._tokens,
             origin=replace(self._origin, times="aligned" if batch.is_aligned else "given"),
             problems=self._problems,
             place_name=self._place_name,
+            max_arcs=self._max_arcs,
         )
-        if len(lattices):
-            yield lattices
 
     def _word_name(self, batch: NBestArrays) -> Callable[[int], str]:
         return lambda word: f"the word {_surface(self._tokens, int(batch.token[word]))!r}"

@@ -27,7 +27,7 @@ from .lists import LARGEST_SCORE, NBestBuilder, NBestList
 SNIFFED_LINES = 50
 _BOM = b"\xef\xbb\xbf"
 
-_SCORE = re.compile(rb"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
+_SCORE = re.compile(rb"\s*+[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?\s*+")
 _NO_INDEX = re.compile(rb"[-.eE]")  # lists of states or symbols have bare whole numbers
 
 
@@ -66,7 +66,9 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     if options.pick == "average":
         raise stream.error("a plain list has no scores per token", remedy="Use --pick total, or the JSON form")
     named = _is_named(_first_rows(stream.head(HEAD)))
-    builder = NBestBuilder(options.normalizer, problems, origin=Origin(stream.name, "nbest-plain"))
+    builder = NBestBuilder(
+        options.normalizer, problems, origin=Origin(stream.name, "nbest-plain"), max_arcs=options.max_arcs
+    )
     lists = _lists(stream, options, named=named)
     first = list(islice(lists, 2))
     for count, lines in enumerate(chain(first, lists), 1):

@@ -56,7 +56,9 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     """Lattices of N-best records; a bad record is reported, and reading goes on with the next."""
     by_line = _is_json_lines(stream)
     kind = "line" if by_line else "record"
-    builder = NBestBuilder(options.normalizer, problems, origin=Origin(stream.name, "nbest"), place_name=kind)
+    builder = NBestBuilder(
+        options.normalizer, problems, origin=Origin(stream.name, "nbest"), place_name=kind, max_arcs=options.max_arcs
+    )
     records = _json_lines(stream) if by_line else _document_records(stream)
     first = list(islice(records, 2))
     for place, item in chain(first, records):
