@@ -104,6 +104,14 @@ def test_worked_by_hand() -> None:
     assert point.bound is not None
     assert (point.wanted, point.level, point.speakers, point.threshold) == (0.8, 0.95, 60, 0.9)
     assert (point.accepted, point.precision, point.speaker_precision) == pytest.approx((0.8, 220 / 240, 220 / 240))
+    shown = []
+    for wanted in np.linspace(0.8, 1, 100, endpoint=False):
+        lost, won = (4 * (1 - wanted) / 5, (1 - 4 * (1 - wanted)) / 5)
+        stake = sum(
+            part * (1 + bet / wanted * lost) ** 40 * (1 - bet / wanted * won) ** 20 for bet, part in stakes.items()
+        )
+        shown += [wanted] if stake >= 20 else []
+    assert point.bound == pytest.approx(shown[-1])
     assert guaranteed_threshold(scores, point.bound, 0.95).threshold == 0.9
     assert guaranteed_threshold(scores, point.bound + 0.003, 0.95).threshold is None
 
@@ -140,6 +148,45 @@ def test_speakers_or_words_count_alike() -> None:
         assert by_speaker.threshold is None
         assert (by_word.threshold is not None) is (method == "bootstrap")
     assert guaranteed_threshold(scores, 0.75, 0.9, per="word").threshold == 0.9
+
+
+def test_where_the_thresholds_begin() -> None:
+    """Of 50 words, the one of the highest score is wrong for everybody, and all others are right.
+
+    With that word alone accepted nothing could be shown; at a precision of 80%, 100 speakers without an error need
+    expm1(log(20) / 100) / 0.25 = 12% of their words, and 2.5 times as many come first.
+    """
+    count, words = 100, 50
+    scores = Scores(
+        np.tile(np.arange(words) / words, count), np.tile(np.arange(words) < words - 1, count),
+        np.repeat(np.arange(count, dtype=np.int32), words), tuple(f"{number:03}" for number in range(count)),
+    )  # fmt: skip
+    assert guaranteed_threshold(scores, 0.8).threshold == 0.0
+    assert guaranteed_threshold(scores, 0.8, method="bootstrap").threshold == 0.0
+    worse = Scores(scores.score, scores.score < 0.8, scores.speaker, scores.speakers)  # of a third of them
+    point = guaranteed_threshold(worse, 0.8)
+    assert point.threshold is None
+    assert "threshold that was tried, 0.68 (it accepts 32.0% of the words, 37.50% of them right" in point.reason
+
+
+def test_how_fine_the_thresholds_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 of them, or as many as there is memory for, and 10 at least."""
+    scores = simulated(np.random.default_rng(6), 500)
+    for cells, steps in ((1 << 24, 200), (20_000, 40), (1, 10)):
+        monkeypatch.setattr("wordtrust.evaluation.metrics.thresholds._CELLS", cells)
+        accepted = guaranteed_threshold(scores, 0.88).accepted
+        assert accepted is not None
+        assert accepted * steps == pytest.approx(round(accepted * steps), abs=1e-9)
+        if steps == 200:
+            assert accepted * 40 != pytest.approx(round(accepted * 40), abs=1e-9)
+
+
+def test_the_surest_that_a_bootstrap_can_be() -> None:
+    """Where no draw has a loss, the chance of one is taken to be 1 in 1001."""
+    scores = speakers([(5, 0, 0)] * 30)
+    for chance, holds in ((1.001 / 1001, True), (0.999 / 1001, False)):
+        point = guaranteed_threshold(scores, 0.9, 1 - chance, method="bootstrap")
+        assert (point.threshold == 0.9) is holds
 
 
 def test_how_many_speakers_it_takes() -> None:
@@ -179,9 +226,10 @@ def test_nothing_can_be_guaranteed(scores: Scores, options: dict[str, Any], reas
 
 def test_speakers_without_words_are_none() -> None:
     scores = speakers([(5, 0, 0)] * 300)
-    more = scores.among((*scores.speakers, "silent"))
-    assert guaranteed_threshold(more) == guaranteed_threshold(scores)
-    assert guaranteed_threshold(more).speakers == 300
+    for names in ((*scores.speakers, "silent"), ("silent", *scores.speakers)):
+        more = scores.among(names)
+        assert guaranteed_threshold(more) == guaranteed_threshold(scores)
+        assert guaranteed_threshold(more).speakers == 300
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wordtrust as wt
 from wordtrust.base.errors import OptionError
 from wordtrust.evaluation.metrics import OperatingPoint, Scores, errors_caught, operating_point, review_curve
 
@@ -79,3 +80,20 @@ def test_options_out_of_range() -> None:
         operating_point(Scores(), 98)
     with pytest.raises(OptionError, match="the share to review is 10"):
         errors_caught(Scores(), 10)
+    with pytest.raises(OptionError, match=r"the share to review is -0\.1"):
+        errors_caught(Scores(), -0.1)
+
+
+def test_thresholds_as_json() -> None:
+    """100 words; those of the five lowest scores are wrong, and two of the ten highest."""
+    score = np.arange(100) / 100
+    correct = (np.arange(100) >= 5) & ~np.isin(np.arange(100), [95, 98])
+    found = wt.threshold(Scores.of(score, correct), 0.9)
+    about = found.to_dict()
+    assert found.words == 100
+    assert about["on_these_words"]["threshold"] == 0.0
+    assert about["errors_caught"] == {key: pytest.approx(5 / 7) for key in ("0.05", "0.1", "0.2", "0.3")}
+    assert "too few" in about["on_new_speakers"]["reason"]
+    none = wt.threshold(Scores.of([0.5], [False]), 0.9).to_dict()
+    assert none["on_these_words"] is None
+    assert none["errors_caught"]["0.3"] == pytest.approx(0.3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers.strategies import all_paths, assembled, batch_of, lattices, rivals
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
-from wordtrust.lattices.paths import best_confidence
+from wordtrust.lattices.paths import best_confidence, best_paths
 from wordtrust.lattices.weights import Scales
 
 
@@ -96,6 +96,45 @@ def test_ties_go_to_the_larger_posterior() -> None:
     assert best_confidence(lattice, np.array([0.5, 0.5])).arcs.tolist() == [1]
 
 
+def test_ties_of_both_go_to_the_earlier_arc() -> None:
+    lattice = rivals(["a", "b"], posterior=[0.4, 0.4]).batch()
+    for criterion in ("mean", "mean-silence", "gain"):
+        assert best_confidence(lattice, np.array([0.5, 0.5]), criterion, threshold=0.2).arcs.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "posterior", "text"),
+    [
+        (0.5, 0.7, "a"),  # worth as much as nothing: the more probable of the two
+        (0.5, 0.3, ""),
+        (0.5, 0.5, ""),  # and nothing if that is even
+        (0.4, 0.9, ""),
+        (0.6, 0.1, "a"),
+    ],
+)
+def test_a_word_at_the_threshold(confidence: float, posterior: float, text: str) -> None:
+    lattice = rivals(["a", "<sil>"], posterior=[posterior, 1 - posterior])
+    [arc] = best_confidence(lattice.batch(), np.array([confidence, 0.0]), "gain", threshold=0.5).arcs
+    assert lattice.words[arc] == text
+
+
+@given(st.lists(lattices(score_sets=(("acoustic",),)), min_size=1, max_size=3), st.data())
+def test_a_path_without_its_silence(parts: list[Lattice], data: st.DataObject) -> None:
+    batch = batch_of(*parts)
+    paths = best_paths(batch, np.array(data.draw(scores_of(len(batch.word)))))
+    spoken = paths.without_silence(batch)
+    for row, lattice in enumerate(parts):
+        whole, words = (each.arcs[slice(*each.offsets[row : row + 2])].tolist() for each in (paths, spoken))
+        assert words == [arc for arc in whole if lattice.words[arc]]
+        assert tuple(whole) in all_paths(lattice)
+        assert [batch[row].words[arc] for arc in whole] == [lattice.words[arc] for arc in whole]
+
+
+def scores_of(arcs: int) -> st.SearchStrategy[list[float]]:
+    """Scores of any kind, impossible arcs included: there is a path all the same."""
+    return st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 2.5]), min_size=arcs, max_size=arcs)
+
+
 def test_mean_never_says_nothing_where_something_can_be_said() -> None:
     lattice = rivals(["a", "<sil>"], posterior=[0.01, 0.99])
     assert best_confidence(lattice.batch(), np.array([0.01, 0.0])).arcs.tolist() == [0]
@@ -140,3 +179,5 @@ def test_bad_criteria_are_named() -> None:
         best_confidence(lattice, np.zeros(1), "best")
     with pytest.raises(OptionError, match="needs arc posteriors"):
         best_confidence(lattice, np.zeros(1))
+    with pytest.raises(OptionError, match="not a finite number"):
+        best_confidence(rivals(["a", "b"], posterior=[0.5, 0.5]).batch(), np.array([0.5, np.nan]))

@@ -18,7 +18,15 @@ from tests.helpers.strategies import all_paths, assembled, batch_of, lattices, r
 from wordtrust.base.errors import OptionError
 from wordtrust.formats import read
 from wordtrust.lattices.lattice import Lattice, Lattices, concatenate
-from wordtrust.lattices.posterior import FlatGraph, arc_shares, posteriors, prune, push_scores, select_arcs
+from wordtrust.lattices.posterior import (
+    FlatGraph,
+    arc_shares,
+    posteriors,
+    prune,
+    push_scores,
+    select_arcs,
+    to_float32,
+)
 from wordtrust.lattices.weights import Scales, log_scores
 
 SCORED = (("acoustic",), ("transition",), ("acoustic", "transition"))
@@ -216,6 +224,37 @@ def test_every_utterance_of_a_batch_is_pruned_alone() -> None:
     assert [lattice.words for lattice in after] == [("a", "b"), ("c",)]
     assert [lattice.nodes for lattice in after] == [3, 2]
     assert after.utts == ("one", "two")
+
+
+def test_what_lies_just_on_the_beam_or_the_posterior_stays() -> None:
+    batch = rivals(["a", "b", "c"], acoustic=[0.0, -2.0, -2.5]).batch()
+    assert prune(batch, beam=2.0)[0].words == ("a", "b")
+    even = rivals(["a", "b", "c", "d"]).batch()
+    assert posteriors(even).arc.tolist() == [0.25] * 4
+    assert len(prune(even, posterior=0.25)[0].words) == 4
+
+
+def test_the_best_path_stays_whole_though_its_sums_are_rounded() -> None:
+    """Scores of hundreds of thousands: sums from the start and from the end differ in their last digits."""
+    random, steps = np.random.default_rng(5), 60
+    ends = [(k, k + 1) for k in range(steps) for _ in range(2)]
+    scores = {name: random.normal(size=2 * steps) * 1e5 for name in ("acoustic", "transition")}
+    lattice = assembled("u", time=np.arange(steps + 1), ends=ends, tokens=["a", "b"] * steps, **scores)
+    scales = Scales(acoustic=0.3, transition=-0.7)
+    weight = log_scores(lattice.batch(), scales)
+    best = [2 * k + int(weight[2 * k + 1] > weight[2 * k]) for k in range(steps)]
+    numbered = replace(lattice, extra={"number": np.arange(lattice.arcs, dtype=np.float32)})
+    kept = prune(numbered.batch(), beam=0.0, scales=scales).extra["number"]
+    assert set(kept.astype(int).tolist()) == {*best, *lattice.one_best()}
+
+
+@given(st.lists(st.floats(allow_nan=False)))
+def test_scores_are_stored_as_finite_numbers(values: list[float]) -> None:
+    largest = float(np.finfo(np.float32).max)
+    stored = to_float32(np.array(values))
+    assert stored.dtype == np.float32
+    for value, found in zip(values, stored.tolist(), strict=True):
+        assert found == (float(np.float32(value)) if abs(value) <= largest else math.copysign(largest, value))
 
 
 @pytest.mark.parametrize("how", [{"beam": -1.0}, {"posterior": math.nan}])

@@ -114,6 +114,20 @@ def test_rivals_of_a_wrong_word_can_be_right() -> None:
     assert labels_of(lattice, [], "oracle") == [0, 0, 0]
 
 
+def test_a_rival_before_the_best_word_can_be_right() -> None:
+    lattice = assembled(
+        "u", time=[0, 1, 2], ends=[(0, 1), (0, 1), (0, 1), (1, 2)], tokens=["sit", "set", "seat", "here"],
+        acoustic=[-2.0, -1.0, 0.0, 0.0],
+    )  # fmt: skip
+    assert labels_of(lattice, ["sit", "here"], "one-best") == [1, 0, 0, 1]
+
+
+def test_the_oracle_by_hand() -> None:
+    assert labels_of(rivals(["a", "<sil>"]), ["a"], "oracle") == [1, -1]
+    assert labels_of(rivals(["a", "b", "a"], posterior=[0.3, 0.4, 0.3]), ["a"], "oracle") == [1, 0, 0]
+    assert labels_of(rivals(["a", "b", "a"], posterior=[0.3, 0.4, 0.4]), ["a"], "oracle") == [0, 0, 1]
+
+
 def test_the_unknown_word_is_never_right() -> None:
     lattice = rivals(["<unk>"])
     for rule in ("oracle", "one-best"):
@@ -143,6 +157,90 @@ def test_a_long_utterance_is_searched_in_a_band(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module, "MAX_CELLS", 1000)
     assert score_paths(lattice, oracle_paths(lattice, spoken), spoken).errors == whole
     assert 0 < whole < 60
+
+
+def windows(lattice: Lattice, reference: list[str], cells: int, band: float) -> list[tuple[int, int]]:
+    """How many reference words may come before each node: as `oracle_paths` says, one node after the other."""
+    path = [arc for arc in lattice.one_best() if lattice.word[arc]]
+    alignment = align(reference, [lattice.words[arc] for arc in path])
+    matched = [
+        (arc, place) for arc, place, right in zip(path, alignment.reference, alignment.correct, strict=True) if right
+    ]
+    right = [(float(lattice.time[lattice.target[arc]]), place) for arc, place in matched]
+    line = [(float(lattice.time[0]), 0), *((when, place + 1) for when, place in right)]
+    line.append((float(lattice.time[-1]), len(reference)))
+    found = []
+    for node, now in enumerate(lattice.time.tolist()):
+        low = max((place + 1 for when, place in right if when <= now - band), default=0)
+        high = max(low, min((place for when, place in right if when >= now + band), default=len(reference)))
+        middle, half = np.interp(now, *zip(*line, strict=True)), max(1, cells // (2 * lattice.nodes))
+        low = int(max(low, middle - half))
+        high = max(low, int(min(high, middle + half)))
+        found.append((0 if node == 0 else low, len(reference) if node == lattice.nodes - 1 else high))
+    return found
+
+
+def banded_errors(lattice: Lattice, reference: list[str], inside: list[tuple[int, int]]) -> float:
+    """The fewest errors of any path whose alignment stays in these windows."""
+    fewest = {(0, 0): 0.0}
+    for node in range(lattice.nodes):
+        low, high = inside[node]
+        for j in range(low, high + 1):
+            fewest[node, j] = min(fewest.get((node, j), np.inf), fewest.get((node, j - 1), np.inf) + 1)
+            for arc in np.flatnonzero(lattice.source == node):
+                to, word = int(lattice.target[arc]), lattice.words[arc]
+                steps = [(j, 1 if word else 0)]
+                if word and j < len(reference):
+                    steps.append((j + 1, 0 if word == reference[j] and word != "<unk>" else 1))
+                for after, cost in steps:
+                    if inside[to][0] <= after <= inside[to][1]:
+                        known = fewest.get((to, after), np.inf)
+                        fewest[to, after] = min(known, fewest[node, j] + cost)
+    return fewest.get((lattice.nodes - 1, len(reference)), np.inf)
+
+
+@given(
+    lattices(words=WORDS, max_nodes=10),
+    st.lists(st.sampled_from(["i", "will", "sit", "there", "elsewhere"]), min_size=2, max_size=12),
+    st.floats(0.1, 0.99),
+    st.sampled_from([0.0, 0.05, 0.2, 0.5, 10.0]),
+)
+def test_a_band_is_searched_to_its_edges(lattice: Lattice, reference: list[str], part: float, band: float) -> None:
+    batch = lattice.batch()
+    cells = int(part * lattice.nodes * (len(reference) + 1))
+    fewest = banded_errors(lattice, reference, windows(lattice, reference, cells, band))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MAX_CELLS", cells)
+        patch.setattr(module, "BAND", band)
+        spoken = ReferenceWords.of([reference], batch)
+        path = tuple(oracle_paths(batch, spoken).arcs.tolist())
+    assert path in all_paths(lattice)
+    if fewest < np.inf:
+        assert errors(reference, said_on(lattice, path)) <= fewest
+
+
+def test_a_band_too_narrow_for_any_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two words against twelve, three cells in all: there is a path all the same."""
+    lattice = assembled("u", time=[0, 1, 2], ends=[(0, 1), (1, 2), (0, 2)], tokens=["a", "b", "c"])
+    monkeypatch.setattr(module, "MAX_CELLS", 3)
+    monkeypatch.setattr(module, "BAND", 0.0)
+    batch = batch_of(lattice, lattice)
+    found = oracle_paths(batch, ReferenceWords.of([["x"] * 12] * 2, batch))
+    paths = [tuple(part.tolist()) for part in np.split(found.arcs, found.offsets[1:-1])]
+    assert paths[0] == paths[1]
+    assert paths[0] in all_paths(lattice)
+
+
+def test_only_utterances_that_are_too_long_are_searched_in_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second of three has more cells than the others; its reference alone is out of reach of its band."""
+    words = ["a", "b", "c", "d", "e", "f"]
+    ends = [(k, k + 1) for k in range(6)]
+    short = assembled("u", time=[0, 1], ends=[(0, 1)], tokens=["a"], acoustic=[0.0])
+    long = assembled("v", time=range(7), ends=ends, tokens=words, acoustic=[0.0] * 6)
+    batch = batch_of(short, long, short)
+    spoken = ReferenceWords.of([["a"], words, ["a"]], batch)
+    monkeypatch.setattr(module, "MAX_CELLS", 40)
+    assert label_arcs(batch, spoken).tolist() == [1] * 8
 
 
 @given(lattices(words=WORDS), references, st.integers(1, 30), st.sampled_from([0.0, 0.05, 0.5]))
