@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.joint_data import chain, shared
+from tests.helpers.joint_data import chain, corpus, shared
 from tests.helpers.shared import SHARED, needs_shared
-from tests.helpers.strategies import lattices
+from tests.helpers.strategies import all_paths, assembled, lattices
 from wordtrust import OptionError, build, stream
 from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.hypotheses import CONFIDENCE, hypotheses
 from wordtrust.combination.joint.union import JointHypotheses, JointLattice
 from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattice, Lattices
-from wordtrust.lattices.paths import best_confidence, best_paths, one_best
+from wordtrust.lattices.paths import Paths, best_confidence, best_paths, one_best
 from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.networks.labels import ReferenceWords, oracle_paths, score_paths
 
@@ -101,6 +101,99 @@ def test_where_one_has_a_word_more_nothing_is_a_candidate() -> None:
     assert said(union.lattices, nothing) == ["i", "sit"]
 
 
+def timed(union: JointLattice) -> dict[str, tuple[float, float]]:
+    """Start and end of every word, and of the one silence."""
+    lattices = union.lattices
+    times = zip(lattices.start_time.tolist(), lattices.end_time.tolist(), strict=True)
+    return dict(zip(lattices[0].words, times, strict=True))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_where_the_pivot_has_a_word_more_the_other_is_silent(place: int) -> None:
+    """At the start, between two words and at the end: there the clock of the other jumps."""
+    rest = ["i", "sit"]
+    said = [*rest[:place], "will", *rest[place:]]
+    one = chain([(word, k, k + 1.0) for k, word in enumerate(said)], 3.0, 0.9)
+    other = chain([(word, 1.5 * k, 1.5 * k + 1.5) for k, word in enumerate(rest)], 3.0, 0.7)
+    union = joined(one, other)
+    expected = {word: (k, k + 1.0) for k, word in enumerate(said)} | {"": (place, place + 1.0)}
+    for word, times in timed(union).items():
+        assert times == pytest.approx(expected[word], abs=1e-4)
+    silence = union.lattices.word == 0
+    assert silence.sum() == 1
+    assert len(union.lattices.word) == 4
+    assert union.confidence[silence].tolist() == [pytest.approx([0.0, 0.7])]
+    assert union.posterior[silence].tolist() == [pytest.approx([0.0, 0.7])]
+    assert union.in_output[silence].tolist() == union.in_one_best[silence].tolist() == [[False, True]]
+    assert union.lattices.time[[0, -1]] == pytest.approx([0.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "mass"),
+    [([0.7, 0.1], [0.5], 0.8), ([0.3], [0.4, 0.2], 0.6), ([0.7, 0.6], [0.5], 1.0), ([0.5], [0.9, 0.8], 1.0)],
+)
+def test_the_silence_where_a_clock_jumps_has_the_mass_of_its_node(
+    before: list[float], after: list[float], mass: float
+) -> None:
+    """The larger of what enters and what leaves, and never more than all."""
+    words = ["i", "eye"][: len(before)] + ["sit", "set"][: len(after)]
+    ends = [(0, 1)] * len(before) + [(1, 2)] * len(after)
+    other = assembled("utt", time=[0, 1, 2], ends=ends, tokens=words, posterior=before + after).batch()
+    union = joined(chain([("i", 0.0, 1.0), ("will", 1.0, 2.0), ("sit", 2.0, 3.0)], 3.0), other)
+    silence = union.lattices.word == 0
+    assert union.confidence[silence].tolist() == [pytest.approx([0.0, mass])]
+    assert union.posterior[silence].tolist() == [pytest.approx([0.0, mass])]
+    assert union.lattices.posterior is not None
+    assert union.lattices.posterior[silence].tolist() == [pytest.approx(mass / 2)]
+
+
+def test_a_silence_is_in_the_one_best_if_that_comes_by_its_node() -> None:
+    """The recognizer prints `isn't`; by confidence its words are `i sit`."""
+    other = assembled(
+        "utt", time=[0, 1, 2], ends=[(0, 1), (1, 2), (0, 2)], tokens=["i", "sit", "isn't"],
+        posterior=[0.3, 0.3, 0.6], picked=[word == "isn't" for word in ("i", "sit", "isn't")],
+    ).batch()  # fmt: skip
+    assert other.posterior is not None
+    pivot, vocabulary = chain([("i", 0.0, 1.0), ("will", 1.0, 2.0), ("sit", 2.0, 3.0)], 3.0), Vocabulary()
+    [words] = [arcs for arcs in all_paths(other[0]) if len(arcs) == 2]
+    output = Paths(np.array([0, 2]), np.array(words, np.int32))
+    assert pivot.posterior is not None
+    made = [
+        hypotheses(pivot, pivot.posterior, one_best(pivot), vocabulary),
+        hypotheses(other, other.posterior, output, vocabulary),
+    ]
+    union = JointHypotheses.of(made).union((0, 1))
+    silence = union.lattices.word == 0
+    assert union.in_output[silence].tolist() == [[False, True]]
+    assert union.in_one_best[silence].tolist() == [[False, False]]
+    own = union.lattices[0].words.index("isn't")
+    assert union.in_one_best[own].tolist() == [False, True]
+    assert union.in_output[own].tolist() == [False, False]
+
+
+def test_parts_of_a_corpus_are_joined_alike() -> None:
+    """Batches, chosen utterances and another order of recognizers give what all of it gives."""
+    recognizers, _ = corpus(speakers=3, utterances=3, error=(0.2, 0.3, 0.4), seed=4)
+    whole = JointHypotheses.of(recognizers)
+    union = whole.union((0, 1, 2))
+    for size, sizes in ((2, [2, 2, 2, 2, 1]), (4, [4, 4, 1]), (9, [9]), (100, [9])):
+        parts = whole.batches(size)
+        assert [len(part) for part in parts] == sizes
+        unions = [part.union((0, 1, 2)) for part in parts]
+        assert [utt for part in unions for utt in part.lattices.utts] == list(union.lattices.utts)
+        for field in ("confidence", "posterior", "in_output", "in_one_best"):
+            assert np.array_equal(np.concatenate([getattr(part, field) for part in unions]), getattr(union, field))
+        assert np.array_equal(np.concatenate([part.lattices.time for part in unions]), union.lattices.time)
+    rows = [7, 0, 3]
+    taken = whole.take(rows).union((0, 1, 2))
+    assert taken.lattices.utts == tuple(union.lattices.utts[row] for row in rows)
+    assert all(taken.lattices[k].equals(union.lattices[row]) for k, row in enumerate(rows))
+    turned = whole.order((2, 0)).union((0, 1))
+    direct = whole.union((2, 0))
+    assert np.array_equal(turned.confidence, direct.confidence)
+    assert all(one.equals(two) for one, two in zip(turned.lattices, direct.lattices, strict=True))
+
+
 def test_evidence_by_hand() -> None:
     one = chain([("i", 0.0, 0.4), ("will", 0.4, 0.8)], 0.8, 0.9)
     other = chain([("i", 0.0, 0.4), ("well", 0.4, 0.8)], 0.8, 0.6)
@@ -121,6 +214,24 @@ def test_evidence_by_hand() -> None:
     assert table["i"]["spelling_similarity"] == pytest.approx([0.9, 0.6])
     assert table["i"]["mean_confidence"] == pytest.approx([(0.9 + 0.9 + 0.25) / 2.5, (0.6 + 0.6 + 0.25) / 2.5])
     assert table["i"]["peer_confidence"] == pytest.approx([(0.6 + 0.25) / 2.5, (0.9 + 0.25) / 2.5])
+
+
+def test_how_sure_the_others_are() -> None:
+    """Mean confidences over the words of an output and half a word of 0.5, with three recognizers and with one."""
+    recognizers = [chain([("i", 0.0, 0.4)], 0.4, confidence) for confidence in (0.9, 0.6, 0.3)]
+    three = evidence(joined(*recognizers))
+    assert three.mean_confidence[0] == pytest.approx([(sure + 0.25) / 1.5 for sure in (0.9, 0.6, 0.3)])
+    assert three.peer_confidence[0] == pytest.approx([(others + 0.25) / 1.5 for others in (0.45, 0.6, 0.75)])
+    one = evidence(joined(recognizers[0]))
+    assert one.peer_confidence[0] == pytest.approx([0.25 / 1.5])
+
+
+def test_silence_is_as_sure_as_its_posterior() -> None:
+    network = chain([("i", 0.5, 1.0)], 1.0, 0.6)
+    kept = hypotheses(network, np.array([0.2, 0.8]), one_best(network), Vocabulary())
+    assert kept.extra[CONFIDENCE] == pytest.approx([0.6, 0.8])
+    beyond = hypotheses(network, np.array([0.2, 1.5]), one_best(network), Vocabulary())
+    assert beyond.extra[CONFIDENCE] == pytest.approx([0.6, 1.0])
 
 
 @cache

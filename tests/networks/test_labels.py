@@ -173,7 +173,8 @@ def windows(lattice: Lattice, reference: list[str], cells: int, band: float) -> 
     for node, now in enumerate(lattice.time.tolist()):
         low = max((place + 1 for when, place in right if when <= now - band), default=0)
         high = max(low, min((place for when, place in right if when >= now + band), default=len(reference)))
-        middle, half = np.interp(now, *zip(*line, strict=True)), max(1, cells // (2 * lattice.nodes))
+        half = max(1, cells // (2 * lattice.nodes))
+        middle = float(np.interp(now, [when for when, _ in line], [place for _, place in line]))
         low = int(max(low, middle - half))
         high = max(low, int(min(high, middle + half)))
         found.append((0 if node == 0 else low, len(reference) if node == lattice.nodes - 1 else high))

@@ -236,8 +236,6 @@ class _WarpedNetworks:
     def of(cls, lattices: Lattices, token: Ints, warped: WarpedTimes) -> _WarpedNetworks:
         jump = warped.after - warped.before > MIN_JUMP
         time = np.where(jump, warped.before, (warped.before + warped.after) / 2)
-        first, last = lattices.node_offsets[:-1], lattices.node_offsets[1:] - 1
-        time[first], time[last] = warped.before[first], np.where(jump[last], warped.before[last], warped.after[last])
         split = np.flatnonzero(jump)
         return cls(lattices, token, split, time, warped.after[split])
 
