@@ -105,7 +105,7 @@ def test_a_new_fit_replaces_an_old_joint_model_and_tells_what_it_was_fitted_on(f
     (folder / "joint").mkdir()
     (folder / "joint" / "joint.safetensors").write_bytes(b"old")
     (folder / "joint" / "combination.json").write_text("{}")
-    done = run("combine", *systems(folder, *NAMES), *fitting(folder), "--out", folder / "joint")
+    done = run("combine", *systems(folder, *NAMES), *fitting(folder), "--out", folder / "joint", "--overwrite")
     assert "fitted on 36 of these utterances" in done.stderr
     assert not (folder / "joint" / "joint.safetensors").exists()
     done = run("combine", *systems(folder, "one", "two"), "--joint", folder / "joint")
@@ -242,7 +242,7 @@ def test_the_table_names_every_method(folder: Path) -> None:
         (["{one}", "{two}", "--fold-model", "other=x"], "goes with --fit"),
         (["{one}", "{two}", *FIT, "--fold-model", "other=x"], "no recognizer here"),
         (["{one}", "{two}", *FIT, "--fold-model", "one={fold}"], "every recognizer or for none"),
-        (["{one}", "{two}", "--transcripts", "{out}.txt"], ".ctm"),
+        (["{one}", "{two}", "--transcripts", "{out}.doc"], ".ctm"),
         (["{one}", "{two}", "--report", "{out}/no/r.html"], "there is no folder"),
         (["{one}", "{two}", "--joint", "{out}"], "cannot be opened"),
     ],

@@ -12,7 +12,7 @@ from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
 from .messages import notify, notify_skipped
-from .options import jobs_option, json_option, out_option, skip_bad_option
+from .options import jobs_option, json_option, out_option, overwrite_option, skip_bad_option
 
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
@@ -49,6 +49,7 @@ def recognizers(*, as_json: bool) -> None:
 @out_option(multiple=True, metavar="FILE",
               help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} stands for the recording's name. "
                    "May be given several times.")  # fmt: skip
+@overwrite_option
 @click.option(
     "--channels", default="mix", show_default=True, help="mix, each (one transcript per channel), or a number."
 )
@@ -67,6 +68,7 @@ def transcribe(
     alternatives: int,
     jobs: int | None,
     *,
+    overwrite: bool,
     as_json: bool,
     skip_bad: bool,
 ) -> None:
@@ -89,7 +91,7 @@ def transcribe(
 
     announce_compilation()
     recordings = open_recordings(audio, channels, Problems(skip=skip_bad, notify=notify_skipped))
-    outputs = plan_outputs(out, recordings)
+    outputs = plan_outputs(out, recordings, overwrite=overwrite)
     names, models = split_names(recognizer), split_names(model or ())
     with Transcriber(names, models, jobs=jobs or default_jobs(recordings), alternatives=alternatives) as transcriber:
         notify(*transcriber.combiner.messages())
@@ -141,12 +143,21 @@ def _show(
 @click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL]",
               help="The recognizer (see `wordtrust recognizers`). auto: the best installed.")  # fmt: skip
 @out_option(type=click.Path(path_type=Path), required=True, help="The store to write.")
+@overwrite_option
 @click.option("--audio", type=click.Path(path_type=Path), help="Folder of the audio [that of the manifest].")
 @click.option("--by-split", is_flag=True, help="Write a folder with a store for each split, as `study` reads it.")
 @_recognizers_at_once
 @skip_bad_option
 def recognize(
-    manifest: str, recognizer: str, out: Path, audio: Path | None, jobs: int | None, *, by_split: bool, skip_bad: bool
+    manifest: str,
+    recognizer: str,
+    out: Path,
+    audio: Path | None,
+    jobs: int | None,
+    *,
+    overwrite: bool,
+    by_split: bool,
+    skip_bad: bool,
 ) -> None:
     """Recognise the utterances of MANIFEST into a store of lattices, on all cores.
 
@@ -171,7 +182,7 @@ def recognize(
     entries = read_manifest(manifest, audio, problems)
     with AudioProgress("recognising", [None], utterances=len(entries)) as progress:
         result = recognize_corpus(entries, recognizer, out, jobs=jobs or available_cores(), problems=problems,
-                                  by_split=by_split, watch=progress.one_more)  # fmt: skip
+                                  by_split=by_split, watch=progress.one_more, overwrite=overwrite)  # fmt: skip
     resumed = f", {result.resumed:,} of them done before" if result.resumed else ""
     skipped = f"; left out {len(problems.errors):,} bad" if problems.errors else ""
     count, who = counted(result.utterances, "utterance"), f"{result.identity.name} {result.identity.version}"

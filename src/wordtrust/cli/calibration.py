@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.number_format import counted
 from .evaluation import ScoreFiles, score_files
-from .options import json_option, mismatch_option, out_option
+from .options import claim_output, json_option, mismatch_option, out_option, overwrite_option
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_model import CalibratedModel
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @score_files
 @out_option(type=click.Path(path_type=Path),
               help="Where the calibrator goes (JSON), or the calibrated model [into the MODEL].")  # fmt: skip
+@overwrite_option
 @click.option("--fold-model", multiple=True, type=click.Path(path_type=Path), metavar="MODEL",
               help="Trained without a fold of speakers (train --folds): scores those that it never saw.")  # fmt: skip
 @click.option("--calibrator", default="kernel", show_default=True, help="Which one (docs/calibration.md).")
@@ -37,6 +38,7 @@ def calibrate(
     fold_model: tuple[Path, ...],
     calibrator: str,
     *,
+    overwrite: bool,
     keep_choice: bool,
     comparing: bool,
     allow_mismatch: bool,
@@ -53,6 +55,8 @@ def calibrate(
     """
     if bool(scores) == bool(paths):
         raise OptionError("name a MODEL and a STORE to calibrate it on, or --scores FILE with --ref REF")
+    if out is not None and not comparing:
+        _claim(out, overwrite=overwrite, is_model=not scores)
     if scores:
         _calibrate_scores(scores, out, calibrator, comparing, as_json)
         return
@@ -91,7 +95,7 @@ def _calibrate_model(
     from ..confidence.word_scorer import load
 
     model, stores = Path(paths[0]), paths[1:]
-    _check_target(model, out, comparing)
+    _refuse_shipped(model, out, comparing)
     scorer = load(model, allow_mismatch=allow_mismatch)
     folds = [load(folder, allow_mismatch=allow_mismatch) for folder in fold_models]
     if comparing:
@@ -106,14 +110,19 @@ def _calibrate_model(
     _tell_calibrated(out or model, calibrated)
 
 
-def _check_target(model: Path, out: Path | None, comparing: bool) -> None:
-    """Models that come with wordtrust stay as they are."""
+def _claim(out: Path, *, overwrite: bool, is_model: bool) -> None:
     from ..confidence.model_file import refuse_to_overwrite
+
+    if is_model:
+        refuse_to_overwrite(out, overwrite=overwrite)
+    claim_output(out, overwrite=overwrite, is_folder=is_model)
+
+
+def _refuse_shipped(model: Path, out: Path | None, comparing: bool) -> None:
+    """Models that come with wordtrust stay as they are."""
     from ..confidence.shipped import is_shipped
 
-    if out is not None:
-        refuse_to_overwrite(out, overwrite=False)
-    elif is_shipped(model) and not comparing:
+    if out is None and is_shipped(model) and not comparing:
         raise OptionError(f"{model} comes with wordtrust: say where the calibrated model goes with --out FOLDER")
 
 

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
-from ..base.files import require_parent
 from ..base.number_format import counted
 from .inputs import announce_compilation
 from .messages import notify, notify_report, warn_of_missing_outputs
-from .options import jobs_option, json_option, mismatch_option, out_option, report_options
+from .options import (
+    claim_output,
+    claim_report,
+    jobs_option,
+    json_option,
+    mismatch_option,
+    out_option,
+    overwrite_option,
+    report_options,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..combination.combination_file import FittedCombination
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
 @click.option("--words", "old_words_file", type=click.Path(path_type=Path), hidden=True)
 @jobs_option("Subsets worked on at once [as many as there are cores].")
 @report_options
+@overwrite_option
 @mismatch_option
 @json_option
 def combine(
@@ -55,6 +64,7 @@ def combine(
     report: Path | None,
     figures: Path | None,
     *,
+    overwrite: bool,
     only_choice: bool,
     every: bool,
     allow_mismatch: bool,
@@ -73,6 +83,7 @@ def combine(
                 --joint joint --transcripts both.ctm
               wordtrust combine a=calls-a.ctm b=calls-b.ctm --ref calls.stm
     """
+    from ..combination.combination_file import refuse_to_overwrite
     from ..combination.combine import combine as combine_systems
     from ..combination.systems import CombinationInput
     from ..transcripts.writer import TranscriptWriter
@@ -84,7 +95,11 @@ def combine(
     _check_options(fit=bool(fit), out=out, joint=joint, folds=bool(fold_model))
     if target:
         TranscriptWriter(target)  # refuses a name of no known format
-        require_parent(target)
+        claim_output(target, overwrite=overwrite)
+    if out:
+        refuse_to_overwrite(out)
+        claim_output(out, overwrite=overwrite, is_folder=True)
+    claim_report(report, figures, overwrite=overwrite)
     sources = {name: _source(value) for name, value in _named(systems).items()}
     given = CombinationInput.of(sources, ref, allow_mismatch=allow_mismatch)
     fitted: FittedCombination | Path | None = joint

@@ -14,7 +14,15 @@ import click
 from ..base.errors import OptionError
 from .inputs import announce_compilation, load_references
 from .messages import notify, notify_report, notify_skipped, warn_if_barely_adapted, warn_of_missing_outputs
-from .options import criterion_option, glm_option, json_option, mismatch_option, report_options
+from .options import (
+    claim_report,
+    criterion_option,
+    glm_option,
+    json_option,
+    mismatch_option,
+    overwrite_option,
+    report_options,
+)
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 _NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or --scores FILE with --ref REF"
@@ -102,6 +110,7 @@ def score_files(command: Callable[..., None]) -> Callable[..., None]:
 @criterion_option
 @score_files
 @report_options
+@overwrite_option
 @mismatch_option
 @json_option
 def evaluate(
@@ -111,6 +120,7 @@ def evaluate(
     report: Path | None,
     figures: Path | None,
     *,
+    overwrite: bool,
     allow_mismatch: bool,
     as_json: bool,
 ) -> None:
@@ -129,6 +139,7 @@ def evaluate(
 
     if bool(scores) == bool(store):
         raise OptionError(_NOTHING_NAMED)
+    claim_report(report, figures, overwrite=overwrite)
     model, stores = _model_and_stores(store)
     scorer = load(model, allow_mismatch=allow_mismatch) if model else None
     keeper = _example_keeper(scorer) if report else None

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
+from ..base.files import is_stream
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs, load_references
-from .options import PATH, glm_option, json_option, out_option, reference_option
+from .options import PATH, claim_output, glm_option, json_option, out_option, overwrite_option, reference_option
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
@@ -67,7 +68,8 @@ def lattice_inputs_and_out(command: Callable[..., None]) -> Callable[..., None]:
 @lattice_inputs_and_out
 @click.option("--to", help="Write this format instead of the one that OUT's ending names.")
 @click.option("--utt", "utts", multiple=True, help="Only this utterance (may be given more than once).")
-def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:
+@overwrite_option
+def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *, overwrite: bool) -> None:
     """Convert LATTICES to the format that OUT's ending names; without an ending, to a store.
 
     Transcripts that wordtrust wrote (.json, .jsonl, .parquet), and words that come with confidences (CTM, the JSON of
@@ -85,6 +87,7 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
     from ..transcripts.reader import are_ours
     from ..transcripts.writer import names_format
 
+    claim_output(out, overwrite=overwrite)
     if names_format(out, to) and (not can_write(out, to) or are_ours(inputs.paths, inputs.options)):
         _convert_transcripts(inputs, out, to, utts)
         return
@@ -97,14 +100,15 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) ->
             yield batch
 
     write(converted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
-    click.echo(f"{out}: {counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')} as {chosen.title}")
+    count = f"{counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')}"
+    click.echo(f"{out}: {count} as {chosen.title}", err=is_stream(out))
 
 
 def _convert_transcripts(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:
     from ..transcripts.reader import convert_transcripts
 
     transcripts, words = convert_transcripts(inputs.transcripts("converting"), out, format=to, utts=utts)
-    click.echo(f"{out}: {counted(transcripts, 'transcript')}, {counted(words, 'word')}")
+    click.echo(f"{out}: {counted(transcripts, 'transcript')}, {counted(words, 'word')}", err=is_stream(out))
 
 
 @click.command()

@@ -6,11 +6,18 @@ from pathlib import Path
 
 import click
 
-from ..base.files import require_parent
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs, load_references, resumable
 from .messages import notify
-from .options import glm_option, jobs_option, json_option, out_option, reference_option
+from .options import (
+    claim_output,
+    glm_option,
+    jobs_option,
+    json_option,
+    out_option,
+    overwrite_option,
+    reference_option,
+)
 
 
 @click.command()
@@ -20,8 +27,9 @@ from .options import glm_option, jobs_option, json_option, out_option, reference
 )
 @glm_option
 @out_option(type=click.Path(path_type=Path), required=True, help="Where the scales go (SCALES.json).")
+@overwrite_option
 @json_option
-def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, as_json: bool) -> None:
+def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: bool, as_json: bool) -> None:
     """Choose scales and word penalty (N-best: length exponent and word bonus) on a development set.
 
     \b
@@ -30,14 +38,14 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, as_json: boo
     from ..evaluation.tune import tune as choose
     from .tables import print_tuned
 
+    claim_output(out, overwrite=overwrite)
     references = load_references(ref, glm)
-    require_parent(out)
     tuned = choose(
         list(inputs.batches("reading", references)), references, notify=lambda stage: notify(f"tuning {stage} ...")
     )
     tuned.save(out)
     if as_json:
-        click.echo(out.read_text("utf-8"), nl=False)
+        click.echo(tuned.to_json(), nl=False)
     else:
         print_tuned(tuned)
 
@@ -46,6 +54,7 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, as_json: boo
 @resumable
 @lattice_inputs
 @out_option(type=click.Path(path_type=Path), required=True, help="The store to write.")
+@overwrite_option
 @reference_option
 @glm_option
 @click.option(
@@ -71,6 +80,8 @@ def build(
     tolerance: float,
     beam: float | None,
     jobs: int | None,
+    *,
+    overwrite: bool,
 ) -> None:
     """Turn LATTICES into word networks (HWCNs), labelled where references are given.
 
@@ -82,6 +93,7 @@ def build(
     from ..confidence.model_file import load_scales
     from ..networks.build_store import BuildOptions, build_store, resume_key
 
+    claim_output(out, overwrite=overwrite)
     references = None if ref is None else load_references(ref, glm)
     options = BuildOptions(
         tolerance=tolerance,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..base.errors import OptionError
-from ..base.files import require_parent
+from ..base.files import is_stream, require_new, require_parent
+from ..base.locks import claimed
 
 PATH = click.Path(path_type=Path)
 Command = Callable[..., None]
@@ -27,6 +28,8 @@ criterion_option = click.option(
 mismatch_option = click.option(
     "--allow-mismatch", is_flag=True, help="Also use a model on what it was not trained for."
 )
+
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
 
 
 def out_option(**settings: Any) -> Callable[[Command], Command]:
@@ -57,19 +60,37 @@ class _RenamedOption(click.Option):
 
 
 def report_options(command: Command) -> Command:
-    """The options --report and --figures, checked before the work and not after it."""
+    """The options --report and --figures (for `claim_report`)."""
+    for name, text in (
+        ("--figures", "Also write its plots to this folder, as PNG and SVG."),
+        ("--report", "Also write a report (HTML)."),
+    ):
+        command = click.option(name, type=PATH, help=text)(command)
+    return command
 
-    @click.option("--report", type=PATH, help="Also write a report (HTML).")
-    @click.option("--figures", type=PATH, help="Also write its plots to this folder, as PNG and SVG.")
-    @wraps(command)
-    def wrapped(report: Path | None, figures: Path | None, **rest: Any) -> None:
-        if figures and not report:
-            raise OptionError("--figures come with a report: --report FILE.html")
-        if report:
-            require_parent(report)
-        command(report=report, figures=figures, **rest)
 
-    return wrapped
+def claim_report(report: Path | None, figures: Path | None, *, overwrite: bool) -> None:
+    """Check --report and --figures before the work, and not after it."""
+    if figures and not report:
+        raise OptionError("--figures come with a report: --report FILE.html")
+    if report:
+        claim_output(report, overwrite=overwrite)
+    if figures:
+        claim_output(figures, overwrite=overwrite, is_folder=True)
+
+
+def claim_output(path: Path, *, overwrite: bool, is_folder: bool = False) -> None:
+    """Refuse at once an output that could not be written in the end, or whose place is taken; then keep others off.
+
+    The rule of all verbs: what is there already is replaced with --overwrite only; work in progress goes on.
+    """
+    if is_folder:
+        with suppress(OSError, ValueError):  # said below
+            path.parent.mkdir(parents=True, exist_ok=True)
+    require_parent(path)
+    require_new(path, overwrite=overwrite)
+    if not is_stream(path):
+        click.get_current_context().with_resource(claimed(path))
 
 
 def reject_repeated(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:

@@ -12,7 +12,15 @@ from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import notify, warn_if_barely_adapted
-from .options import criterion_option, jobs_option, mismatch_option, out_option, reject_repeated
+from .options import (
+    claim_output,
+    criterion_option,
+    jobs_option,
+    mismatch_option,
+    out_option,
+    overwrite_option,
+    reject_repeated,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_scores import CalibratedWords
@@ -32,6 +40,7 @@ _OUT_OF_DOMAIN = (
 @lattice_inputs
 @out_option(required=True, callback=reject_repeated, multiple=True, metavar="FILE",
               help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")  # fmt: skip
+@overwrite_option
 @criterion_option
 @click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
 @mismatch_option
@@ -44,6 +53,7 @@ def score(
     alternatives: int,
     jobs: int | None,
     *,
+    overwrite: bool,
     allow_mismatch: bool,
 ) -> None:
     """Give the words of LATTICES (or a store of networks) their confidences. Needs no torch.
@@ -59,8 +69,10 @@ def score(
     from ..transcripts.writer import TranscriptPrinter, TranscriptWriter
 
     scorer = _load(model, criterion, allow_mismatch, jobs)
-    if out != "-" and any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
-        raise OptionError(f"{out}: is what is read; name another file")
+    if out != "-":
+        if any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
+            raise OptionError(f"{out}: is what is read; name another file")
+        claim_output(Path(out), overwrite=overwrite)
     utterances, words, in_domain = 0, 0, True
     with TranscriptPrinter() if out == "-" else TranscriptWriter(out) as writer:
         for transcripts, domain_factor in _scored(scorer, inputs.batches("scoring"), alternatives):

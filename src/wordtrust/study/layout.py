@@ -206,8 +206,10 @@ class StudyFolder:
         )
 
     def make(self, *, models: bool) -> None:
-        """Make the folders."""
+        """Make the folders, or go on with those of an earlier run; a folder of other things is left alone."""
         try:
+            if self.folder.is_dir() and any(self.folder.iterdir()) and not self.work.is_dir():
+                raise OptionError(f"{self.folder}: exists and is no study; name another folder")
             for folder in (self.work, self.results, *([self.models] if models else [])):
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

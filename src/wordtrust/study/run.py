@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import OptionError
+from ..base.locks import claimed
 from ..base.number_format import counted
 from ..confidence import shipped
 from .final_model import available_models
@@ -34,6 +35,13 @@ def run_study(
     _warn(corpus, splits, notify)
     vectors = None if options.models else corpus.vectors(options.word_vectors())
     folder.make(models=options.models is None)
+    with claimed(out):
+        return _run(corpus, folder, options, vectors, notify)
+
+
+def _run(
+    corpus: Corpus, folder: StudyFolder, options: StudyOptions, vectors: Path | None, notify: Notify
+) -> dict[str, Any] | None:
     steps = Steps(folder.work / "steps.json", notify)
     stores = StoreBuilder(corpus, folder, steps, options.skip_bad, options.jobs)
     if options.models is None and not Fitting(corpus.names, folder, options, steps, stores).run(vectors):
