@@ -42,6 +42,17 @@ def test_the_ratio_is_found() -> None:
     assert found.one_best.acoustic < 0.75 or found.one_best.word_penalty < 0
 
 
+@pytest.mark.parametrize("lmwt", [7, 12, 17, 25])
+def test_the_whole_range_of_lmwts_is_searched(lmwt: int) -> None:
+    """Unscaled scores, read as they stand: all words are right between 0.75 and 1.35 of 1/LMWT, and only there."""
+    low = utterance("low", (-100.0 * lmwt, -100.0), (-85.0 * lmwt, -100.0 - 15 * 1.35))
+    high = utterance("high", (-85.0 * lmwt, -100.0 - 15 * 0.75), (-100.0 * lmwt, -100.0))
+    batch = batch_of(low[0], high[0])
+    found = tune([batch], references_for(batch))
+    assert found.dev["as_given"] > 0
+    assert found.dev["one_best"] == 0.0
+
+
 def test_the_word_penalty_is_found() -> None:
     batch = utterance("a", (-10, -10), (-9.8, -9.9))
     found = tune([batch], references_for(batch))

@@ -139,8 +139,11 @@ def _graph() -> None:
 
 def _paths() -> None:
     from ..lattices.paths import one_best
+    from ..lattices.posterior import path_losses
+    from ..lattices.weights import log_scores
 
     one_best(_lattices())
+    path_losses(_lattices(), log_scores(_lattices()))
 
 
 def _labels() -> None:

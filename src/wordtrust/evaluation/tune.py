@@ -34,7 +34,9 @@ from ..networks.spoken import spoken_words
 from ..networks.tuned_scales import TunedScales
 from .metrics import Scores
 
-RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0)  # times the given ratio
+# A first look at the whole range in use, word penalty aside: Kaldi's LMWT 7 to 17 are 0.14 to 0.06.
+COARSE = (0.02, 0.03, 0.045, 0.065, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 4.0)  # times the given ratio
+RATIOS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.6, 2.0)  # times the given ratio, or one beyond these
 PENALTIES = tuple(round(-3 + 0.5 * step, 1) for step in range(15))  # -3 to 4
 EXPONENTS = tuple(round(0.1 * step, 1) for step in range(13))  # 0 to 1.2
 OVERALL = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0)
@@ -75,7 +77,7 @@ def tune(
     if any(part.lattices.scales != given for part in parts):
         raise OptionError("these lattices come with different scales; tune those of one recognizer at a time")
     notify("1-best: ratio and word penalty")
-    best, best_errors = _fewest_errors(parts, given, list(_grid(parts, given)))
+    best, best_errors = _fewest_errors(parts, given, _grid(parts, given))
     notify("posteriors: overall scale")
     labels = [label_arcs(build(part.lattices, tolerance=tolerance).lattices, part.references) for part in parts]
     tried = list(dict.fromkeys(_overall(_shapes(parts, given, best))))
@@ -111,13 +113,21 @@ def _grid(parts: Sequence[_TuningBatch], given: Scales) -> Iterator[Scales]:
     lengths = all(LENGTH in part.lattices.extra for part in parts)
     yield given
     if both:
-        size = abs(given.transition) or 1.0
+        size, centre = abs(given.transition) or 1.0, _centre(parts, given)
         for ratio, penalty in product(RATIOS, PENALTIES):
-            acoustic = ratio * (given.acoustic or given.transition)
+            acoustic = centre * ratio * (given.acoustic or given.transition)
             yield replace(given, acoustic=acoustic, word_penalty=given.word_penalty + penalty * size)
     else:
         for exponent, bonus in product(EXPONENTS if lengths else (0.0,), _bonuses()):
             yield replace(given, length_exponent=exponent, word_penalty=given.word_penalty + bonus)
+
+
+def _centre(parts: Sequence[_TuningBatch], given: Scales) -> float:
+    """What the given ratio is multiplied by before others around it are tried: 1, unless the best is far from it."""
+    own = given.acoustic or given.transition
+    errors = {ratio: _one_best_errors(parts, replace(given, acoustic=ratio * own)) for ratio in COARSE}
+    best = min(COARSE, key=lambda ratio: (errors[ratio], abs(np.log(ratio))))
+    return 1.0 if RATIOS[0] <= best <= RATIOS[-1] else best
 
 
 def _bonuses() -> Iterator[float]:
@@ -126,7 +136,7 @@ def _bonuses() -> Iterator[float]:
         yield from {size, -size}
 
 
-def _fewest_errors(parts: Sequence[_TuningBatch], given: Scales, grid: Sequence[Scales]) -> tuple[Scales, int]:
+def _fewest_errors(parts: Sequence[_TuningBatch], given: Scales, grid: Iterable[Scales]) -> tuple[Scales, int]:
     errors = {scales: _one_best_errors(parts, scales) for scales in grid}
     return min(errors.items(), key=lambda item: (item[1], _distance(item[0], given)))
 
