@@ -74,7 +74,7 @@ def combine(
 
     Each is NAME=MODEL,STORE (a model and networks with references), or with --ref NAME=FILE or NAME=CALIBRATOR,FILE
     (words that come with confidences). New speech has no references: NAME=MODEL,LATTICES with --joint and
-    --transcripts.
+    --transcripts. Words without confidences (CTM) are elected by vote, as NIST's rover does.
 
     \b
     Examples: wordtrust combine a=model.a,dev.a b=model.b,dev.b
@@ -82,6 +82,7 @@ def combine(
               wordtrust combine whisper-base=whisper-base,w.jsonl.gz moonshine-tiny=moonshine-tiny,m.jsonl.gz \
                 --joint joint --transcripts both.ctm
               wordtrust combine a=calls-a.ctm b=calls-b.ctm --ref calls.stm
+              wordtrust combine a=a.ctm b=b.ctm c=c.ctm --transcripts rover.ctm
     """
     from ..combination.combination_file import refuse_to_overwrite
     from ..combination.combine import combine as combine_systems

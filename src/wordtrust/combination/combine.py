@@ -23,6 +23,7 @@ from ..lattices.lattice import Ints
 from ..transcripts.transcript import Transcript
 from .combination_file import FittedCombination
 from .joint import JointDecoding, JointHypotheses, JointModel, fit_joint, joint_errors
+from .nist_rover import vote
 from .rover import RoverSettings
 from .subset_comparison import SubsetComparison, Subsets, all_subsets, compare_subsets, mean_confidence, select_system
 from .system_output import SystemOutputs, chosen_transcripts
@@ -61,8 +62,9 @@ def combine(
 ) -> CombinationResult:
     """Combine recognizers on the same utterances, by every method there is what it needs for.
 
-    A system is (model, networks), by name or loaded, or words that come with confidences, which need `references`;
-    new speech needs none, and gets transcripts only. `fitted` is what `fit_combination` gave, the folder it was saved
+    A system is (model, networks), by name or loaded, or words, with or without confidences, which need `references`
+    to be measured; new speech needs none, and gets transcripts only. Words without confidences are elected as NIST's
+    rover does. `fitted` is what `fit_combination` gave, the folder it was saved
     in, or a shipped one ("joint"); `joint=False` leaves its joint network out. `subsets` measures all subsets of two
     or more systems, not only all together, `jobs` of them at once.
     """
@@ -142,9 +144,12 @@ def _compare(
 def _transcripts(
     outputs: SystemOutputs, fitted: FittedCombination | None, joined: _Joined | None
 ) -> list[Transcript]:
-    """The words of the joint network, or else of the system chosen for each utterance."""
+    """The words of the joint network, or of the system chosen for each utterance, or those that win a vote."""
     if joined is not None and joined.decoded is not None:
         return joined.decoded.transcripts()
+    if any(output.confidence is None for output in outputs.outputs):
+        elected = replace(outputs, names=("vote",), outputs=(vote(outputs),))
+        return chosen_transcripts(elected, [0] * len(outputs))
     everyone = [tuple(range(len(outputs.names)))]
     if fitted is not None:
         chosen = fitted.informed.choose(outputs, everyone)[0]
@@ -176,6 +181,8 @@ def fit_combination(
     if fold_models:
         sources = {name: system.source for name, system in given.systems.items()}
         given = given.with_data(sources, fold_models, allow_mismatch=allow_mismatch)
+    if not given.have_references:
+        raise OptionError("words alone (NAME=FILE) need references (--ref REF.tsv) to fit on; or give networks")
     held_out = given.outputs()
     fitted_subsets = _subsets(len(held_out.names), subsets)
     fitted = FittedCombination.fit(held_out, fitted_subsets)

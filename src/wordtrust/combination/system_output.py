@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..base.arrays import csr_offsets, row_offsets
 from ..base.errors import InputError, OptionError
 from ..evaluation.evaluation import one_best_words
+from ..formats.ctm import written_times
 from ..formats.references import Reference
 from ..lattices.lattice import Floats, Ints, Lattices, Offsets, Times
 from ..lattices.paths import Paths, one_best
-from ..lattices.text import UNKNOWN
+from ..lattices.text import JOINER, UNKNOWN
 from ..lattices.vocabulary import Vocabulary, renumbered
 from ..lattices.weights import Reals
 from ..networks.align import align_ids
@@ -120,17 +121,31 @@ def _on_paths(lattices: Lattices, shown: Reals | None, paths: Paths) -> SystemOu
     arcs = paths.arcs_in(lattices)
     is_word = lattices.word[arcs] > 0
     offsets, arcs = csr_offsets(is_word)[paths.offsets], arcs[is_word]
-    first_node = np.repeat(lattices.node_offsets[:-1], np.diff(offsets))
+    start, end = _times(lattices)
     return SystemOutput(
         utts=lattices.utts,
         offsets=offsets,
         word=lattices.word[arcs],
-        start=lattices.time[first_node + lattices.source[arcs]],
-        end=lattices.time[first_node + lattices.target[arcs]],
+        start=start[arcs],
+        end=end[arcs],
         vocabulary=lattices.vocabulary,
         confidence=None if shown is None else shown[is_word],
         surface=lattices.surface[arcs],
     )
+
+
+def _times(lattices: Lattices) -> tuple[Times, Times]:
+    """[arcs] starts and ends of words: as the file has them, where that is known, except for pieces of words."""
+    written = written_times(lattices)
+    if written is None:
+        return lattices.start_time, lattices.end_time
+    is_piece = np.array([text.endswith(JOINER) for text in lattices.vocabulary.strings], np.bool_)[lattices.surface]
+    is_piece |= np.append(False, is_piece[:-1])
+    start, end = (
+        np.where(is_piece | (lattices.word == 0), moved, own)
+        for moved, own in zip((lattices.start_time, lattices.end_time), written, strict=True)
+    )
+    return start, end
 
 
 def _surfaces(output: SystemOutput, vocabulary: Vocabulary) -> Ints:

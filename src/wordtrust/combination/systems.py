@@ -13,11 +13,13 @@ from ..confidence.calibrate_scores import load_calibrator
 from ..confidence.calibration import Calibrator
 from ..confidence.word_scorer import WordScorer, load
 from ..formats.batches import BatchSource, read_batches
-from ..formats.references import Reference, read_references
+from ..formats.format import ReadOptions
+from ..formats.references import Reference, read_references, renamed
 from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths
 from ..lattices.vocabulary import Vocabulary
 from ..networks.build_store import REFERENCE
+from ..networks.spoken import without_ignored
 from .joint import JointHypotheses, align_utterances, hypotheses
 from .system_output import Missing, SystemOutput, SystemOutputs, concatenate_outputs, references_of
 
@@ -38,6 +40,9 @@ class System:
     scorer: WordScorer | None = None
     calibrator: Calibrator | None = None
     fold_scorers: tuple[WordScorer, ...] = ()
+    references: Mapping[str, Reference] | None = (
+        None  # of words alone: names of utterances, and what is to be ignored
+    )
 
     @classmethod
     def of(cls, source: SystemSource, *, allow_mismatch: bool = False) -> System:
@@ -56,8 +61,17 @@ class System:
     @cached_property
     def batches(self) -> list[Lattices]:
         """The networks, or the words."""
-        batches = read_batches(self.source)
-        return list(batches if self.scorer is None else map(self.scorer.networks, batches))
+        if self.scorer is not None:
+            return list(map(self.scorer.networks, read_batches(self.source)))
+        batches = read_batches(self.source, options=ReadOptions(for_scoring=True))
+        return list(batches if self.references is None else map(self._compared, batches))
+
+    def _compared(self, batch: Lattices) -> Lattices:
+        """Words by the names of their references, without those that are to be ignored."""
+        assert self.references is not None
+        named = renamed(batch, self.references)
+        unknown = Reference("", "", ())
+        return without_ignored(named, [self.references.get(utt, unknown) for utt in named.utts])
 
     @cached_property
     def _scored(self) -> list[tuple[Lattices, Floats, Paths]]:
@@ -104,17 +118,17 @@ class CombinationInput:
         *,
         allow_mismatch: bool = False,
     ) -> CombinationInput:
-        """Load what is given by name; words that come without networks need references."""
+        """Load what is given by name; without references, words can be combined but not measured."""
         if isinstance(systems, CombinationInput):
             return systems
         if len(systems) < 2:
             raise OptionError("name two recognizers or more")
         loaded = {name: System.of(source, allow_mismatch=allow_mismatch) for name, source in systems.items()}
-        if references is None and any(system.scorer is None for system in loaded.values()):
+        if references is None and len({system.scorer is None for system in loaded.values()}) > 1:
             raise OptionError("words alone (NAME=FILE) need references (--ref REF.tsv); or give models and networks")
         if isinstance(references, str | Path):
             references = read_references(Path(references))
-        return cls(loaded, references)
+        return cls({name: replace(system, references=references) for name, system in loaded.items()}, references)
 
     def with_data(
         self,
@@ -155,7 +169,8 @@ class CombinationInput:
         if self.given_references is not None:
             return self.given_references
         if not self.have_references:
-            return {utt: Reference(utt, "", ()) for networks in self._first.batches for utt in networks.utts}
+            every = (networks.utts for system in self.systems.values() for networks in system.batches)
+            return {utt: Reference(utt, "", ()) for utts in every for utt in utts}
         return {
             utt: reference for networks in self._first.batches for utt, reference in references_of(networks).items()
         }

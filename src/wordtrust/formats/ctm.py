@@ -44,6 +44,7 @@ from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
 from .onebest import checked_confidence
 
+DURATION = "duration"
 MIDDLES = ("middle", "middle_rest", "middle_last")  # a number in three parts, as arcs carry floats
 ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
 _NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a", b"-1", b"-1.0", b"-1.000000"}
@@ -184,8 +185,12 @@ class _CtmRecording:
         self.alternations[-1].append([])
 
     def middles(self, words: Ints | Offsets) -> dict[str, Floats]:
-        """The middles of some words as numbers of arcs, which are exact when added up again (`exact_middles`)."""
-        rest, parts = np.array(self.middle)[words], {}
+        """The middles of some words as numbers of arcs, which are exact when added up again (`exact_middles`).
+
+        Their durations as well.
+        """
+        start, end, *_ = self.columns()
+        rest, parts = np.array(self.middle)[words], {DURATION: (end - start)[words].astype(np.float32)}
         for name in MIDDLES:
             parts[name] = rest.astype(np.float32)
             rest = rest - parts[name]
@@ -202,6 +207,16 @@ def exact_middles(lattices: Lattices) -> Times | None:
         return None
     middles: Times = np.sum([lattices.extra[name].astype(np.float64) for name in reversed(MIDDLES)], axis=0)
     return middles
+
+
+def written_times(lattices: Lattices) -> tuple[Times, Times] | None:
+    """[arcs] the starts and ends of words as CTM has them, if they were kept."""
+    middles = exact_middles(lattices)
+    if middles is None or DURATION not in lattices.extra:
+        return None
+    duration = np.round(lattices.extra[DURATION].astype(np.float64), 6)
+    start: Times = np.round(middles - duration / 2, 6)
+    return start, start + duration
 
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:

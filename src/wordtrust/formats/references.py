@@ -36,7 +36,7 @@ from .nist_text import parse_text
 from .reference import UTF8_MARK, Line, Reference, Segment, WordsOf, line_error, seconds, text_lines
 from .stm import PartsOf, is_stm, plain_words, read_stm
 
-__all__ = ["Reference", "References", "Segment", "read_references", "with_references"]
+__all__ = ["Reference", "References", "Segment", "read_references", "renamed", "with_references"]
 
 REQUIRED = ("utt", "text")
 OPTIONAL = ("speaker", "split", "duration", "accent")
@@ -164,7 +164,7 @@ def _cached_words(normalizer: Normalizer) -> WordsOf:
 
 def with_references(batch: Lattices, references: Mapping[str, Reference], problems: Problems) -> Lattices:
     """The utterances of a batch that have a reference, by the names of these; the others go to `problems`."""
-    batch = _renamed(batch, references)
+    batch = renamed(batch, references)
     missing = [utt for utt in batch.utts if utt not in references]
     for utt in missing:
         examples = ", ".join(list(references)[:_EXAMPLES])
@@ -181,7 +181,7 @@ def with_references(batch: Lattices, references: Mapping[str, Reference], proble
     return concatenate(lattice.batch() for lattice in batch if lattice.utt in references)
 
 
-def _renamed(batch: Lattices, references: Mapping[str, Reference]) -> Lattices:
+def renamed(batch: Lattices, references: Mapping[str, Reference]) -> Lattices:
     """The batch with the names that its utterances have in the references, where they have one."""
     if not isinstance(references, References):
         return batch

@@ -94,8 +94,18 @@ class GraphAlignments:
         return counts
 
 
-def align_graphs(references: Sequence[WordGraph], hypotheses: Sequence[WordGraph]) -> GraphAlignments:
-    """Align each hypothesis with its reference as sclite does."""
+def align_graphs(
+    references: Sequence[WordGraph],
+    hypotheses: Sequence[WordGraph],
+    *,
+    beside_nothing: int = 4000,
+    keep_nothing: bool = False,
+) -> GraphAlignments:
+    """Align each hypothesis with its reference as sclite does.
+
+    `beside_nothing` is what a word in place of no word costs, in thousandths; steps of no word alone are left out
+    unless `keep_nothing`.
+    """
     if len(references) != len(hypotheses):
         raise ValueError(f"{len(references)} references for {len(hypotheses)} hypotheses")
     _check_sizes(references, hypotheses)
@@ -109,7 +119,7 @@ def align_graphs(references: Sequence[WordGraph], hypotheses: Sequence[WordGraph
     align_all(
         ours.offsets, ours.word, ours.flags, ours.before_offsets, ours.before, ours.end_offsets, ours.ends,
         theirs.offsets, theirs.word, theirs.flags, theirs.before_offsets, theirs.before, theirs.end_offsets,
-        theirs.ends, also_offsets, also, offsets, reference, hypothesis, correct,
+        theirs.ends, also_offsets, also, beside_nothing, keep_nothing, offsets, reference, hypothesis, correct,
     )  # fmt: skip
     size = offsets[-1]
     return GraphAlignments(offsets, reference[:size], hypothesis[:size], correct[:size])

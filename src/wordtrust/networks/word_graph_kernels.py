@@ -47,16 +47,18 @@ def _least(costs: Ints, arcs: Ints, first: int, last: int) -> tuple[int, int]:
 
 
 @inlined
-def _pair_cost(word: int, flags: int, other: int, other_flags: int, also: Ints, arc: int) -> int:
+def _pair_cost(word: int, flags: int, other: int, other_flags: int, also: Ints, arc: int, beside_nothing: int) -> int:
     if flags & other_flags & NO_WORD_FLAG:
         return _BOTH_NO_WORD
+    if (flags | other_flags) & NO_WORD_FLAG:
+        return beside_nothing
     return 0 if _is_right(word, flags, other, also, arc) else _SUBSTITUTION
 
 
 @inner
 def _fill_row(a: int, cost: Ints, slot: Ints, before: Ints, first: int, last: int, word: int, flags: int, also: Ints,
               word_b: Ints, flags_b: Marks, before_offsets_b: Offsets, before_b: Ints,
-              steps: Steps) -> None:  # fmt: skip
+              beside_nothing: int, steps: Steps) -> None:  # fmt: skip
     """The least cost of reaching arc a together with each arc b, and the step that it is reached by.
 
     The costs of an arc are in the row of `cost` that `slot` says. A step is its kind, and which of the arcs before
@@ -77,7 +79,7 @@ def _fill_row(a: int, cost: Ints, slot: Ints, before: Ints, first: int, last: in
         delete += _gap(flags)
         insert += _gap(flags_b[b])
         if pair < _MANY:
-            pair += _pair_cost(word, flags, word_b[b], flags_b[b], also, b)
+            pair += _pair_cost(word, flags, word_b[b], flags_b[b], also, b, beside_nothing)
         if pair <= delete and pair <= insert:
             own[b], steps[b] = pair, _PAIR | pair_from << 2 | pair_from_b << 9
         elif delete < insert:
@@ -91,14 +93,14 @@ def _fill_row(a: int, cost: Ints, slot: Ints, before: Ints, first: int, last: in
 @inner
 def _fill(word: Ints, flags: Marks, before_offsets: Offsets, before: Ints, word_b: Ints, flags_b: Marks,
           before_offsets_b: Offsets, before_b: Ints, also_offsets: Offsets, also: Ints, slot: Ints, cost: Ints,
-          steps: Steps) -> None:  # fmt: skip
+          beside_nothing: int, steps: Steps) -> None:  # fmt: skip
     """The rows of all arcs of the reference."""
     size = len(word_b)
     for a in range(len(word)):
         _fill_row(
             a, cost, slot, before, before_offsets[a], before_offsets[a + 1], word[a], flags[a],
             also[also_offsets[a] : also_offsets[a + 1]], word_b, flags_b, before_offsets_b, before_b,
-            steps[a * size : (a + 1) * size],
+            beside_nothing, steps[a * size : (a + 1) * size],
         )  # fmt: skip
 
 
@@ -133,7 +135,7 @@ def _slots(before_offsets: Offsets, before: Ints, ends: Ints, size: int, slot: I
 @inner
 def _walk(a: int, b: int, word: Ints, flags: Marks, before_offsets: Offsets, before: Ints, word_b: Ints,
           flags_b: Marks, before_offsets_b: Offsets, before_b: Ints, also_offsets: Offsets, also: Ints,
-          steps: Steps, first: int, reference: Ints, hypothesis: Ints,
+          keep_nothing: bool, steps: Steps, first: int, reference: Ints, hypothesis: Ints,
           correct: Flags) -> int:  # fmt: skip
     """Write the steps back from a pair of arcs, the last one first; gives the end of what was written."""
     size, end = len(word_b), first
@@ -143,7 +145,7 @@ def _walk(a: int, b: int, word: Ints, flags: Marks, before_offsets: Offsets, bef
         is_no_word = (kind != _INSERTION and flags[a] & NO_WORD_FLAG != 0) or (
             kind != _DELETION and flags_b[b] & NO_WORD_FLAG != 0
         )
-        if not is_no_word:
+        if keep_nothing or not is_no_word:
             reference[end] = -1 if kind == _INSERTION else a
             hypothesis[end] = -1 if kind == _DELETION else b
             if kind == _PAIR:
@@ -175,7 +177,8 @@ def align_all(
     end_offsets_a: Offsets, ends_a: Ints,
     offsets_b: Offsets, word_b: Ints, flags_b: Marks, before_offsets_b: Offsets, before_b: Ints,
     end_offsets_b: Offsets, ends_b: Ints,
-    also_offsets: Offsets, also: Ints, offsets: Offsets, reference: Ints, hypothesis: Ints, correct: Flags,
+    also_offsets: Offsets, also: Ints, beside_nothing: int, keep_nothing: bool,
+    offsets: Offsets, reference: Ints, hypothesis: Ints, correct: Flags,
 ) -> None:  # fmt: skip
     """Align pairs of graphs, end to end; `also` are arcs that are right because one of both is a fragment."""
     steps, written = np.empty(1, np.uint16), 0
@@ -193,14 +196,14 @@ def align_all(
         slot = np.empty(a1 - a0, np.int32)
         cost = np.empty((_slots(links_a, before_a, last_a, a1 - a0, slot), b1 - b0), np.int32)
         _fill(word_a[a0:a1], flags_a[a0:a1], links_a, before_a, word_b[b0:b1], flags_b[b0:b1], links_b, before_b,
-              others, also, slot, cost, steps)  # fmt: skip
+              others, also, slot, cost, beside_nothing, steps)  # fmt: skip
         best, a, b = _MANY, 0, 0
         for i in range(len(last_a)):
             for j in range(len(last_b)):
                 if cost[slot[last_a[i]], last_b[j]] < best:
                     best, a, b = cost[slot[last_a[i]], last_b[j]], last_a[i], last_b[j]
         end = _walk(a, b, word_a[a0:a1], flags_a[a0:a1], links_a, before_a, word_b[b0:b1], flags_b[b0:b1], links_b,
-                    before_b, others, also, steps, written, reference, hypothesis, correct)  # fmt: skip
+                    before_b, others, also, keep_nothing, steps, written, reference, hypothesis, correct)  # fmt: skip
         _reverse(written, end, reference, hypothesis, correct)
         written = end
         offsets[u + 1] = written
