@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .evaluation.threshold import threshold
     from .evaluation.tune import tune
     from .formats import read, stream, write
+    from .formats.nbest.from_python import from_nbest
     from .formats.references import read_references
     from .lattices.lattice import Lattice, Lattices
     from .lattices.text import Normalizer
@@ -59,6 +60,7 @@ _HOMES = {
     "combine": "combination.combine",
     "evaluate": "confidence.evaluate_model",
     "fit_combination": "combination.combine",
+    "from_nbest": "formats.nbest.from_python",
     "load": "confidence.word_scorer",
     "metrics": "evaluation.metrics",
     "models": "confidence.shipped",
@@ -77,8 +79,8 @@ __all__ = [
     "BuildOptions", "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError",
     "Transcript", "Transcripts", "UnknownFormat", "WordScorer", "WordtrustError", "WordtrustWarning", "build",
     "build_networks", "calibrate", "calibrate_model", "calibrate_scores", "combine", "evaluate", "fit_combination",
-    "load", "metrics", "models", "read", "read_references", "read_transcripts", "stream", "threshold", "transcribe",
-    "tune", "write",
+    "from_nbest", "load", "metrics", "models", "read", "read_references", "read_transcripts", "stream", "threshold",
+    "transcribe", "tune", "write",
 ]  # fmt: skip
 
 

@@ -23,9 +23,9 @@ from ..base.installation import install_command
 from . import RATE, Samples
 from .decoding import DamageTolerantReader, is_mpeg, muted_stderr, prints_errors, truncation
 
-_BLOCK = 4.0  # seconds
+BLOCK = 4.0  # seconds
 _BLOCK_VALUES = 1 << 23  # values in a block at most, however many channels there are
-_RATES = (4_000, 768_000)
+RATES = (4_000, 768_000)
 _FULL_SCALE = 2.0  # lossy formats overshoot 1 a little; beyond this the scale of the file is wrong
 _CONVERT = "Convert it first, for example: ffmpeg -i FILE -ar 16000 FILE.wav"
 _KINDS = "WAV, FLAC, OGG, Opus, MP3, AIFF, AU, CAF and others are read"
@@ -92,10 +92,10 @@ class AudioFile:
             raise OptionError(f"{self.path}: there is no channel {channel}, the file has {has}; the first is 1")
 
     def _blocks(self, channel: int | None, first: int = 0) -> Iterator[Samples]:
-        size = max(1, min(int(_BLOCK * self.rate), _BLOCK_VALUES // self.channels))
+        size = max(1, min(int(BLOCK * self.rate), _BLOCK_VALUES // self.channels))
         with closing(DamageTolerantReader(partial(_open_sound, self.path), self.add_problem, first)) as reader:
             mono = (self._mono(block, channel) for block in reader.blocks(size))
-            for block in _resample(mono, self.rate):
+            for block in resample(mono, self.rate):
                 yield np.clip(block, -1.0, 1.0)
 
     def _mono(self, block: NDArray[np.float32], channel: int | None) -> Samples:
@@ -151,8 +151,8 @@ def _reason(name: str, error: Exception) -> str:
 
 
 def _check_header(name: str, handle: Any) -> None:
-    if not _RATES[0] <= handle.samplerate <= _RATES[1]:
-        found = f"a rate of {handle.samplerate} samples a second, speech needs {_RATES[0]} to {_RATES[1]}"
+    if not RATES[0] <= handle.samplerate <= RATES[1]:
+        found = f"a rate of {handle.samplerate} samples a second, speech needs {RATES[0]} to {RATES[1]}"
         raise InputError(found, file=name, remedy="If the header is wrong, convert the file anew")
     if handle.channels < 1 or not _has_samples(handle):
         raise InputError("there are no samples in it that can be read", file=name, remedy="Check how it was made")
@@ -173,7 +173,7 @@ def _duration(handle: Any) -> float | None:
     return handle.frames / handle.samplerate if 0 < handle.frames < 1 << 48 else None
 
 
-def _resample(blocks: Iterator[Samples], rate: int) -> Iterator[Samples]:
+def resample(blocks: Iterator[Samples], rate: int) -> Iterator[Samples]:
     """The blocks at RATE, resampled as one stream: no clicks between blocks, no delay."""
     if rate == RATE:
         yield from blocks

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from ..audio import RATE, Samples
-from ..base.errors import InputError, WordtrustError
+from ..base.errors import InputError, OptionError, WordtrustError
 from ..lattices.lattice import Lattice
 from .base import NBestRecord, Recognizer, RecognizerIdentity
 from .registry import loader
@@ -51,14 +51,17 @@ class RecognizerPool:
         with RecognizerPool("moonshine", jobs=2) as pool:
             for item, result in pool.map(items, request_of): ...
 
-    With one job it is a thread of this process. A process that is killed is an error, not a hang.
+    It is named, or loaded already. With one job it is a thread of this process. A process that is killed is an error,
+    not a hang.
     """
 
-    def __init__(self, spec: str, *, jobs: int = 1, keep: Filter | None = None) -> None:
+    def __init__(self, spec: str | Recognizer, *, jobs: int = 1, keep: Filter | None = None) -> None:
         self._spec, self._jobs = spec, jobs
         worker = _RecognizerWorker(spec, keep)  # raises an error if there is no such recognizer
         self._executor: Executor
-        if jobs == 1:
+        if jobs > 1 and not isinstance(spec, str):
+            raise OptionError("a recognizer that is loaded already works in one job: leave `jobs` out")
+        if jobs == 1 or not isinstance(spec, str):
             self._executor = ThreadPoolExecutor(1, "recognizer")
             self._identify, self._recognize = worker.identity, worker.recognize
         else:
@@ -109,7 +112,7 @@ class RecognizerPool:
             return future.result()
         except BrokenProcessPool:
             raise InputError(
-                f"a process with the recognizer {self._spec} was killed",
+                f"a process with the recognizer {_name(self._spec)} was killed",
                 remedy="Is there enough memory? Try fewer: --jobs 1",
             ) from None
 
@@ -117,9 +120,9 @@ class RecognizerPool:
 class _RecognizerWorker:
     """A recognizer, loaded when it is first needed, whose errors are values."""
 
-    def __init__(self, spec: str, keep: Filter | None) -> None:
+    def __init__(self, spec: str | Recognizer, keep: Filter | None) -> None:
         self._spec, self._keep = spec, keep
-        self._load = loader(spec)
+        self._load = loader(spec) if isinstance(spec, str) else lambda: spec
 
     @cached_property
     def _recognizer(self) -> Recognizer:
@@ -144,7 +147,11 @@ class _RecognizerWorker:
         if isinstance(error, WordtrustError):
             return error
         message = " ".join(str(error).split())
-        return InputError(f"the recognizer {self._spec} failed: {type(error).__name__}: {message}")
+        return InputError(f"the recognizer {_name(self._spec)} failed: {type(error).__name__}: {message}")
+
+
+def _name(spec: str | Recognizer) -> str:
+    return spec if isinstance(spec, str) else type(spec).__name__
 
 
 def _prepare_process() -> None:

@@ -9,6 +9,7 @@ and a confidence model scores the words. Files of any length take little memory:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -18,19 +19,23 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
+from numpy.typing import ArrayLike
+
 from ..audio.audio_file import AudioFile
+from ..audio.audio_samples import AudioSamples
 from ..audio.segments import Segment, segments
-from ..base.errors import InputError, OptionError
+from ..base.errors import InputError, OptionError, WordtrustWarning
 from ..base.journal import Journal
 from ..base.version import __version__
 from ..confidence.warm_up import warm_up
 from ..confidence.word_scorer import ALTERNATIVES
 from ..lattices.lattice import Lattices
-from ..recognizers import RecognizerIdentity
+from ..recognizers import Recognizer, RecognizerIdentity
 from ..recognizers.hallucinations import drop_hallucinations
 from ..recognizers.pool import RecognitionRequest, RecognitionResult, RecognizerPool
 from ..recognizers.serialization import to_lattice
-from ..transcripts.transcript import Transcript
+from ..transcripts.transcript import Transcript, Transcripts
+from .left_out import HeardSegment, left_out
 from .online_scorer import OnlineCombiner
 
 _KERNELS = ("graph", "networks", "paths", "confidence")  # compiled steps of scoring
@@ -113,7 +118,7 @@ class Transcriber:
 
     def __init__(
         self,
-        recognizers: Sequence[str],
+        recognizers: Sequence[str | Recognizer],
         models: Sequence[str] = (),
         *,
         jobs: int = 1,
@@ -222,32 +227,76 @@ def _recognized_segment(
 
 
 def transcribe(
-    path: str | Path,
-    recognizer: str | Sequence[str] = "auto",
+    audio: str | Path | ArrayLike | Sequence[str | Path],
+    recognizer: str | Recognizer | Sequence[str | Recognizer] = "auto",
     *,
+    sample_rate: float | None = None,
     model: str | Path | Sequence[str | Path] | None = None,
     channel: int | None = None,
     alternatives: int = ALTERNATIVES,
     jobs: int = 1,
-) -> list[Transcript]:
+) -> Transcripts:
     """The segments of a recording, with times of the recording. `recognizer` is NAME or NAME=MODEL, or several.
 
-    `model` is the confidence model, by default the one for the recognizer. Several recognizers, and a model for each,
-    are sequences, or strings with commas between the names. Two `jobs` and more are processes, so a script that asks
-    for them needs its `if __name__ == "__main__"`.
+    `audio` is a file, several files, or samples with their `sample_rate`. `recognizer` may be an object of your own
+    with `identity` and `recognize` (`wordtrust.recognizers.base`). `model` is the confidence model, by default the
+    one for the recognizer. Several recognizers, and a model for each, are sequences, or strings with commas between
+    the names. Two `jobs` and more are processes, so a script that asks for them needs `if __name__ == "__main__"`.
     """
-    if not isinstance(path, str | Path):
-        kind = type(path).__name__
-        raise TypeError(f"transcribe takes the path of an audio file, not {kind}: save samples to a file")
+    files = _opened(audio, sample_rate)
     with Transcriber(
-        split_names(recognizer), split_names(model or ()), alternatives=alternatives, jobs=jobs
+        _recognizers(recognizer), split_names(model or ()), alternatives=alternatives, jobs=jobs
     ) as transcriber:
-        recording = recordings([AudioFile.open(path)], "mix" if channel is None else str(channel))[0]
-        recognized = list(transcriber.recognize(recording))
-        transcripts = [transcriber.transcript(recording, segment) for segment in recognized]
+        opened = recordings(files, "mix" if channel is None else str(channel))
+        heard = [(recording, list(transcriber.recognize(recording))) for recording in opened]
+        segments = [(recording, segment) for recording, recognized in heard for segment in recognized]
+        transcripts = [transcriber.transcript(recording, segment) for recording, segment in segments]
         if transcriber.combiner.is_provisional:
-            transcripts = [transcriber.transcript(recording, segment, learn=False) for segment in recognized]
-        return transcripts
+            transcripts = [transcriber.transcript(*each, learn=False) for each in segments]
+        for message in transcriber.combiner.warnings():
+            warnings.warn(message, WordtrustWarning, stacklevel=2)
+        about = transcriber.provenance
+    if len(opened) > 1:
+        return Transcripts(transcripts, about=about)
+    said = zip(heard[0][1], transcripts, strict=True)
+    outcome = [HeardSegment(each.start, each.end, bool(words.words), each.dropped) for each, words in said]
+    silent = left_out(outcome, files[0].damaged, files[0].duration)
+    return Transcripts(transcripts, about=opened[0].about | about, left_out=silent)
+
+
+def _opened(audio: Any, sample_rate: float | None) -> list[AudioFile]:
+    """The audio that Python code names or holds; what else people try is an error that says what to do."""
+    files = [audio] if isinstance(audio, str | Path) else audio
+    if isinstance(files, list | tuple) and files and all(isinstance(each, str | Path) for each in files):
+        if sample_rate is not None:
+            raise OptionError("sample_rate is for samples: a file says its own")
+        return [AudioFile.open(each) for each in files]
+    is_samples = hasattr(audio, "__array__") or (isinstance(audio, list) and len(audio) > 2)
+    if not is_samples:
+        raise TypeError(
+            f"transcribe takes the path of an audio file, several, or samples, not {type(audio).__name__}: "
+            "wt.transcribe(samples, sample_rate=16000)"
+        )
+    if sample_rate is None:
+        raise OptionError("samples need their rate: wt.transcribe(samples, sample_rate=16000)")
+    return [AudioSamples.of(audio, sample_rate)]
+
+
+def _recognizers(given: Any) -> list[str | Recognizer]:
+    """Recognizers that are named, or loaded already."""
+    if isinstance(given, str | Path):
+        return [*split_names(given)]
+    listed = list(given) if isinstance(given, Sequence) else [given]
+    for each in listed:
+        if not isinstance(each, str) and (
+            isinstance(each, type) or not (hasattr(each, "recognize") and hasattr(each, "identity"))
+        ):
+            kind = f"the class {each.__name__}" if isinstance(each, type) else type(each).__name__
+            raise TypeError(
+                f"a recognizer is a name (`wordtrust recognizers` lists them) or an object with `identity` and "
+                f"`recognize(samples)`, not {kind} (see wordtrust.recognizers.base)"
+            )
+    return listed
 
 
 def split_names(names: str | Path | Sequence[str | Path]) -> list[str]:

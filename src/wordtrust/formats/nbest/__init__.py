@@ -1,8 +1,9 @@
 """N-best lists.
 
-records    JSON, one record per utterance
-plain      text, a score and a hypothesis per line
-lists      what both share: typed lists, arrays of a batch, lattices
+records        JSON, one record per utterance
+plain          text, a score and a hypothesis per line
+from_python    lists of Python code
+lists          what both share: typed lists, arrays of a batch, lattices
 """
 
 from . import plain, records
