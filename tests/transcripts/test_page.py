@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.helpers.html_page import HtmlPage
 from tests.helpers.transcripts import NASTY, hostile
 from tests.helpers.transcripts import transcripts as made
-from wordtrust.lattices.text import visible
+from wordtrust.base.visible_text import visible
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Alternative, Word, level, spelled
 from wordtrust.transcripts.writer import TranscriptWriter

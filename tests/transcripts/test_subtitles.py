@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
-from wordtrust.lattices.text import visible
+from wordtrust.base.visible_text import visible
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Word, level, spelled
 from wordtrust.transcripts.writer import TranscriptWriter

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from functools import partial
 
+from .visible_text import visible
+
 
 class WordtrustError(Exception):
-    """The root of all errors of this package; its text is meant for the user."""
+    """The root of all errors of this package; its text is meant for the user: one line, in which nothing acts."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class OptionError(WordtrustError):
@@ -44,7 +49,7 @@ class InputError(WordtrustError):
     def __str__(self) -> str:
         where = [part for part in (self.file, self.place, self.utt and f"utterance {self.utt}") if part]
         text = ", ".join(where) + (": " if where else "") + self.found
-        return f"{text}. {self.remedy}" if self.remedy else text
+        return visible(f"{text}. {self.remedy}" if self.remedy else text)
 
 
 class WordtrustWarning(UserWarning):

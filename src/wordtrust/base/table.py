@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .visible_text import visible
+
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
@@ -31,10 +33,11 @@ class Table:
 
     def _one_line(self, row: Sequence[str]) -> list[str]:
         """Cells without line ends: intervals are in parentheses."""
-        return [
+        joined = [
             cell.replace("\n", " ") if self.is_text(column) or "\n" not in cell else cell.replace("\n", " (") + ")"
             for column, cell in enumerate(row)
         ]
+        return [visible(cell) for cell in joined]
 
     def to_markdown(self) -> str:
         """The table with its title and note."""

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 
 import click
@@ -13,10 +14,10 @@ import click
 from ..base.errors import WordtrustError
 from ..base.processes import exit_code, raise_when_terminated
 from ..base.version import __version__
-from ..lattices.text import visible
+from ..base.visible_text import visible
 from . import audio, calibration, combination, evaluation, lattices, networks, score, shipped, study, train
 from .inputs import InterruptedResumable, announce_compilation
-from .messages import notify
+from .messages import echo, notify
 from .options import out_option
 from .verb_sections import SectionedGroup
 
@@ -42,7 +43,9 @@ def main() -> None:
     except WordtrustError as error:
         _fail(str(error), 1)
     except click.ClickException as error:
-        error.show()
+        shown = StringIO()
+        error.show(shown)
+        echo(shown.getvalue(), nl=False, err=True)
         sys.exit(error.exit_code)
     except InterruptedResumable as error:
         _fail("interrupted; the same command resumes it", exit_code(error.__cause__))

@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
-from .messages import notify, notify_skipped
+from .messages import echo, notify, notify_skipped
 from .options import jobs_option, json_option, out_option, overwrite_option, skip_bad_option
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def recognizers(*, as_json: bool) -> None:
     from .tables import print_recognizers
 
     if as_json:
-        click.echo(json.dumps([entry.to_dict() for entry in entries()]))
+        echo(json.dumps([entry.to_dict() for entry in entries()]))
     else:
         print_recognizers(entries())
 
@@ -85,7 +85,7 @@ def transcribe(
     """
     from ..base.problems import Problems
     from ..base.progress import AudioProgress
-    from ..lattices.text import visible
+    from ..base.visible_text import visible
     from ..transcription.transcriber import Transcriber, split_names
     from ..transcription.transcription_job import TranscriptionJob, default_jobs, open_recordings, plan_outputs
 
@@ -106,7 +106,7 @@ def transcribe(
                     progress.finish_recording()
             notify(*transcriber.combiner.warnings())
             for path, words in job.write():
-                click.echo(f"{_as_given(path, out)}: {counted(words, 'word')}", err=True)
+                echo(f"{_as_given(path, out)}: {counted(words, 'word')}", err=True)
 
 
 def _as_given(path: Path, patterns: tuple[str, ...]) -> Path:
@@ -186,4 +186,4 @@ def recognize(
     resumed = f", {result.resumed:,} of them done before" if result.resumed else ""
     skipped = f"; left out {len(problems.errors):,} bad" if problems.errors else ""
     count, who = counted(result.utterances, "utterance"), f"{result.identity.name} {result.identity.version}"
-    click.echo(f"{out}: {count} by {who}{resumed}{skipped}")
+    echo(f"{out}: {count} by {who}{resumed}{skipped}")

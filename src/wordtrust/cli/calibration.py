@@ -11,6 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.number_format import counted
 from .evaluation import ScoreFiles, score_files
+from .messages import echo
 from .options import claim_output, json_option, mismatch_option, out_option, overwrite_option
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _calibrate_scores(scores: ScoreFiles, out: Path | None, name: str, comparing
         _print_comparison(words, as_json)
         return
     save_calibrator(out, fit_scores(words, unfitted).calibrator)
-    click.echo(f"{out}: {name}, fitted on {counted(len(words), 'word')} of {counted(len(words.speakers), 'speaker')}")
+    echo(f"{out}: {name}, fitted on {counted(len(words), 'word')} of {counted(len(words.speakers), 'speaker')}")
 
 
 def _calibrate_model(
@@ -128,13 +129,13 @@ def _refuse_shipped(model: Path, out: Path | None, comparing: bool) -> None:
 
 def _tell_calibrated(folder: Path, calibrated: CalibratedModel) -> None:
     words, choice = len(calibrated.held_out.words), calibrated.held_out.choice
-    click.echo(
+    echo(
         f"{folder}: calibrated on {counted(calibrated.utterances, 'utterance')}, {counted(words, 'word')}; "
         f"words chosen by {choice}"
     )
     before, after = calibrated.before, calibrated.after
     if before.nce is not None and after.nce is not None:
-        click.echo(
+        echo(
             f"on these words: NCE {before.nce:.3f} before, {after.nce:.3f} now; ECE {before.ece:.4f}, {after.ece:.4f}"
         )
 
@@ -145,4 +146,4 @@ def _print_comparison(words: Scores, as_json: bool) -> None:
     from ..confidence.calibration import compare
 
     table = compare(np.clip(words.score, 0, 1), words.correct, groups=words.speaker)
-    click.echo(json.dumps(table.to_dict()) if as_json else str(table))
+    echo(json.dumps(table.to_dict()) if as_json else str(table))

@@ -12,7 +12,7 @@ import click
 from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import announce_compilation
-from .messages import notify, notify_report, warn_of_missing_outputs
+from .messages import echo, notify, notify_report, warn_of_missing_outputs
 from .options import (
     claim_output,
     claim_report,
@@ -165,7 +165,7 @@ def _fit(
         notify=notify,
     )  # fmt: skip
     fitted.save(out)
-    click.echo(f"{out}: fitted on {counted(len(fitted.utterances), 'utterance')}", err=True)
+    echo(f"{out}: fitted on {counted(len(fitted.utterances), 'utterance')}", err=True)
     return fitted
 
 
@@ -183,14 +183,14 @@ def _write_transcripts(path: Path, transcripts: Sequence[Transcript]) -> None:
 
     with TranscriptWriter(path) as writer:
         writer.add(transcripts)
-    click.echo(f"{path}: {counted(len(transcripts), 'utterance')}", err=True)
+    echo(f"{path}: {counted(len(transcripts), 'utterance')}", err=True)
 
 
 def _print(comparison: SubsetComparison, report: Path | None, figures: Path | None, as_json: bool) -> None:
     if report:
         _write_report(report, comparison, figures)
     if as_json:
-        click.echo(json.dumps(comparison.to_dict()))
+        echo(json.dumps(comparison.to_dict()))
     else:
         from .tables import print_combination
 

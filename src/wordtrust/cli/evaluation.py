@@ -13,7 +13,7 @@ import click
 
 from ..base.errors import OptionError
 from .inputs import announce_compilation, load_references
-from .messages import notify, notify_report, notify_skipped, warn_if_barely_adapted, warn_of_missing_outputs
+from .messages import echo, notify, notify_report, notify_skipped, warn_if_barely_adapted, warn_of_missing_outputs
 from .options import (
     claim_report,
     criterion_option,
@@ -154,7 +154,7 @@ def evaluate(
         write_report(report, evaluation, title=title, figures=figures, examples=keeper.examples, log=log)
         notify_report(report, figures)
     if as_json:
-        click.echo(json.dumps(evaluation.to_dict()))
+        echo(json.dumps(evaluation.to_dict()))
     else:
         print_evaluation(evaluation)
 
@@ -250,6 +250,6 @@ def threshold(
     evaluation = scores.evaluate() if scores else _evaluate_networks(scorer, stores)
     thresholds = find_thresholds(evaluation, precision, level, method=method)
     if as_json:
-        click.echo(json.dumps(thresholds.to_dict()))
+        echo(json.dumps(thresholds.to_dict()))
     else:
         print_threshold(thresholds)

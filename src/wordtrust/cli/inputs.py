@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .messages import notify, notify_skipped
+from .messages import echo, notify, notify_skipped
 from .options import skip_bad_option
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def resumable(command: Callable[..., None]) -> Callable[..., None]:
             if not options.get("out", True):
                 raise
             with suppress(OSError):
-                click.echo(err=True)  # after the ^C that the terminal shows
+                echo(err=True)  # after the ^C that the terminal shows
             raise InterruptedResumable from error
 
     return wrapped

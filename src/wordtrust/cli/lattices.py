@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
@@ -14,7 +13,9 @@ import click
 from ..base.errors import OptionError
 from ..base.files import is_stream
 from ..base.number_format import counted
+from ..base.visible_text import json_text
 from .inputs import Inputs, lattice_inputs, load_references
+from .messages import echo
 from .options import PATH, claim_output, glm_option, json_option, out_option, overwrite_option, reference_option
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def info(inputs: Inputs, ref: Path | None, glm: Path | None, *, as_json: bool) -
     files = count_by_file(inputs.batches("reading", references), references)
     if as_json:
         listed = {file: counts.to_dict() for file, counts in files.items()}
-        click.echo(json.dumps(total(files.values()).to_dict() | {"files": listed}, ensure_ascii=False))
+        echo(json_text(total(files.values()).to_dict() | {"files": listed}))
     elif files:
         print_counts(files)
     else:
@@ -101,14 +102,14 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
 
     write(converted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
     count = f"{counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')}"
-    click.echo(f"{out}: {count} as {chosen.title}", err=is_stream(out))
+    echo(f"{out}: {count} as {chosen.title}", err=is_stream(out))
 
 
 def _convert_transcripts(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:
     from ..transcripts.reader import convert_transcripts
 
     transcripts, words = convert_transcripts(inputs.transcripts("converting"), out, format=to, utts=utts)
-    click.echo(f"{out}: {counted(transcripts, 'transcript')}, {counted(words, 'word')}", err=is_stream(out))
+    echo(f"{out}: {counted(transcripts, 'transcript')}, {counted(words, 'word')}", err=is_stream(out))
 
 
 @click.command()

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import InputError, UnknownFormat
+from ..base.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
     from ..confidence.word_scorer import WordScorer
 
 
+def echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:
+    """Print a text, in which nothing but line ends acts on the terminal. All that is not a table is printed so."""
+    click.echo(visible_lines(text), nl=nl, err=err)
+
+
 def notify(*messages: str) -> None:
     """Print each message on a line that says whose it is."""
     for message in messages:
-        click.echo(f"wordtrust: {message}", err=True)
+        echo(f"wordtrust: {visible(message)}", err=True)
 
 
 def notify_skipped(error: InputError) -> None:
@@ -27,7 +33,7 @@ def notify_skipped(error: InputError) -> None:
 
 def notify_report(report: Path, figures: Path | None) -> None:
     """Name the report, and the folder of its plots."""
-    click.echo(f"{report}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
+    echo(f"{report}: the report" + (f"; its plots are in {figures}" if figures else ""), err=True)
 
 
 def warn_if_barely_adapted(scorer: WordScorer) -> None:

@@ -8,7 +8,7 @@ import click
 
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs, load_references, resumable
-from .messages import notify
+from .messages import echo, notify
 from .options import (
     claim_output,
     glm_option,
@@ -45,7 +45,7 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: b
     )
     tuned.save(out)
     if as_json:
-        click.echo(tuned.to_json(), nl=False)
+        echo(tuned.to_json(), nl=False)
     else:
         print_tuned(tuned)
 
@@ -105,4 +105,4 @@ def build(
     batches = inputs.batches("building", references, once=True)
     key = resume_key(inputs.paths, inputs.options, inputs.skip_bad, files=(ref, glm, inputs.options.words))
     done = build_store(batches, out, options, jobs=jobs, key=key)
-    click.echo(f"{out}: {counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')}")
+    echo(f"{out}: {counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')}")

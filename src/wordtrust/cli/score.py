@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
-from .messages import notify, warn_if_barely_adapted
+from .messages import echo, notify, warn_if_barely_adapted
 from .options import (
     claim_output,
     criterion_option,
@@ -82,7 +82,7 @@ def score(
     if not in_domain:
         notify(_OUT_OF_DOMAIN)
     if out != "-":
-        click.echo(f"{out}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
+        echo(f"{out}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
 
 
 def _load(model: Path, criterion: str | None, allow_mismatch: bool, jobs: int | None) -> WordScorer | CalibratedWords:

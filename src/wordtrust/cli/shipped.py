@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
-from .messages import notify
+from .messages import echo, notify
 from .options import claim_output, json_option, out_option, overwrite_option
 
 
@@ -35,11 +35,11 @@ def models(name: str | None, *, as_json: bool) -> None:
             raise OptionError(f"no model {name!r} comes with wordtrust; there are: {names}")
     if as_json:
         listed: list[dict[str, Any]] = [model.to_dict() for model in chosen]
-        click.echo(json.dumps(listed if name is None else listed[0]))
+        echo(json.dumps(listed if name is None else listed[0]))
     elif name is not None:
         from ..confidence.shipped.cards import card_text
 
-        click.echo(card_text(chosen[0]), nl=False)
+        echo(card_text(chosen[0]), nl=False)
     else:
         from .tables import print_models
 
@@ -71,7 +71,7 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     assert adapted_model.card.adapted is not None
     count = adapted_model.card.adapted.utterances
     whose = f" of {adapted_model.recognizer}" if adapted_model.recognizer else ""
-    click.echo(f"{out}: adapted to {counted(count, 'utterance')}{whose}")
+    echo(f"{out}: adapted to {counted(count, 'utterance')}{whose}")
     if count < ENOUGH_UTTERANCES:
         notify(f"with {ENOUGH_UTTERANCES} utterances or more it would be better adapted")
     if adapted_model.card.calibration is not None:

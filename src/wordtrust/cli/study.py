@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from .inputs import announce_compilation, resumable
-from .messages import notify
+from .messages import echo, notify
 from .options import jobs_option, json_option, out_option, skip_bad_option
 
 _WIDTH = 100  # of tables, where the output is no terminal
@@ -84,14 +84,14 @@ def study(
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
     results = run_study(data, out, options, recognizers=names, notify=notify)
     if results is None:
-        click.echo(f"{out}: done as far as {until}", err=True)
+        echo(f"{out}: done as far as {until}", err=True)
         return
     record = write_results(out, results, data=data, test=test, command=shlex.join(["wordtrust", *sys.argv[1:]]))
     if as_json:
-        click.echo(json.dumps(record))
+        echo(json.dumps(record))
     else:
         from ..study.results import print_study
         from .tables import console
 
         print_study(record, console(_WIDTH))
-        click.echo(f"{out}: results.md, report.html and study.json; models are in {models or out / 'models'}")
+        echo(f"{out}: results.md, report.html and study.json; models are in {models or out / 'models'}")

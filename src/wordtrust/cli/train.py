@@ -15,7 +15,7 @@ from ..base.errors import OptionError
 from ..base.files import require_new, require_parent
 from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
-from .messages import notify
+from .messages import echo, notify
 from .options import jobs_option, out_option, overwrite_option
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def train(
     data = read_training_data(store, dev, prepared, chosen.start)
     if pack is not None:
         write_pack(pack, data)
-        click.echo(f"{pack}: {counted(len(data.train), 'utterance')} to train on, {len(data.dev):,} to stop on")
+        echo(f"{pack}: {counted(len(data.train), 'utterance')} to train on, {len(data.dev):,} to stop on")
         return
     assert out is not None
     from ..training import pipeline
@@ -113,7 +113,7 @@ def train(
             data, chosen, out, device=device, threads=jobs, search=search, progress=progress, dev=dev
         )
     if model is not None:
-        click.echo(f"{out}: {_summary(model)}")
+        echo(f"{out}: {_summary(model)}")
 
 
 def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None:
@@ -133,7 +133,7 @@ def _epoch_progress(most: int) -> Iterator[Progress]:
     from ..training.trainer import Progress
 
     if not sys.stderr.isatty():
-        yield Progress(lambda record: click.echo(_epoch_line(record, most), err=True))
+        yield Progress(lambda record: echo(_epoch_line(record, most), err=True))
         return
     from rich import progress as rich_progress
     from rich.console import Console

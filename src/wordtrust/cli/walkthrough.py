@@ -20,6 +20,7 @@ from ..base.installation import install_command
 from ..base.number_format import percent
 from ..base.table import Table
 from ..formats.references import read_references
+from .messages import echo
 from .tables import console
 
 REAL = "two_cities.wav"  # a recording inside the wheel of Moonshine
@@ -122,7 +123,7 @@ class Demo:
         _heading(_TRANSCRIBE)
         self._command("transcribe", real, "--out", self.out / "transcript.html")
         reference = read_references(self.corpus / "refs.tsv")[CLIP].text
-        click.echo()
+        echo()
         _paragraph(f"SYNTHETIC speech with noise, from the bundled corpus. It should be: {reference}\n")
         self._command("transcribe", self.corpus / "audio" / f"{CLIP}.flac")
 
@@ -184,10 +185,10 @@ class Demo:
         _heading("Open in a browser:")
         for name, about in pages.items():
             if (self.out / name).is_file():
-                click.echo(f"  {self.out / name!s:30} {about}")
+                echo(f"  {self.out / name!s:30} {about}")
         if not (self.out / "report.html").is_file():
-            click.echo(f"  (no report: it needs jinja2 and matplotlib: {install_command('report')})")
-        click.echo()
+            echo(f"  (no report: it needs jinja2 and matplotlib: {install_command('report')})")
+        echo()
         _paragraph(_END.format(command=_program()))
 
 
@@ -231,7 +232,7 @@ def _paragraph(text: str) -> None:
     ends = "\n" if text.endswith("\n") else ""
     start = "  " if text.startswith("  ") else ""
     width = min(_WIDEST, get_terminal_size().columns)
-    click.echo(click.wrap_text(" ".join(text.split()), width, start, 2 * start) + ends)
+    echo(click.wrap_text(" ".join(text.split()), width, start, 2 * start) + ends)
 
 
 def _show(*words: str | Path) -> None:

@@ -34,11 +34,12 @@ from ..base.arrays import row_offsets
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 from ..base.problems import Problems
+from ..base.visible_text import visible
 from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.graph import LATEST
 from ..lattices.lattice import CHANNEL, Floats, Ints, Lattice, Lattices, Offsets, Origin, Times
 from ..lattices.paths import one_best
-from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark, visible
+from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark
 from .chains import SegmentWords, linear_lattice, segment_chains
 from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream

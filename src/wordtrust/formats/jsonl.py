@@ -12,7 +12,6 @@ name) are there if the recognizer gave them, `notes` (texts by name) if somethin
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import asdict, replace
@@ -26,6 +25,7 @@ from ..base import json_checks as check
 from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..base.problems import Problems
+from ..base.visible_text import json_text
 from ..lattices.assemble import Builder, RawLattice, Tokens
 from ..lattices.lattice import ARC_SCORES, Floats, Ints, Lattice, Lattices, Origin
 from ..lattices.weights import LARGEST_SCALE, Scales
@@ -196,35 +196,33 @@ def lattice_line(lattice: Lattice) -> str:
     scores = {name: getattr(lattice, name) for name in ARC_SCORES}
     fields = {
         "wordtrust": str(VERSION),
-        "utt": _json(lattice.utt),
-        "time": _json(lattice.time.tolist()),
-        "source": _json(lattice.source.tolist()),
-        "target": _json(lattice.target.tolist()),
-        "word": _json(lattice.words),
-        "surface": _json(lattice.surfaces) if lattice.surfaces != lattice.words else None,
+        "utt": json_text(lattice.utt),
+        "time": json_text(lattice.time.tolist()),
+        "source": json_text(lattice.source.tolist()),
+        "target": json_text(lattice.target.tolist()),
+        "word": json_text(lattice.words),
+        "surface": json_text(lattice.surfaces) if lattice.surfaces != lattice.words else None,
         **{name: None if values is None else _decimals(values) for name, values in scores.items()},
-        "picked": None if lattice.picked is None else _json(lattice.picked.tolist()),
+        "picked": None if lattice.picked is None else json_text(lattice.picked.tolist()),
         "extra": _object({name: _decimals(values) for name, values in lattice.extra.items()}),
-        "scales": _json(asdict(lattice.scales)) if lattice.scales != Scales() else None,
-        "notes": _json(dict(lattice.notes)) if lattice.notes else None,
-        "origin": _json({name: value for name, value in asdict(lattice.origin).items() if value not in ("", None)}),
+        "scales": json_text(asdict(lattice.scales)) if lattice.scales != Scales() else None,
+        "notes": json_text(dict(lattice.notes)) if lattice.notes else None,
+        "origin": json_text(
+            {name: value for name, value in asdict(lattice.origin).items() if value not in ("", None)}
+        ),
     }
     return (_object(fields) or "{}") + "\n"
 
 
 def _object(fields: dict[str, str | None]) -> str | None:
     """A JSON object out of JSON texts; fields without text are left out, and an empty object has none."""
-    inner = ", ".join(f"{_json(name)}: {text}" for name, text in fields.items() if text is not None)
+    inner = ", ".join(f"{json_text(name)}: {text}" for name, text in fields.items() if text is not None)
     return f"{{{inner}}}" if inner else None
 
 
 def _decimals(values: Floats) -> str:
     """The shortest decimals that stand for the same float32 numbers; as doubles they would be twice as long."""
     return f"[{', '.join(map(str, values))}]"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 FORMAT = Format(

@@ -12,7 +12,7 @@ from .inputs import Stream
 from .nist_text import Parts
 
 UTF8_MARK = b"\xef\xbb\xbf"
-NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
+NUMBER = re.compile(r"(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 

@@ -33,13 +33,6 @@ _APOSTROPHES = re.compile("[\u2018\u2019\u201b\u02bc\u02b9\uff07\u00b4`]")
 _GROUPED = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
 _PLAIN = re.compile("[A-Za-z]+(?:'[A-Za-z]+)*")
 _NUMBER = re.compile(r"[0-9]{1,3}(?:'[0-9]{3})+|[0-9]+")
-# Control characters, line ends, what turns the direction of text, halves of characters.
-_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def visible(text: str) -> str:
-    """The text with a replacement character for all that would act on a terminal or page instead of being seen."""
-    return _INVISIBLE.sub("\ufffd", text)
 
 
 def is_mark(token: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..base.errors import OptionError
 from ..base.files import atomic
 from ..base.installation import install_command
-from ..lattices.text import visible
+from ..base.visible_text import visible
 from ..transcripts.page_style import PAGE, ROLES
 from .chart import Bars, Chart, Dots, LineSeries, Mark, Note
 

@@ -16,10 +16,10 @@ from ..base.installation import install_command
 from ..base.number_format import NONE
 from ..base.table import Table
 from ..base.version import __version__
+from ..base.visible_text import visible
 from ..combination.subset_comparison import SubsetComparison, SubsetRates
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.metrics import Scores
-from ..lattices.text import visible
 from ..transcripts.page_style import security_policy, style_sheet
 from .chart import Chart
 from .comparison_charts import error_chart, reliability_charts, subset_charts, training_charts

@@ -11,7 +11,7 @@ from html import escape
 
 import numpy as np
 
-from ..lattices.text import visible
+from ..base.visible_text import visible
 from .chart import Bars, Chart, Dots, LineSeries, Mark, Note
 
 WIDTH, HEIGHT = 360, 290

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ..base.files import atomic_text
 from ..base.version import __version__
+from ..base.visible_text import json_text
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords, rounded_mean
-
-# JSON allows these within a line, yet many programs end a line there.
-_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def json_line(transcript: UtteranceWords) -> str:
     """One line of .jsonl, with its end."""
-    return _json(transcript.to_dict()) + "\n"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str).translate(_LINE_ENDS)
+    return json_text(transcript.to_dict()) + "\n"
 
 
 @contextmanager
@@ -45,8 +38,8 @@ def write_json(target: Target) -> Iterator[AddTranscripts]:
         head = {**target.about, **_summary(segments, records)}
         if target.left_out is not None:
             head["left_out"] = [stretch.to_dict() for stretch in target.left_out]
-        file.write("{\n" + "".join(f" {_json(str(name))}: {_json(value)},\n" for name, value in head.items()))
-        lines = ",\n".join(f"  {_json(record)}" for record in records)
+        file.write("{\n" + "".join(f" {json_text(str(name))}: {json_text(value)},\n" for name, value in head.items()))
+        lines = ",\n".join(f"  {json_text(record)}" for record in records)
         file.write(' "segments": [' + (f"\n{lines}\n " if lines else "") + "]\n}\n")
 
 

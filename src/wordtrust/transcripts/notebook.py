@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from ..lattices.text import visible
+from ..base.visible_text import visible
 from .words import HIGH, LOW, Word, level, percent, spelled, surer_alternative
 
 # One hue that grows stronger, see-through on light and dark pages; the kinds of underline do without colour.

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..base.files import atomic_text
 from ..base.version import __version__
-from ..lattices.text import visible
+from ..base.visible_text import visible
 from .page_style import security_policy, style_sheet
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..base.files import atomic_text
-from ..lattices.text import visible
+from ..base.visible_text import visible
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords
 

@@ -12,7 +12,7 @@ from math import ceil
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
-from ..lattices.text import visible
+from ..base.visible_text import visible
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords
 from .words import Level, Word, level, spelled

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..lattices.text import visible
+from ..base.visible_text import visible
 from .words import LOW, Word, clock, level, percent, spelled, surer_alternative
 
 if TYPE_CHECKING:

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from ..base.arrays import csr_offsets, csr_rows
 from ..base.errors import OptionError
 from ..base.number_format import counted
+from ..base.visible_text import visible
 from ..lattices.lattice import Lattices, Offsets
 from ..lattices.paths import Paths
-from ..lattices.text import JOINER, visible
+from ..lattices.text import JOINER
 from ..lattices.weights import Reals
 from ..networks.word_confidence import word_confidence
 from .alternatives import find_alternatives

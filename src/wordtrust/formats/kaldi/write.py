@@ -9,6 +9,7 @@ forms are what is written.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -25,6 +26,7 @@ from ..symbols import Symbols
 from .lattices import FRAME_LENGTH
 
 _EPSILON = "<eps>"
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")  # what would act on a terminal
 _MAX_FRAMES = 10_000_000  # of an utterance: a day
 
 
@@ -88,7 +90,7 @@ def _costs(scores: Floats | None, lattice: Lattice) -> np.ndarray:
 
 
 def _unbroken(text: str) -> str:
-    return "_".join(text.split()) or "_"
+    return _CONTROL.sub("\ufffd", "_".join(text.split())) or "_"
 
 
 class _SymbolTable:
