@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo check test test-recognizers lint bench fuzz clean
+.PHONY: setup demo check test test-recognizers lint bench fuzz mutants clean
 
 setup: $(STAMP)
 
@@ -41,6 +41,10 @@ bench: setup
 # A long run over mutated input files; interrupt it and start it again, it goes on where it was.
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --cases 1000000
+
+# Small bugs in the modules that all figures rest on, one at a time: how many do their tests notice?
+mutants: setup
+	$(BIN)/python -m tools.mutants
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .fuzz demo-output

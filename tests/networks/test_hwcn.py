@@ -313,6 +313,15 @@ def test_merged_arcs_have_the_surface_and_evidence_of_the_most_probable(
     assert not merged.extra or merged.extra["rank"].tolist() == [2, 4][: len(words)]
 
 
+@pytest.mark.parametrize(("shares", "share"), [([0.25, 0.125, 0.5], 0.375), ([0.75, 0.5, 0.5], 1.0)])
+def test_the_shares_of_hypotheses_add_up(shares: list[float], share: float) -> None:
+    """Spellings of a word are one arc: it has the share of all of them, and the rank of the most probable one."""
+    lattice = rivals(["word", "Word", "else"], acoustic=np.log([0.2, 0.5, 0.3]), share=shares, rank=[1, 2, 3])
+    merged = build(lattice)[0].lattice
+    assert dict(zip(merged.words, merged.extra["share"].tolist(), strict=True)) == {"word": share, "else": shares[2]}
+    assert merged.extra["rank"].tolist() == [2, 3]
+
+
 def test_given_posteriors_add_up_and_stay_probabilities() -> None:
     lattice = assembled(
         "u", time=[0, 1, 1.02, 2], ends=[(0, 1), (0, 2), (1, 3), (2, 3)], tokens=["a", "A", "b", "c"],

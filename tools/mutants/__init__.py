@@ -1,0 +1,1 @@
+"""Mutation testing: small bugs, one at a time, and whether the tests notice (`make mutants`)."""
