@@ -156,6 +156,25 @@ def test_interrupted_training_goes_on(interrupted: list[str | Path], made: Path,
     assert not training_folder(tmp_path / "m").exists()
 
 
+def test_a_model_appears_once_with_its_choice_of_words(
+    made: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training that ends before that is chosen leaves no model that would pass for whole, and goes on."""
+    command = ["train", made / "networks", "--dev", made / "networks", "--out", tmp_path / "m", *TINY]
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wordtrust.confidence.calibrate_model.with_best_choice", stop)
+        assert "the same command resumes it" in run(*command, code=130)
+    assert not (tmp_path / "m").exists()
+    run(*command)
+    assert (tmp_path / "m" / "model.json").read_bytes() == (made / "model" / "model.json").read_bytes()
+    assert load_model(tmp_path / "m").card.choice is not None
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
 def test_training_does_not_go_on_with_other_data(interrupted: list[str | Path], run: Run) -> None:
     found = run(*interrupted, "--labels", "one-best", code=1)
     assert "made on other data" in found
@@ -169,6 +188,7 @@ def test_search_keeps_the_log_of_the_best(
         monkeypatch.setitem(GRID, name, values)
     run("train", made / "networks", "--dev", made / "networks", "--out", tmp_path / "m", "--search", *TINY)
     model = load_model(tmp_path / "m")
+    assert model.card.choice is not None
     assert [trial["merge"] for trial in model.card.search] == ["mean", "posterior"]
     assert [line["epoch"] for line in read_log(tmp_path / "m")] == [1, 2]
 

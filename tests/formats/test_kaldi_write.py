@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.helpers.kaldi_files import EXAMPLE
 from tests.helpers.strategies import WORDS, assembled, batch_of, lattices
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.formats.symbols import Symbols
-from wordtrust.lattices.lattice import Lattice, Origin
+from wordtrust.lattices.lattice import Lattice, Lattices, Origin
 from wordtrust.lattices.text import Normalizer
 
 BOTH = (("acoustic", "transition"),)
@@ -129,6 +130,28 @@ def test_links_are_not_written_through(name: str, tmp_path: Path) -> None:
         written(EXAMPLE.expected(), folder=folder, frame_length=0.02)
     assert not (tmp_path / "elsewhere").exists()
     assert (folder / name).is_symlink()
+
+
+def test_two_archives_of_a_folder_are_not_written_at_once(tmp_path: Path) -> None:
+    """They share a symbol table, and would give one number to two words."""
+    first, second = (
+        assembled(word, time=[0, 1], ends=[(0, 1)], tokens=[word], acoustic=[1]) for word in ("one", "two")
+    )
+
+    def meanwhile() -> Iterator[Lattices]:
+        yield batch_of(first)
+        with pytest.raises(OptionError, match=r"words\.txt: another wordtrust process is writing it"):
+            formats.write(batch_of(second), tmp_path / "b.ark")
+
+    formats.write(meanwhile(), tmp_path / "a.ark")
+    formats.write(batch_of(second), tmp_path / "b.ark")
+    assert [formats.read(tmp_path / name)[0].text for name in ("a.ark", "b.ark")] == ["one", "two"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ark", "b.ark", "words.txt"]
+
+
+def test_an_archive_is_not_written_to_a_stream() -> None:
+    with pytest.raises(OptionError, match="symbol table beside it"):
+        formats.write(batch_of(EXAMPLE.expected()), "/dev/null", format="kaldi-text")
 
 
 def test_a_frame_length_that_the_folder_contradicts(tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.helpers.model_data import training_data
-from wordtrust.confidence.model_file import load_model
+from wordtrust.base.processes import PARENT
+from wordtrust.confidence.model_file import load_model, save_model
 from wordtrust.training.__main__ import main
 from wordtrust.training.dataset import write_pack
 
@@ -23,8 +26,9 @@ class Started:
         self.codes, self.running, self.most = codes, 0, 0
         self.commands: list[list[str]] = []
 
-    def __call__(self, command: list[str], stdout: int | None = None) -> Process:
+    def __call__(self, command: list[str], stdout: int | None, env: dict[str, str]) -> Process:
         assert stdout is None  # what trainings say is the output here
+        assert env[PARENT] == str(os.getpid())  # they end with this process
         self.commands.append(command)
         self.running += 1
         self.most = max(self.most, self.running)
@@ -102,6 +106,31 @@ def test_a_model_is_only_replaced_when_that_is_said(tmp_path: Path, capsys: pyte
     assert main(command) == 1
     assert "--overwrite" in capsys.readouterr().err
     assert main([*command, "--overwrite"]) == 0
+
+
+def test_a_training_of_several_that_was_killed_while_it_wrote_its_models_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    for name in ("a", "b"):
+        write_pack(tmp_path / f"{name}.pack", training_data(ord(name)))
+    out = tmp_path / "m"
+    packs = [str(tmp_path / "a.pack"), str(tmp_path / "b.pack")]
+    command = [*packs, "--together", "--out", str(out), *"--epochs 1 --state 4 --hidden 4 --device cpu".split()]
+
+    def stop(model: Any, folder: Path, log: Any) -> None:
+        if folder.name == "b":
+            raise KeyboardInterrupt
+        save_model(model, folder, log)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wordtrust.training.multi_recognizer.save_model", stop)
+        with pytest.raises(KeyboardInterrupt):
+            main(command)
+    assert (out / "a" / "model.json").is_file()
+    assert main(command) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["a", "b", "generic"]
+    assert main(command) == 1  # all are there now
 
 
 def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,12 +42,14 @@ def run(
     by_split: bool = False,
     skip: bool = False,
     watch: Watch = lambda _: None,
+    overwrite: bool = True,
 ) -> tuple[CorpusResult, Problems]:
     problems = Problems(skip=skip)
     entries = read_manifest(corpus / "m.tsv")
     result = recognize_corpus(
-        entries, recognizer, corpus / "out", jobs=1, problems=problems, by_split=by_split, watch=watch
-    )
+        entries, recognizer, corpus / "out", jobs=1, problems=problems, by_split=by_split, watch=watch,
+        overwrite=overwrite,
+    )  # fmt: skip
     return result, problems
 
 
@@ -69,6 +72,36 @@ def test_a_store_for_each_split(corpus: Path) -> None:
     (corpus / "m.tsv").write_text("utt\taudio\na\ta.wav\n")
     with pytest.raises(InputError, match="the split has no name that a folder can have"):
         run(corpus, by_split=True)
+
+
+def test_a_run_that_was_killed_between_two_stores_goes_on(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wordtrust.transcription import corpus_job
+
+    real = corpus_job._lattices
+
+    def stop(entries: Any, *rest: Any) -> Any:
+        if entries[0].split == "dev":
+            raise KeyboardInterrupt
+        return real(entries, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_job, "_lattices", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus, by_split=True, overwrite=False)
+    assert [path.name for path in (corpus / "out").iterdir()] == ["train"]
+    result, _ = run(corpus, by_split=True, overwrite=False)  # its own store it may replace
+    assert (result.utterances, result.resumed) == (4, 4)
+    assert sorted(path.name for path in (corpus / "out").iterdir()) == ["dev", "recognizer.json", "train"]
+    with pytest.raises(OptionError, match=r"train: is there already"):
+        run(corpus, by_split=True, overwrite=False)
+
+
+def test_a_journal_that_is_a_link_is_not_followed(corpus: Path) -> None:
+    (corpus / "precious").write_text("mine")
+    journal_path(corpus / "out").symlink_to("precious")
+    with pytest.raises(OptionError, match="is no journal"):
+        run(corpus)
+    assert (corpus / "precious").read_text() == "mine"
 
 
 def test_parts_of_a_recording(corpus: Path) -> None:

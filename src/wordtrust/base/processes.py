@@ -6,6 +6,8 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
@@ -21,14 +23,20 @@ class Terminated(KeyboardInterrupt):
         self.number = number
 
 
-def raise_when_terminated() -> None:
-    """From now on SIGTERM and SIGHUP raise `Terminated`, once, unless they are ignored (nohup)."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _terminate)
+@contextmanager
+def raising_when_terminated() -> Iterator[None]:
+    """In here SIGTERM and SIGHUP raise `Terminated`, once, unless they are ignored (nohup)."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    is_main = threading.current_thread() is threading.main_thread()  # signals go to no other
+    caught = [number for number in numbers if is_main and signal.getsignal(number) == signal.SIG_DFL]
+    for number in caught:
+        signal.signal(number, _terminate)
+    try:
+        yield
+    finally:
+        for number in caught:
+            if signal.getsignal(number) == _terminate:
+                signal.signal(number, signal.SIG_DFL)
 
 
 def _terminate(number: int, _: FrameType | None) -> NoReturn:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from ..base.errors import WordtrustError
-from ..base.processes import exit_code, raise_when_terminated
+from ..base.processes import exit_code, raising_when_terminated
 from ..base.version import __version__
 from ..base.visible_text import visible
 from . import audio, calibration, combination, evaluation, lattices, networks, score, shipped, study, train
@@ -36,10 +36,10 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; errors of ours, and of the system, become one line on stderr and exit code 1."""
-    raise_when_terminated()
     try:
-        cli.main(standalone_mode=False)
-        sys.stdout.flush()
+        with raising_when_terminated():
+            cli.main(standalone_mode=False)
+            sys.stdout.flush()
     except WordtrustError as error:
         _fail(str(error), 1)
     except click.ClickException as error:

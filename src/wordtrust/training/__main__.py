@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import OptionError, WordtrustError
-from ..base.processes import Terminated, exit_code, exit_with_parent, raise_when_terminated
+from ..base.processes import Terminated, exit_code, exit_with_parent, raising_when_terminated
 from .options import MULTI_RECOGNIZER, TrainOptions, parse_seeds
 
 if TYPE_CHECKING:
@@ -25,22 +25,26 @@ def main(arguments: list[str] | None = None) -> int:
     """Run; gives the exit code."""
     given = _parser().parse_args(arguments)
     exit_with_parent()
-    raise_when_terminated()
     try:
-        _check(given)
-        if given.study is not None:
-            _train_study(given)
-        elif given.together:
-            _train_multi_recognizer(given)
-        elif len(given.packs) > 1 or given.seeds:
-            return _train_many(given, sys.argv[1:] if arguments is None else arguments)
-        else:
-            _train_one(given)
+        with raising_when_terminated():
+            return _train(given, sys.argv[1:] if arguments is None else arguments)
     except WordtrustError as error:
         sys.stderr.write(f"wordtrust: {error}\n")
         return 1
     except Terminated as error:
         return exit_code(error)
+
+
+def _train(given: argparse.Namespace, arguments: list[str]) -> int:
+    _check(given)
+    if given.study is not None:
+        _train_study(given)
+    elif given.together:
+        _train_multi_recognizer(given)
+    elif len(given.packs) > 1 or given.seeds:
+        return _train_many(given, arguments)
+    else:
+        _train_one(given)
     return 0
 
 

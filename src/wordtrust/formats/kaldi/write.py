@@ -18,7 +18,8 @@ from typing import TextIO
 import numpy as np
 
 from ...base.errors import OptionError
-from ...base.files import atomic_text
+from ...base.files import atomic_text, is_stream
+from ...base.locks import claimed
 from ...lattices.lattice import Floats, Ints, Lattice, Lattices
 from ...lattices.weights import weighed_scores
 from ..format import WORDS_FILES, ReadOptions, WriteOptions
@@ -34,10 +35,20 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
     """Write all utterances to one archive.
 
     The symbol table of its folder (words.txt) keeps the words that it has and gets the new ones at its end; a frame
-    length other than 0.01 is noted in a recognizer.json. No file there says where anything is written.
+    length other than 0.01 is noted in a recognizer.json. No file there says where anything is written. Archives of a
+    folder are written one after another: two at once would give one number to two words.
     """
+    if is_stream(path):
+        raise OptionError(f"{path}: a Kaldi archive has a symbol table beside it: name a file in a folder")
     used = ReadOptions().beside(path)
-    table = _SymbolTable(_table_path(path.parent, used.words))
+    table_path = _table_path(path.parent, used.words)
+    with claimed(table_path):
+        _write(batches, path, options, used, _SymbolTable(table_path))
+
+
+def _write(
+    batches: Iterable[Lattices], path: Path, options: WriteOptions, used: ReadOptions, table: _SymbolTable
+) -> None:
     batches = iter(batches)
     first = next(batches, None)
     frame_length = options.frame_length or (first.origin.frame_length if first else None) or FRAME_LENGTH

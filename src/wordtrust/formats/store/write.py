@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...base.arrays import csr_offsets
 from ...base.errors import InputError, OptionError
-from ...base.files import atomic_text, draft_of, recover, remove, remove_drafts, replace_folder, sync
+from ...base.files import atomic_text, draft_of, is_stream, recover, remove, remove_drafts, replace_folder, sync
 from ...base.jit import compiled
 from ...base.locks import locked
 from ...base.version import __version__
@@ -205,6 +205,8 @@ class StoreWriter:
     def _refuse_to_overwrite(self) -> None:
         """Only a store is ever replaced: a wrong path must not cost anybody a folder of other files."""
         path = self._path
+        if is_stream(Path(self._name)):
+            raise OptionError(f"{self._name}: a store is a folder; name one, or another format (--to)")
         if path.is_dir():
             if (path / STORE_FILE).is_file() or not any(path.iterdir()):
                 return
