@@ -54,6 +54,39 @@ def test_a_file_cut_anywhere_gives_its_whole_pieces(
         assert journal["z"] == 1
 
 
+def test_any_text_is_kept(tmp_path: Path) -> None:
+    """Half characters too, which no encoding has; and the file is one that others may read, but not run."""
+    texts = {"\ud800": "\udfff x", "\u2028": "\x00\x1b[2J", "": ""}
+    with Journal(tmp_path / "j", {"file": "\ud800.wav"}) as journal:
+        for name, text in texts.items():
+            journal.add(name, text)
+    with Journal(tmp_path / "j", {"file": "\ud800.wav"}) as journal:
+        assert journal.resumed == 3
+        assert {name: journal[name] for name in journal} == texts
+        assert journal.path.read_bytes().isascii()
+        assert journal.path.stat().st_mode & 0o111 == 0
+
+
+def test_the_order_of_what_describes_the_work_does_not_matter(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j", {"a": 1, "b": 2}) as journal:
+        journal.add("piece", 5)
+    with Journal(tmp_path / "j", {"b": 2, "a": 1}) as journal:
+        assert journal["piece"] == 5
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"name": 5, "piece": 1}', b'{"name": "x"}', b"[1]", b"[" * 100_000, b"\xff", b"null"]
+)
+def test_what_is_no_piece_ends_the_journal(tmp_path: Path, line: bytes) -> None:
+    write(tmp_path / "j")
+    path = journal_path(tmp_path / "j")
+    whole = path.read_bytes()
+    path.write_bytes(whole + line + b"\n" + b'{"name": "later", "piece": 1}\n')
+    with Journal(tmp_path / "j", WORK) as journal:
+        assert list(journal) == list(PIECES)
+    assert path.read_bytes() == whole
+
+
 def test_other_work_begins_anew(tmp_path: Path) -> None:
     write(tmp_path / "j")
     with Journal(tmp_path / "j", {"audio": "other.wav"}) as journal:
