@@ -1,0 +1,102 @@
+"""Lattices of a Kaldi recipe: our 1-best against Kaldi's own scoring, and the generic model with and without scales.
+
+    python -m experiments.kaldi_recipe CLONE --ref data/dev/text exp/mono/decode exp/tri1/decode
+
+CLONE is a recipe's folder; every decode folder in it has lat.*.gz and what `local/score.sh` left (wer_LMWT or
+wer_LMWT_PENALTY), and a graph/words.txt beside it. Prints the tables of docs/kaldi.md.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from wordtrust import BuildOptions, build_networks, evaluate, load, read, read_references, tune
+from wordtrust.base.errors import WordtrustWarning
+from wordtrust.formats.references import References
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.weights import Scales
+from wordtrust.networks.labels import ReferenceWords, score_paths
+
+_KALDIS = re.compile(r"%WER [0-9.]+ \[ ([0-9]+) /")
+_NAME = re.compile(r"wer_([0-9]+)(?:_([0-9.]+))?")
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """One decode folder of a recipe."""
+
+    clone: Path
+    name: str
+    references: References
+
+    def read(
+        self, *, lmwt: float | None = None, acoustic_scale: float | None = None, word_ins_penalty: float | None = None
+    ) -> Lattices:
+        """Its lattices."""
+        folder = self.clone / self.name
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WordtrustWarning)
+            return read(
+                sorted(folder.glob("lat.*.gz")), words=folder.parent / "graph" / "words.txt", lmwt=lmwt,
+                acoustic_scale=acoustic_scale, word_ins_penalty=word_ins_penalty,
+            )  # fmt: skip
+
+    def errors(self, lattices: Lattices) -> int:
+        """Word errors of the 1-best."""
+        words = ReferenceWords.of([self.references[utt].words for utt in lattices.utts], lattices)
+        return score_paths(lattices, one_best(lattices), words).errors
+
+    def kaldis_errors(self) -> Iterator[tuple[int, float, int]]:
+        """LMWT, word insertion penalty, and the errors that Kaldi counted with them."""
+        for file in sorted((self.clone / self.name).glob("wer_*")):
+            setting, counted = _NAME.fullmatch(file.name), _KALDIS.search(file.read_text("utf-8"))
+            if setting and counted:
+                yield int(setting[1]), float(setting[2] or 0), int(counted[1])
+
+    def agreement(self) -> tuple[int, int]:
+        """How many of Kaldi's settings there are, and in how many our 1-best has the same number of errors."""
+        settings = list(self.kaldis_errors())
+        same = [
+            self.errors(self.read(lmwt=lmwt, word_ins_penalty=penalty)) == errors
+            for lmwt, penalty, errors in settings
+        ]
+        return len(settings), sum(same)
+
+    def generic(self, lattices: Lattices, scales: Scales) -> list[str]:
+        """Cells of a row: error rate of the 1-best, of the model's words; NCE and ECE of the 1-best words."""
+        networks = build_networks(replace(lattices, scales=scales), BuildOptions(references=self.references))
+        found = evaluate(networks, load("generic")).to_dict()
+        judged, rates = found["one_best"]["calibrated"], found["wer"]
+        rate = [f"{100 * rates[name]:.2f}" for name in ("one_best", "best_confidence")]
+        return [*rate, f"{judged['nce']:.2f}", f"{judged['ece']:.2f}"]
+
+
+@click.command()
+@click.argument("clone", type=click.Path(path_type=Path, exists=True))
+@click.argument("names", nargs=-1, required=True, metavar="DECODE...")
+@click.option("--ref", required=True, help="What was said, in CLONE: data/dev/text.")
+def main(clone: Path, names: tuple[str, ...], ref: str) -> None:
+    """Print the tables."""
+    decodings = [Decoding(clone, name, read_references(clone / ref)) for name in names]
+    click.echo("| decoding | utterances | Kaldi's settings | same number of errors |\n|---|---|---|---|")
+    for decoding in decodings:
+        settings, same = decoding.agreement()
+        click.echo(f"| {decoding.name} | {len(decoding.read(lmwt=10))} | {settings} | {same} |")
+    click.echo("\n| decoding | scales | 1-best WER | WER of `generic` | NCE | ECE |\n|---|---|---|---|---|---|")
+    for decoding in decodings:
+        plain, found = decoding.read(acoustic_scale=1), decoding.read()
+        tuned = tune(found, decoding.references).posterior
+        lmwt = f"as found: LMWT {1 / found.scales.acoustic:g}"
+        for title, scales in (("none", plain.scales), (lmwt, found.scales), ("tuned on these references", tuned)):
+            click.echo(f"| {decoding.name} | {title} | {' | '.join(decoding.generic(plain, scales))} |")
+
+
+if __name__ == "__main__":
+    main()
