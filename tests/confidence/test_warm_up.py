@@ -36,7 +36,7 @@ def kernels():
     return {(kernel.py_func.__module__, kernel.py_func.__name__, str(args)) for kernel in functions
             for args in kernel.signatures if kernel.py_func.__module__.startswith("wordtrust.")}
 
-warm.main(str(folder / "turns"), *warm.STEPS)
+warm.warm_up(warm.STEPS)
 foreseen = kernels()
 TunedScales(Scales(), Scales(), Scales(), {}).save(folder / "scales.json")
 lattices, ref = f"{sample / 'lattices'}/*.slf.gz", ["--ref", str(sample / "ref.tsv")]

@@ -40,6 +40,7 @@ def main() -> None:
         with raising_when_terminated():
             cli.main(standalone_mode=False)
             sys.stdout.flush()
+            finish_compiling()
     except WordtrustError as error:
         _fail(str(error), 1)
     except click.ClickException as error:
@@ -61,6 +62,13 @@ def main() -> None:
             _fail(said, 1)
         text = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"this should not have happened, please report it: {text} (WORDTRUST_DEBUG=1 shows where)", 70)
+
+
+def finish_compiling() -> None:
+    """The first command after an installation compiles for those that come later, now that its own work is done."""
+    first_run = sys.modules.get(f"{__name__}.first_run")
+    if first_run is not None:
+        first_run.finish()
 
 
 def _system_error(error: OSError) -> str | None:

@@ -141,7 +141,7 @@ def load_references(ref: Path, glm: Glm | Path | None = None) -> References:
     return read_references(ref, glm=read_glm(glm) if isinstance(glm, Path) else glm)
 
 
-_STEPS = {  # of every verb that compiles; a helper process begins with the last (see `warm`)
+_STEPS = {  # of every verb that compiles; a helper process begins with the last (first_run)
     "info": ("graph", "paths", "labels"),
     "convert": ("graph", "paths"),
     "tune": ("graph", "paths", "labels", "networks", "metrics", "consensus"),
@@ -173,10 +173,11 @@ def announce_compilation() -> None:
     left_out = {step for step, option in _ONLY_WITH.items() if option in options and not options[option]}
 
     def on_compile() -> None:
-        from ..confidence.warm_up import start
+        from .first_run import is_compiled, start
 
         unusual = unusual_cache()
-        notify(f"compiling for this machine, {f'up to 20 s; {unusual}' if unusual else 'once (up to 20 s)'} ...")
+        if not is_compiled():
+            notify(f"compiling for this machine, {f'up to 20 s; {unusual}' if unusual else 'once (up to 20 s)'} ...")
         start([step for step in steps if step not in left_out])
 
     context.find_root().with_resource(notified_of_compiling(on_compile))

@@ -1,30 +1,20 @@
-"""Compiling on two cores: a helper process compiles what a command needs last while the command compiles the rest.
+"""Compiling on two cores: the steps that kernels are needed for, and whose turn it is to compile which.
 
-numba compiles one kernel at a time in a process, and keeps it in a cache that processes share. Both take turns: a
-kernel that the one has begun to compile the other waits for, and loads. The helper begins at the end of the steps, so
-that they meet somewhere in the middle, whatever there is to read.
+numba compiles one kernel at a time in a process, and keeps it in a cache that processes share. Two processes take
+turns: a kernel that the one has begun to compile the other waits for, and loads (cli/first_run.py).
 """
 
 from __future__ import annotations
 
-import atexit
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import sleep
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from ..base.jit import compiling_in_turn, is_cached
-from ..base.processes import exit_with_parent, helper_environment
-from ..base.threads import available_cores
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
@@ -57,36 +47,6 @@ class Turns:
         finally:
             with suppress(OSError):
                 done.touch()
-
-
-def start(steps: Sequence[str]) -> None:
-    """Begin to compile in the background what the steps of a command need, named in the order they are taken."""
-    if available_cores() < 2 or not steps or not is_cached():
-        return
-    until_exit, silent = ExitStack(), subprocess.DEVNULL
-    try:
-        folder = until_exit.enter_context(TemporaryDirectory(prefix="wordtrust-"))
-        command = [sys.executable, "-m", __name__, folder, *reversed(steps)]
-        helper = subprocess.Popen(command, stdout=silent, stderr=silent, env=helper_environment())  # noqa: S603  # ours
-    except OSError:
-        until_exit.close()
-        return
-    until_exit.callback(_stop, helper)
-    until_exit.enter_context(compiling_in_turn(Turns(Path(folder), lambda: helper.poll() is not None)))
-    atexit.register(until_exit.close)
-
-
-def _stop(helper: subprocess.Popen[bytes]) -> None:
-    helper.terminate()
-    helper.wait()
-
-
-def main(folder: str, *steps: str) -> None:
-    """The helper: take tiny lattices through these steps."""
-    exit_with_parent()
-    parent = os.getppid()
-    with compiling_in_turn(Turns(Path(folder), lambda: os.getppid() != parent)):
-        warm_up(steps)
 
 
 def warm_up(steps: Sequence[str]) -> None:
@@ -189,7 +149,3 @@ STEPS: dict[str, Callable[[], object]] = {
     "confidence": _confidence,
     "metrics": _metrics,
 }
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
