@@ -149,17 +149,18 @@ _STEPS = {  # of every verb that compiles; a helper process begins with the last
     "train": ("paths", "labels"),
     "score": ("graph", "networks", "paths", "confidence"),
     "combine": ("paths", "confidence", "labels"),
-    "threshold": ("paths", "confidence", "labels", "metrics"),
-    "calibrate": ("paths", "confidence", "labels"),
+    "threshold": ("paths", "confidence", "labels", "segments", "metrics"),
+    "calibrate": ("paths", "confidence", "labels", "segments"),
     "adapt": ("graph", "networks", "paths"),
-    "evaluate": ("paths", "confidence", "labels", "metrics"),
+    "evaluate": ("paths", "confidence", "labels", "segments", "metrics"),
     "study": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics", "consensus"),
     "transcribe": ("graph", "networks", "paths", "confidence"),
     "recognize": ("graph", "paths"),
     "demo": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics"),
 }
 _ANNOUNCED = "wordtrust.compilation"  # in click's meta: the context of the verb that announces it
-_ONLY_WITH = {"labels": "ref", "network labels": "ref", "consensus": "scales"}  # options of info and build
+# Options of info, build and those that take --scores.
+_ONLY_WITH = {"labels": "ref", "segments": "ref", "network labels": "ref", "consensus": "scales"}
 
 
 def announce_compilation() -> None:

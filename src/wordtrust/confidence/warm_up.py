@@ -112,6 +112,12 @@ def _labels() -> None:
     score_paths(_lattices(), oracle_paths(_lattices(), _spoken()), _spoken())
 
 
+def _segments() -> None:
+    from ..networks.word_graph import WordGraph, align_graphs
+
+    align_graphs([WordGraph()], [WordGraph()])
+
+
 def _network_labels() -> None:
     from ..networks.labels import label_arcs
 
@@ -143,6 +149,7 @@ STEPS: dict[str, Callable[[], object]] = {
     "graph": _graph,
     "paths": _paths,
     "labels": _labels,
+    "segments": _segments,
     "networks": _networks,
     "network labels": _network_labels,
     "consensus": _consensus,

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..lattices.text import DEFAULT, JOINER
+from ..lattices.text import DEFAULT, JOINER, UNKNOWN
 
 NO_WORD = "@"
 MAX_DEPTH = 50  # of alternatives within alternatives
@@ -37,6 +37,7 @@ class SpelledWord:
     word: str
     optional: bool = False
     fragment: bool = False
+    unknown: bool = False  # right for nothing, not even for itself
 
 
 Spelling = Callable[[str], Sequence[SpelledWord]]  # what is compared for a word as it is written; perhaps nothing
@@ -139,7 +140,7 @@ def normalised(token: str) -> tuple[SpelledWord, ...]:
     if fragment and len(words) == 1:
         cut = f"-{words[0]}" if plain[0] == "-" else f"{words[0]}-"
         return (SpelledWord(cut, optional, fragment=True),)
-    return tuple(SpelledWord(word, optional) for word in words)
+    return tuple(SpelledWord(word, optional, unknown=word == UNKNOWN) for word in words)
 
 
 def cached(spelling: Spelling) -> Spelling:

@@ -18,7 +18,6 @@ from ..base.arrays import row_offsets
 from ..base.errors import InputError
 from ..formats.nist_text import NO_WORD, Parts, SpelledWord, Spelling, is_same
 from ..lattices.lattice import Flags, Ints, Offsets
-from ..lattices.text import UNKNOWN
 from .word_graph_kernels import NO_WORD_FLAG, OPTIONAL_FLAG, UNKNOWN_FLAG, align_all
 
 MAX_PAIRS = 2 * 10**8  # pairs of words that one alignment may compare
@@ -170,7 +169,7 @@ def _flat(rows: Iterable[Sequence[int]]) -> Ints:
 def _flags(word: SpelledWord) -> int:
     if word.word == NO_WORD:
         return NO_WORD_FLAG
-    return (OPTIONAL_FLAG if word.optional else 0) | (UNKNOWN_FLAG if word.word == UNKNOWN else 0)
+    return (OPTIONAL_FLAG if word.optional else 0) | (UNKNOWN_FLAG if word.unknown else 0)
 
 
 def _fragment_pairs(references: Sequence[WordGraph], hypotheses: Sequence[WordGraph]) -> tuple[Offsets, Ints]:
