@@ -183,6 +183,8 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
                 draft.mkdir()
                 yield draft
                 replace_folder(draft, target)
+            except OptionError as error:  # about a file in it: what people know is the folder
+                raise OptionError(str(error).replace(str(draft), str(folder))) from None
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
 

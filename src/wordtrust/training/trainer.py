@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -330,8 +330,14 @@ def only_training_in(folder: Path) -> Iterator[None]:
     """Lock the folder: a training that was orphaned by a kill may still be at work there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with claimed(folder):
+        if folder.is_symlink():
+            raise OptionError(f"{folder}: checkpoints would be kept here, but this is a link; remove it")
         folder.mkdir(exist_ok=True)
-        yield
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # it stays if something is in it
+                folder.rmdir()
 
 
 def _start_from(network: LatticeRNN, folder: Path) -> None:
