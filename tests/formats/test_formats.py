@@ -63,7 +63,7 @@ def test_unknown_names_list_the_known_ones() -> None:
         read(samples()[0].path, format="nope")
     with pytest.raises(OptionError, match="cannot write the format 'whisper'"):
         writable(Path("x"), "whisper")
-    with pytest.raises(OptionError, match=r"the ending names no format that can be written"):
+    with pytest.raises(OptionError, match=r"the ending names no format that lattices are written in"):
         writable(Path("x.docx"))
 
 

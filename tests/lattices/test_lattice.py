@@ -221,3 +221,21 @@ def test_the_arrays_of_a_caller_stay_writable() -> None:
     assert score.flags.writeable
     assert not any(array.flags.writeable for array in (batch.time, *batch.arrays().values()))
     assert np.shares_memory(batch.time, time)
+
+
+def test_batches_are_indexed_as_people_try() -> None:
+    batch = batch_of(*(assembled(name, time=[0, 1], ends=[(0, 1)], tokens=[name]) for name in "abcd"))
+    assert [lattice.utt for lattice in batch[::2]] == ["a", "c"]
+    assert [lattice.utt for lattice in batch[::-1]] == ["d", "c", "b", "a"]
+    assert [lattice.utt for lattice in batch[[2, 0]]] == ["c", "a"]
+    assert [lattice.utt for lattice in batch[np.array([True, False, False, True])]] == ["a", "d"]
+    assert (len(batch[[]]), len(batch[3:1:1]), len(batch[1:3:-1])) == (0, 0, 0)
+    number: Any = np.int64(1)
+    assert batch[number].utt == "b"
+    names: tuple[Any, Any] = ("c", "e")
+    assert names[0] in batch
+    assert names[1] not in batch
+    assert batch[2] in batch
+    assert replace(batch[2], utt="a", time=batch[2].time + 1) not in batch
+    with pytest.raises(TypeError):
+        batch[1.5]  # type: ignore[call-overload]

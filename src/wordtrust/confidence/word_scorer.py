@@ -239,5 +239,7 @@ def load(model: str | Path, *, allow_mismatch: bool = False, threads: int | None
     The bare name of a shipped model means that one; a folder of the same name here is `./NAME`. `allow_mismatch` also
     scores what the model was not trained for.
     """
+    if not isinstance(model, str | Path):
+        raise TypeError(f"a model is a name (wt.models() lists them) or a folder, not {type(model).__name__}")
     loaded = load_model(model, allow_mismatch=allow_mismatch)
     return WordScorer(loaded, allow_mismatch=allow_mismatch, threads=threads)

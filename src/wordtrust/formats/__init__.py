@@ -38,11 +38,11 @@ from ..base.errors import InputError, OptionError, UnknownFormat, WordtrustWarni
 from ..base.json_checks import parse
 from ..base.problems import Problems
 from ..lattices.assemble import Tokens
-from ..lattices.batching import SomeLattices, as_batches
+from ..lattices.batching import SomeLattices, as_batches, reject_transcripts
 from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
-from .inputs import HEAD, Stream, streams
+from .inputs import HEAD, Stream, listed_paths, streams
 from .scaling import ReadBatch, weighed
 from .service_errors import refuse_service_error
 
@@ -77,8 +77,7 @@ def stream_files(
     """
     problems = problems or Problems()
     options = replace(options, tokens=Tokens(options.normalizer))
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    yield from weighed(_read_files(given, options, problems, watch), options, notify or _warn)
+    yield from weighed(_read_files(listed_paths(paths), options, problems, watch), options, notify or _warn)
 
 
 def _read_files(
@@ -197,6 +196,7 @@ def write(
     `frame_length` (seconds) is for formats that count time in frames: by default what was read, else 0.01.
     """
     path = Path(path)
+    reject_transcripts(lattices)
     writer = writable(path, format).write
     assert writer is not None
     writer(as_batches(lattices), path, WriteOptions(frame_length))
@@ -224,7 +224,10 @@ def writable(path: Path, name: str | None = None) -> Format:
     if not path.suffix:
         return writers["store"]
     listed = ", ".join(f"{'/'.join(fmt.suffixes)} ({fmt.name})" for fmt in writers.values())
-    raise OptionError(f"{path}: the ending names no format that can be written. Known: {listed}; or use --to")
+    raise OptionError(
+        f"{path}: the ending names no format that lattices are written in. Known: {listed}; or say which (--to; "
+        "format=). Words with confidences go to .txt, .srt, .html, ... : wordtrust score; scorer(lattices).save(...)"
+    )
 
 
 def read_stream(source: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:

@@ -6,16 +6,19 @@ What is counted, fitted or kept must hold every utterance once (`unique_utteranc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import InputError
 from ..base.problems import Problems
-from ..lattices.lattice import Lattices, Origin, concatenate
+from ..lattices.batching import as_batches
+from ..lattices.lattice import Lattice, Lattices, Origin, concatenate
 from . import stream_files
 from .format import ReadOptions
+from .transcript import is_record, record_lattices
 
-BatchSource = Lattices | str | Path | Iterable[Lattices | str | Path]
+BatchSource = Lattice | Lattices | str | Path | Iterable[Any]  # of the same, or of transcripts
 
 
 def read_batches(
@@ -26,10 +29,16 @@ def read_batches(
 
 
 def _batches(source: BatchSource, problems: Problems | None, options: ReadOptions) -> Iterator[Lattices]:
-    if isinstance(source, Lattices):
-        yield source
+    if isinstance(source, Lattice | Lattices):
+        yield from as_batches(source)
     elif isinstance(source, str | Path):
         yield from stream_files(source, options, problems)
+    elif isinstance(source, list | tuple) and source and is_record(source[0]):
+        yield from record_lattices(source, problems)
+    elif is_record(source):
+        yield from record_lattices([source], problems)
+    elif isinstance(source, bytes | Mapping) or not isinstance(source, Iterable):
+        raise TypeError(f"files, lattices or transcripts are needed, not {type(source).__name__}")
     else:
         for part in source:
             yield from _batches(part, problems, options)

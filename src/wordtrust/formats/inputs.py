@@ -12,7 +12,7 @@ import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ..base.errors import InputError
 from ..base.problems import Problems
@@ -195,6 +195,20 @@ def streams(
                 yield from _inside(path, problems, watch)
             except InputError as error:
                 problems.report(error)
+
+
+def listed_paths(paths: Any) -> list[str | Path]:
+    """One path, or several, as Python code gives them; anything else is a TypeError that says what to do."""
+    given = [paths] if isinstance(paths, str | Path) else paths
+    if isinstance(given, list | tuple | set | frozenset | Iterator):
+        given = list(given)
+        if all(isinstance(path, str | Path) for path in given):
+            return given
+        paths = next(path for path in given if not isinstance(path, str | Path))
+    raise TypeError(
+        f"the name of a file, folder or pattern is needed, or a list of these, not {type(paths).__name__}; "
+        "N-best lists in Python become lattices with wt.from_nbest"
+    )
 
 
 def side_files(given: str | Path) -> list[Path]:

@@ -24,8 +24,14 @@ def as_batches(lattices: SomeLattices) -> Iterator[Lattices]:
             yield from as_batches(member)
 
 
+def reject_transcripts(value: object) -> None:
+    """Transcripts, which people have in their hands as well, are no lattices."""
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    if hasattr(first, "to_ctm"):
+        raise TypeError('lattices are needed, and these are transcripts: they are written with .save("words.srt")')
+
+
 def _wrong_type(value: object) -> TypeError:
+    reject_transcripts(value)
     remedy = "files are read with wt.read, N-best lists in Python with wt.from_nbest"
-    if hasattr(value, "to_ctm"):
-        remedy = 'this has its words already: .save("words.srt") writes them'
     return TypeError(f"lattices are needed, not {type(value).__name__}: {remedy}")

@@ -14,11 +14,12 @@ This module knows no format.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar, overload
+from typing import Any, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -311,16 +312,29 @@ class Lattices(Sequence[Lattice]):
     @overload
     def __getitem__(self, index: int | str) -> Lattice: ...
     @overload
-    def __getitem__(self, index: slice) -> Lattices: ...
+    def __getitem__(self, index: slice | list[int] | NDArray[Any]) -> Lattices: ...
 
-    def __getitem__(self, index: int | str | slice) -> Lattice | Lattices:
+    def __getitem__(self, index: int | str | slice | list[int] | NDArray[Any]) -> Lattice | Lattices:
+        """One by its number or its name; or those of a slice, of a list of numbers, or of a mask."""
         if isinstance(index, slice):
             return self._slice(*index.indices(len(self)))
         if isinstance(index, str):
             if index not in self.utts:
                 raise KeyError(f"no utterance {index!r} among {len(self)}")
             return self._view(self.utts.index(index))
-        return self._view(range(len(self))[index])
+        if isinstance(index, list) or (isinstance(index, np.ndarray) and index.ndim):
+            return self._rows(np.arange(len(self))[np.asarray(index, None if len(index) else int)].tolist())
+        return self._view(range(len(self))[operator.index(cast(SupportsIndex, index))])
+
+    def __contains__(self, item: object) -> bool:
+        """Whether there is an utterance of this name, or this very lattice."""
+        if isinstance(item, Lattice):
+            return item.utt in self.utts and self[item.utt].equals(item)
+        return item in self.utts
+
+    def _rows(self, rows: Iterable[int]) -> Lattices:
+        chosen = [self._slice(row, row + 1, 1) for row in rows]
+        return concatenate(chosen) if chosen else self._slice(0, 0, 1)
 
     def _view(self, index: int) -> Lattice:
         nodes = slice(self.node_offsets[index], self.node_offsets[index + 1])
@@ -333,7 +347,7 @@ class Lattices(Sequence[Lattice]):
 
     def _slice(self, start: int, stop: int, step: int) -> Lattices:
         if step != 1:
-            raise IndexError("a batch of lattices can only be sliced in steps of 1")
+            return self._rows(range(start, stop, step))
         stop = max(start, stop)
         node_offsets, arc_offsets = self.node_offsets[start : stop + 1], self.arc_offsets[start : stop + 1]
         nodes, arcs = slice(node_offsets[0], node_offsets[-1]), slice(arc_offsets[0], arc_offsets[-1])

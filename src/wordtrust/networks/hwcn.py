@@ -38,7 +38,8 @@ import numpy as np
 
 from ..base.arrays import csr_offsets
 from ..base.errors import OptionError
-from ..lattices.lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin
+from ..lattices.batching import SomeLattices, as_batches
+from ..lattices.lattice import Flags, Floats, Ints, Lattice, Lattices, Offsets, Origin, concatenate
 from ..lattices.paths import one_best
 from ..lattices.posterior import FlatGraph, arc_masses, arc_shares, posteriors, push_scores, to_float32
 from ..lattices.weights import Reals, Scales
@@ -99,6 +100,9 @@ class Networks(Sequence[Network]):
         """The lattice arcs that each network arc was merged from."""
         return Members.of(self.arc, len(self.lattices.source))
 
+    def __repr__(self) -> str:
+        return f"<Networks merged within {self.tolerance:g} s: {repr(self.lattices).removeprefix('<Lattices: ')}"
+
     def __len__(self) -> int:
         return len(self.lattices)
 
@@ -126,9 +130,9 @@ class Networks(Sequence[Network]):
 
 
 def build(
-    lattices: Lattices | Lattice, *, tolerance: float = TOLERANCE, scales: Scales | None = None, push: bool = True
+    lattices: SomeLattices, *, tolerance: float = TOLERANCE, scales: Scales | None = None, push: bool = True
 ) -> Networks:
-    """Build the HWCNs of a batch of lattices; the equations of merging stand at the top of this module.
+    """Build the HWCNs of a lattice, a batch or a list; the equations of merging stand at the top of this module.
 
     `tolerance` is in seconds; posteriors are made with `scales`, or those of the lattices. With `push`, acoustic and
     transition scores are made local before they are merged (see `posterior.push_scores`) where lattices have
@@ -136,7 +140,7 @@ def build(
     """
     if not 0 <= tolerance < np.inf:
         raise OptionError(f"the tolerance is in seconds, from 0 on, not {tolerance}")
-    batch = lattices.batch() if isinstance(lattices, Lattice) else lattices
+    batch = lattices if isinstance(lattices, Lattices) else concatenate(as_batches(lattices))
     layout = _MergeGroups.of(batch, tolerance)
     return Networks(
         lattices=_merged(batch, layout, scales or batch.scales, push, replace(batch.origin, tolerance=tolerance)),

@@ -16,7 +16,7 @@ from ..base.errors import InputError, OptionError
 from ..base.problems import Problems
 from ..formats import detect_format, read_stream
 from ..formats.format import ReadOptions
-from ..formats.inputs import Stream, streams
+from ..formats.inputs import Stream, listed_paths, streams
 from ..formats.transcript import FORMAT, open_transcripts
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
@@ -47,7 +47,7 @@ def transcript_sources(
 ) -> Iterator[TranscriptSource]:
     """Files, folders and globs one by one. What cannot be read raises an `InputError`, or goes to `problems`."""
     problems = problems or Problems()
-    for source in streams([paths] if isinstance(paths, str | Path) else list(paths), problems, watch):
+    for source in streams(listed_paths(paths), problems, watch):
         try:
             yield _opened(source, options, problems)
         except InputError as error:

@@ -9,7 +9,7 @@ A `Transcript` shows itself in a notebook, coloured by confidence; `Transcripts`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +47,20 @@ _ROUNDING = 1e-6  # a float32 confidence may be that much over 1
 @dataclass(frozen=True, slots=True, repr=False)
 class Transcript(UtteranceWords):
     """The words of one utterance."""
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[Word]:
+        return iter(self.words)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Word: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Word, ...]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Word | tuple[Word, ...]:
+        return self.words[index]
 
     def save(self, path: str | Path) -> None:
         """Write it in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet."""
@@ -124,6 +138,9 @@ class Transcripts(list[Transcript]):
         if isinstance(index, slice):
             return Transcripts(super().__getitem__(index), about=self.about)
         return super().__getitem__(index)
+
+    def __add__(self, others: list[Transcript]) -> Transcripts:  # type: ignore[override]  # of transcripts alone
+        return Transcripts([*self, *others])
 
     def _repr_html_(self) -> str:
         more = len(self) - _SHOWN

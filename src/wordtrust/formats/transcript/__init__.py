@@ -10,8 +10,10 @@ is in them. The writers are in `wordtrust.transcripts`.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from ...base import json_checks as check
@@ -89,11 +91,24 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     file = open_transcripts(stream, problems)
     duration = file.about.get("duration")
     seconds = float(duration) if isinstance(duration, int | float) and abs(duration) < LATEST else None
-    joined = (
-        RecognizedTranscript(utt, [_phrase(record.words) for record in records], seconds)
-        for utt, records in groupby(file.records, lambda record: record.utt)
-    )
-    yield from lattices(joined, stream, options, problems, NAME)
+    yield from lattices(_joined(file.records, seconds), stream, options, problems, NAME)
+
+
+def is_record(value: Any) -> bool:
+    """Whether Python code gives a transcript: a name and words."""
+    words = getattr(value, "words", None)
+    return hasattr(value, "utt") and isinstance(words, tuple) and all(isinstance(word, Word) for word in words)
+
+
+def record_lattices(records: Iterable[Any], problems: Problems | None = None) -> Iterator[Lattices]:
+    """The lattices of transcripts that Python code holds, as those of their files."""
+    stream = Stream(io.BytesIO(), "transcripts", Path("transcripts"))
+    yield from lattices(_joined(records, None), stream, ReadOptions(), problems or Problems(), NAME)
+
+
+def _joined(records: Iterable[Any], seconds: float | None) -> Iterator[RecognizedTranscript]:
+    for utt, segments in groupby(records, lambda record: record.utt):
+        yield RecognizedTranscript(str(utt), [_phrase(segment.words) for segment in segments], seconds)
 
 
 def _phrase(words: tuple[Word, ...]) -> RecognizedPhrase:
