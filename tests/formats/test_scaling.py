@@ -13,7 +13,7 @@ from wordtrust import read, stream, write
 from wordtrust.base.errors import InputError, OptionError, WordtrustWarning
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import one_best
-from wordtrust.lattices.weights import Scales
+from wordtrust.lattices.weights import Scales, log_scores
 
 # Costs (graph, acoustic): "yes" 3, 40; "no no" 0.5 + 0.5, 60 + 10; "so" 6, 30. Frames: 2 each, or 1 + 1.
 ARCHIVE = """utt
@@ -50,6 +50,28 @@ def test_the_best_path_is_kaldis(archive: Path, lmwt: int, penalty: float) -> No
     expected = kaldis_choice(lmwt, penalty)
     assert words(read(archive, lmwt=lmwt, word_ins_penalty=penalty)) == expected
     assert words(read(archive, acoustic_scale=1 / lmwt, word_ins_penalty=penalty)) == expected
+
+
+def test_a_penalty_is_for_every_label(tmp_path: Path) -> None:
+    """As in lattice-add-penalty: <noise> is a label though no word, x-ray is one label though two words here."""
+    path = tmp_path / "lat.ark"
+    path.write_text("utt\n0 1 x-ray 1,0,1\n0 1 <noise> 2,0,1\n0 1 <eps> 3,0,1\n0 1 plain 4,0,1\n1\n\n")
+    lattices = read(path, lmwt=1, word_ins_penalty=0.5)
+    costs = sorted(-score for score in path_scores(lattices))
+    assert costs == pytest.approx([1.5, 2.5, 3.0, 4.5])
+
+
+def path_scores(lattices: Lattices) -> list[float]:
+    """The score of every path of one lattice."""
+    arcs, scores = list(zip(lattices.source.tolist(), lattices.target.tolist(), strict=True)), log_scores(lattices)
+    totals: list[tuple[int, float]] = [(0, 0.0)]
+    done: list[float] = []
+    while totals:
+        node, total = totals.pop()
+        following = [(end, total + score) for (start, end), score in zip(arcs, scores, strict=True) if start == node]
+        totals += following
+        done += [] if following else [total]
+    return done
 
 
 def test_all_three_choices_come_up() -> None:

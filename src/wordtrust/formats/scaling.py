@@ -13,8 +13,11 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ..base.errors import InputError
 from ..lattices.lattice import Lattices
+from ..lattices.text import JOINER
 from ..lattices.unscaled import MOST_ARCS, MOST_UTTERANCES, find_scales, has_both_scores
 from ..lattices.weights import Scales
 from .format import ReadOptions
@@ -48,7 +51,22 @@ def weigh(batch: Lattices, options: ReadOptions) -> Lattices:
         scales = Scales(options.acoustic_weight, 1.0, penalty, scales.length_exponent)
     if options.word_ins_penalty is not None:
         scales = replace(scales, word_penalty=-options.word_ins_penalty)
+        batch = _penalty_by_label(batch, scales)
     return replace(batch, scales=scales)
+
+
+def _penalty_by_label(batch: Lattices, scales: Scales) -> Lattices:
+    """Kaldi's penalty is for every label, ours for every word: what <noise> and x-ray differ by joins the scores."""
+    assert batch.transition is not None
+    used = np.unique(batch.surface)
+    is_label = [
+        not text.endswith(JOINER) and text not in ("", "<eps>") for text in batch.vocabulary.lookup(used.tolist())
+    ]
+    labels_over_words = np.isin(batch.surface, used[is_label]) * 1.0 - (batch.word > 0)
+    if not labels_over_words.any() or not scales.word_penalty or not scales.transition:
+        return batch
+    more = labels_over_words * (scales.word_penalty / scales.transition)
+    return replace(batch, transition=(batch.transition + more).astype(np.float32))
 
 
 def _nothing_to_weigh(batch: Lattices) -> InputError:
