@@ -12,6 +12,7 @@ import pytest
 
 import wordtrust as wt
 from tests.helpers.made_models import SAMPLE, made_model, write_model
+from tests.helpers.pruned_lattices import pruned_lattices
 from wordtrust import build, read
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence.choice import Choice, choose
@@ -117,6 +118,17 @@ def test_networks_built_in_another_way_are_refused_unless_allowed(
     with pytest.raises(InputError, match=message):
         wt.load(model)(other)
     assert len(wt.load(model, allow_mismatch=True)(other)) == len(other)
+
+
+def test_unscaled_lattices_are_refused_by_a_model_of_scaled_ones(tmp_path: Path) -> None:
+    """The model has acoustic scales for scores that are twelve times smaller."""
+    made = pruned_lattices(12, acoustic_scale=1.0)
+    scorer = wt.load(write_model(tmp_path / "model", build(made, scales=SCALES).lattices))
+    assert made.acoustic is not None
+    unscaled = replace(made, acoustic=made.acoustic * np.float32(12), scales=Scales(1 / 12))
+    assert len(scorer(made)) == 12
+    with pytest.raises(InputError, match=r"weighed by 0\.0833 of language scores here, by 0\.7 in the model"):
+        scorer(unscaled)
 
 
 @pytest.mark.parametrize("allow", [False, True])

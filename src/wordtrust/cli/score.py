@@ -69,6 +69,7 @@ def score(
     from ..transcripts.writer import TranscriptPrinter, TranscriptWriter
 
     scorer = _load(model, criterion, allow_mismatch, jobs)
+    _warn_of_own_scales(scorer, inputs)
     if out != "-":
         if any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
             raise OptionError(f"{out}: is what is read; name another file")
@@ -83,6 +84,13 @@ def score(
         notify(_OUT_OF_DOMAIN)
     if out != "-":
         echo(f"{out}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
+
+
+def _warn_of_own_scales(scorer: WordScorer | CalibratedWords, inputs: Inputs) -> None:
+    """Say that the scales of a model that has some count for its posteriors, whatever the options are."""
+    asked = inputs.options.acoustic_weight is not None or inputs.options.word_ins_penalty is not None
+    if asked and getattr(scorer, "scales", None) is not None:
+        notify("posteriors are made with the model's own scales; the options say what the recognizer's 1-best is")
 
 
 def _load(model: Path, criterion: str | None, allow_mismatch: bool, jobs: int | None) -> WordScorer | CalibratedWords:

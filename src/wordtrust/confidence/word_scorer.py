@@ -19,6 +19,7 @@ from ..base.folds import speaker_id
 from ..base.number_format import counted
 from ..lattices.batching import as_batches
 from ..lattices.lattice import Floats, Lattice, Lattices, concatenate
+from ..lattices.unscaled import has_both_scores
 from ..lattices.weights import Reals, Scales
 from ..networks.hwcn import Network, Networks
 from ..transcripts.transcript import Transcript, Transcripts, transcripts
@@ -30,6 +31,7 @@ from .model_file import Model, load_model
 from .out_of_domain import UsualFeatures
 
 ALTERNATIVES = 5
+FAR_RATIO = 4.0  # times: acoustic scores that weigh so much more or less are unscaled, or scaled twice
 MOST_AHEAD = 1000  # utterances that a generic model is adapted to before the first is scored
 
 
@@ -180,6 +182,7 @@ class WordScorer:
         if recognizer and trained and recognizer != trained:
             raise self._mismatch(lattices, f"the recognizer is {recognizer}, the model was trained for {trained}")
         if lattices.origin.tolerance is None:
+            self._check_ratio(lattices)
             return
         if abs(lattices.origin.tolerance - self.tolerance) > 1e-9:
             raise self._mismatch(
@@ -192,6 +195,18 @@ class WordScorer:
                 lattices,
                 f"posteriors made with {_shown(lattices.scales)}, the model was trained on {_shown(self.scales)}",
                 "Build the networks with its scales: wordtrust build ... --scales MODEL",
+            )
+
+    def _check_ratio(self, lattices: Lattices) -> None:
+        """Refuse lattices whose acoustic scores are on another scale than those the model was trained on."""
+        if self.scales is None or not has_both_scores(lattices):
+            return
+        here, trained = (scales.acoustic / (scales.transition or 1.0) for scales in (lattices.scales, self.scales))
+        if min(here, trained) > 0 and max(here, trained) > FAR_RATIO * min(here, trained):
+            raise self._mismatch(
+                lattices,
+                f"acoustic scores are weighed by {here:.3g} of language scores here, by {trained:.3g} in the model",
+                "Read them as in training (--lmwt, --acoustic-scale), use a model trained for them",
             )
 
     @staticmethod
