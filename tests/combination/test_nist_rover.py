@@ -64,6 +64,18 @@ def test_a_recording_that_one_lacks(tmp_path: Path) -> None:
     assert [word for word, *_ in elected(tmp_path, one, ctm("a b"), one)] == ["a", "b", "c", "d"]
 
 
+def test_the_table_has_the_errors_of_the_words_that_are_written(tmp_path: Path) -> None:
+    for name, said in {"a": "so it - is", "b": "so it was is", "c": "so at - is"}.items():
+        (tmp_path / f"{name}.ctm").write_text(ctm(said))
+    (tmp_path / "ref.stm").write_text("f 1 s 0 9 so it is\n")
+    systems = {name: tmp_path / f"{name}.ctm" for name in "abc"}
+    result = wt.combine(systems, tmp_path / "ref.stm", subsets=True)
+    assert result.comparison is not None
+    assert [transcript.text for transcript in result.transcripts or []] == ["so it is"]
+    rates = {"".join(row.members): row.methods["rover"] for row in result.comparison.subsets}
+    assert rates == {"ab": pytest.approx(1 / 3), "ac": 0.0, "bc": pytest.approx(1 / 3), "abc": 0.0}
+
+
 def test_the_command_needs_no_references_for_words_alone(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.ctm").write_text(ctm("so it is"))

@@ -23,7 +23,7 @@ from ..lattices.lattice import Ints
 from ..transcripts.transcript import Transcript
 from .combination_file import FittedCombination
 from .joint import JointDecoding, JointHypotheses, JointModel, fit_joint, joint_errors
-from .nist_rover import vote
+from .nist_rover import vote, vote_errors
 from .rover import RoverSettings
 from .subset_comparison import SubsetComparison, Subsets, all_subsets, compare_subsets, mean_confidence, select_system
 from .system_output import SystemOutputs, chosen_transcripts
@@ -123,6 +123,8 @@ def _compare(
     jobs: int,
 ) -> SubsetComparison:
     subsets = _subsets(len(outputs.names), every)
+    if fitted is None and any(output.confidence is None for output in outputs.outputs):
+        return compare_subsets(outputs, subsets, one_best=one_best, others={"rover": vote_errors(outputs, subsets)})
     if fitted is None:
         return compare_subsets(outputs, subsets, one_best=one_best, rover=RoverSettings())
     names = [name for name in fitted.order if name in outputs.names]

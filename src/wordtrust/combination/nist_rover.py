@@ -5,8 +5,8 @@ slots; those of every further one are aligned with them as `rover` does, ties in
 that most recognizers say in a slot wins, or nothing; of equal ones the first in the slot, which is that of the
 earlier recognizer, except that in a slot which a recognizer opened its word comes before the others' nothing.
 
-`combination.rover` has the same costs, decides ties between alignments slot by slot, counts confidences, and is what
-all tables are made with.
+`combination.rover` has the same costs, decides ties between alignments slot by slot, counts confidences, and is for
+all words that have any.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..formats.nist_text import NO_WORD, SpelledWord
+from ..lattices.lattice import Ints
 from ..lattices.weights import Reals
 from ..networks.word_graph import WordGraph, align_graphs
 from .system_output import SystemOutput, SystemOutputs
@@ -57,6 +58,12 @@ def vote(outputs: SystemOutputs) -> SystemOutput:
         confidence=np.array([winner.share for winner in winners], np.float64),
         surface=np.array([winner.surface for winner in winners], np.int32),
     )
+
+
+def vote_errors(outputs: SystemOutputs, subsets: Sequence[Sequence[int]]) -> Ints:
+    """[subsets, utterances] the word errors of votes among some of the systems."""
+    elected = (vote(outputs.subset([outputs.names[member] for member in subset])) for subset in subsets)
+    return np.stack([outputs.count_errors(output) for output in elected])
 
 
 def _parts(outputs: SystemOutputs, row: int) -> Iterator[list[Words]]:
