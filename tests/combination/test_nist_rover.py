@@ -65,7 +65,7 @@ def test_a_recording_that_one_lacks(tmp_path: Path) -> None:
 
 
 def test_the_table_has_the_errors_of_the_words_that_are_written(tmp_path: Path) -> None:
-    for name, said in {"a": "so it - is", "b": "so it was is", "c": "so at - is"}.items():
+    for name, said in {"a": "so it - is", "b": "so it was is", "c": "so it - is"}.items():
         (tmp_path / f"{name}.ctm").write_text(ctm(said))
     (tmp_path / "ref.stm").write_text("f 1 s 0 9 so it is\n")
     systems = {name: tmp_path / f"{name}.ctm" for name in "abc"}
