@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -147,6 +149,28 @@ def test_a_piece_that_another_program_moved_is_not_taken_for_another(tmp_path: P
         with pytest.raises(InputError, match="another program wrote to it"):
             journal["a"]
         assert journal["b"] == "other"
+
+
+def test_a_journal_that_is_gone_already_is_removed_without_a_word(tmp_path: Path) -> None:
+    with Journal(tmp_path / "out", WORK) as journal:
+        journal.path.unlink()
+        journal.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_piece_that_does_not_fit_is_not_there(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with Journal(tmp_path / "out", WORK) as journal:
+            journal.add("a", 1)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+            with pytest.raises(OptionError, match="cannot be written: File too large"):
+                journal.add("b", "x" * 10_000)
+            assert list(journal) == ["a"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
 
 
 def test_a_full_disk_is_said_in_a_line_and_what_was_kept_is_there_again(tmp_path: Path) -> None:

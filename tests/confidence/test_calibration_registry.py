@@ -151,6 +151,7 @@ def test_bad_forms(form: Any, message: str) -> None:
         ([0.5, 0.5], [1], "2 scores but 1 labels"),
         ([0.5, np.nan], [1, 0], "1 of 2 scores are NaN"),
         ([0.5, 1.5], [1, 0], "a score is 1.5, which is no probability"),
+        ([0.5, -0.25], [1, 0], "a score is -0.25, which is no probability"),
         ([0.5, -np.inf], [1, 0], "a score is -inf, which is no probability"),
         ([0.5, 0.6], [1, 2], "a label is 2"),
         ([0.5, 0.6], [1, np.nan], "a label is nan"),
