@@ -224,6 +224,12 @@ def test_nothing_can_be_guaranteed(scores: Scores, options: dict[str, Any], reas
     assert "threshold" not in point.to_dict()
 
 
+@pytest.mark.parametrize("level", [0.01, 0.3, 0.5])
+def test_little_is_asked_and_still_nothing_is_shown(level: float) -> None:
+    """Who has lost the stake has shown nothing, at any level."""
+    assert guaranteed_threshold(speakers([(1, 4, 0)] * 100), 0.8, level).threshold is None
+
+
 def test_speakers_without_words_are_none() -> None:
     scores = speakers([(5, 0, 0)] * 300)
     for names in ((*scores.speakers, "silent"), ("silent", *scores.speakers)):
