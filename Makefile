@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo check test test-recognizers lint bench fuzz mutants clean
+.PHONY: setup setup-light dist demo check test test-recognizers lint bench fuzz mutants clean
 
 setup: $(STAMP)
 
@@ -12,6 +12,15 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $(STAMP)
+
+# For those who only score: no torch, no recognizers, no tools of development.
+setup-light:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check .
+
+# Wheel and sdist in dist/, checked, and the wheel tried in a fresh environment.
+dist: setup
+	$(BIN)/python tools/check_dist.py
 
 demo: setup
 	$(BIN)/wordtrust demo
