@@ -1,4 +1,4 @@
-"""What `make dist` finds fault with. The whole of it builds and installs, and takes minutes: it is run for a release."""
+"""What `make dist` finds fault with. All of it builds and installs, and takes minutes: it is run for a release."""
 
 from __future__ import annotations
 
