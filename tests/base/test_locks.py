@@ -219,3 +219,13 @@ def test_where_folders_cannot_be_exchanged(tmp_path: Path) -> None:
         assert os.listdir(tmp_path / "b") == ["x"]
     with pytest.raises(OSError, match="No such file"):
         files._exchange(tmp_path / "no", tmp_path / "b")
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_that_writes(tmp_path: Path) -> None:
+    for name in (".out.0123abcd.part", ".out.lock"):
+        (tmp_path / name).touch()
+    with claimed(tmp_path / "out"):  # and then fails before it writes anything
+        pass
+    with claimed(tmp_path / "out"), atomic(tmp_path / "out"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -175,9 +175,10 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     with _write_errors(folder):
         target = Path(os.path.realpath(folder))
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(target):
+        with locked(target) as was_left:
             recover(target)
-            remove_drafts(target)
+            if was_left:
+                remove_drafts(target)
             draft = draft_of(target)
             try:
                 draft.mkdir()

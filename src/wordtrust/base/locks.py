@@ -38,9 +38,10 @@ class _Lock:
         self.writing = writing
 
     def release(self) -> None:
-        """Remove the file while it is locked: nobody else can have it by then."""
-        with suppress(OSError):
-            self._file.unlink()
+        """Remove the file while it is locked, so that nobody can have it; one that was left is to be seen first."""
+        if not self.was_left:
+            with suppress(OSError):
+                self._file.unlink()
         os.close(self._descriptor)
 
 
@@ -76,7 +77,7 @@ def claimed(target: Path) -> Iterator[None]:
 def locked(target: Path) -> Iterator[bool]:
     """Keep others from a target while it is written: once at a time, within work that claimed it or without.
 
-    Gives whether a process that was killed left the lock, and maybe more.
+    Gives whether a process that was killed left the lock, and maybe more, which is now to be removed.
     """
     target = Path(os.path.realpath(target))
     with _guard:
@@ -91,7 +92,7 @@ def locked(target: Path) -> Iterator[bool]:
         yield lock.was_left
     finally:
         with _guard:
-            lock.writing = False
+            lock.writing = lock.was_left = False
             if is_mine:
                 del _held[target]
                 lock.release()
