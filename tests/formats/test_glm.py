@@ -56,6 +56,11 @@ def test_hypotheses_have_rules_of_their_own(glm: Glm) -> None:
     assert glm.hypothesis("uh") == ["%HESITATION"]
 
 
+def test_the_first_line_may_be_a_rule(tmp_path: Path) -> None:
+    (tmp_path / "own.glm").write_text("colour => color ;; American\n;; grey stays\n")
+    assert read_glm(tmp_path / "own.glm").reference("a grey colour") == ["A", "GREY", "COLOR"]
+
+
 def test_what_no_rule_fits_may_be_dropped(tmp_path: Path) -> None:
     (tmp_path / "few.glm").write_text("# few\n* COPY_NO_HIT = 'F'\n[A] => [B]\n")
     assert read_glm(tmp_path / "few.glm").reference("a c a") == ["BB"]

@@ -122,5 +122,10 @@ def test_too_much_to_align_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_graph, "MAX_PAIRS", 10)
     with pytest.raises(InputError, match="too many to align"):
         counts("a b c d", "a b c d")
+    monkeypatch.setattr(word_graph, "MAX_PAIRS", 10**8)
+    monkeypatch.setattr(word_graph, "MAX_STEPS", 100)
+    assert counts("a b c d e f g h i j", "a") == (1, 0, 9, 0)
+    with pytest.raises(InputError, match="too many to align"):  # ten by ten ways, three times
+        counts(f"{{ {' / '.join('abcdefghij')} }} " * 4, "a")
     with pytest.raises(InputError, match="alternatives in one place"):
         counts("{ " + " / ".join("abcdefghij" * 13) + " } x", "a")

@@ -48,7 +48,7 @@ from .service_errors import refuse_service_error
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
-    "store", "kaldi", "htk", "sphinx", "openfst", "jsonl", "nbest", "transcript", "ctm",
+    "store", "kaldi", "htk", "sphinx", "openfst", "jsonl", "nbest", "transcript", "ctm", "trn",
     "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "drawing",
 )  # fmt: skip
 

@@ -2,9 +2,9 @@
 
 A rule is a line `A => B` or `A => B / C __ D`, where any of them may stand in [brackets] or "quotes" to keep its
 spaces and B may hold alternatives `{ a / b }`. From left to right, the first rule whose A is there, between C and D,
-writes B; what no rule fits is copied. The first token of the file begins comments; lines that begin with `*` are
-settings (`copy_no_hit`); `;; INPUT_DEPENDENT_APPLICATION = "REGEX"` limits the rules after it to stm or
-ctm, ref or hyp.
+writes B; what no rule fits is copied. The first token of the file begins comments (`;;` if its first line is a rule);
+lines that begin with `*` are settings (`copy_no_hit`); `;; INPUT_DEPENDENT_APPLICATION = "REGEX"` limits the rules
+after it to stm or ctm, ref or hyp.
 
 As in NIST's evaluations (csrfilt.sh, hubscr.pl), rules see references as whole texts and hypotheses word by word, and
 hyphens between letters become spaces afterwards. Unlike there, case never counts, and a rule may be of any length.
@@ -109,16 +109,16 @@ def _read_rules(stream: Stream, glm: Glm) -> None:
     comment, applying = "", [glm.of_references, glm.of_hypotheses]
     for line_number, line in text_lines(stream):
         if line_number == 1:
-            comment = line.split()[0]
+            comment = ";;" if "=>" in line else line.split()[0]
         limit = _APPLIES.match(line)
         if limit:
             applying = _limited(stream, line_number, limit[1], glm)
-        if line_number == 1 or limit or (comment and line.startswith(comment)):
+        if limit or line.startswith(comment):
             continue
         if line.startswith("*"):
             _set(line, (glm.of_references, glm.of_hypotheses))
             continue
-        data = line.partition(comment)[0] if comment else line
+        data = line.partition(comment)[0]
         if not data.strip():
             continue
         rule = _rule(stream, line_number, data)

@@ -5,8 +5,8 @@ last segment takes what is left. That is sclite's rule: words in a gap are error
 that are to be ignored take their words with them. Within a segment, the words are aligned with all that may have been
 said (networks/word_graph.py).
 
-Which words are compared: those of CTM as they are written (`sclite`), which gives sclite's totals; those of other
-formats normalised, as everywhere else (`wordtrust`).
+Which words are compared: those of CTM and TRN as they are written (`sclite`), which gives sclite's totals; those of
+other formats normalised, as everywhere else (`wordtrust`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from .align import Alignments
 from .word_graph import GraphAlignments, WordGraph, align_graphs
 
 RULES = ("sclite", "wordtrust")
+NIST_FORMATS = ("ctm", "trn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Comparison:
 
     def is_verbatim(self, lattices: Lattices) -> bool:
         """Whether words are compared as they are written."""
-        return (self.rules or ("sclite" if lattices.origin.format == "ctm" else "wordtrust")) == "sclite"
+        return (self.rules or ("sclite" if lattices.origin.format in NIST_FORMATS else "wordtrust")) == "sclite"
 
     def spelling(self, lattices: Lattices) -> Spelling:
         """What is compared for a word of this format."""

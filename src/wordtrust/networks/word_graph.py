@@ -21,6 +21,7 @@ from ..lattices.lattice import Flags, Ints, Offsets
 from .word_graph_kernels import NO_WORD_FLAG, OPTIONAL_FLAG, UNKNOWN_FLAG, align_all
 
 MAX_PAIRS = 2 * 10**8  # pairs of words that one alignment may compare
+MAX_STEPS = 2 * 10**9  # ways from one pair to the next that it may try: more than pairs where there are alternatives
 MAX_BEFORE = 127  # arcs that may come before one
 
 _START = SpelledWord("")
@@ -126,7 +127,8 @@ def align_graphs(
 
 def _check_sizes(references: Sequence[WordGraph], hypotheses: Sequence[WordGraph]) -> None:
     for number, (ours, theirs) in enumerate(zip(references, hypotheses, strict=True)):
-        if len(ours.words) * len(theirs.words) > MAX_PAIRS:
+        steps = sum(map(len, ours.before)) * sum(map(len, theirs.before))
+        if len(ours.words) * len(theirs.words) > MAX_PAIRS or steps > MAX_STEPS:
             raise InputError(
                 f"{len(ours.words):,} reference words and {len(theirs.words):,} hypothesis words are too many to "
                 "align",
