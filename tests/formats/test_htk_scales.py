@@ -73,6 +73,20 @@ def test_every_path_has_the_score_of_the_formula(tmp_path: Path, base: float | N
         assert totals[printed] == pytest.approx(max(totals.values()), abs=1e-4)  # there are ties
 
 
+def test_a_label_of_two_words_has_one_penalty(tmp_path: Path) -> None:
+    text = lattice_text({"wdpenalty": -1.5}, None).replace("W=yes", "W=x-ray")
+    lattices = read_text(tmp_path, text)
+    by_word = dict(zip(lattices.vocabulary.lookup(lattices.word.tolist()), log_scores(lattices), strict=True))
+    assert by_word["x"] + by_word["ray"] == pytest.approx(htk_total({"wdpenalty": -1.5}, [0]))
+
+
+def test_silence_has_no_penalty(tmp_path: Path) -> None:
+    text = lattice_text({"wdpenalty": -1.5}, None).replace("W=yes", "W=<s>")
+    lattices = read_text(tmp_path, text)
+    silent = log_scores(lattices)[lattices.word == 0]
+    assert silent.tolist() == pytest.approx([htk_total({}, [0])])
+
+
 def test_a_header_may_be_silent(tmp_path: Path) -> None:
     """All weights are 1 then, the penalty 0, and logarithms natural."""
     assert read_text(tmp_path, lattice_text({}, None)).scales == Scales()

@@ -23,6 +23,7 @@ from ..lattices.weights import Scales
 from .format import ReadOptions
 
 Notify = Callable[[str], None]
+_NO_LABELS = ("", "<eps>")
 
 
 class ReadBatch(NamedTuple):
@@ -51,19 +52,24 @@ def weigh(batch: Lattices, options: ReadOptions) -> Lattices:
         scales = Scales(options.acoustic_weight, 1.0, penalty, scales.length_exponent)
     if options.word_ins_penalty is not None:
         scales = replace(scales, word_penalty=-options.word_ins_penalty)
-        batch = _penalty_by_label(batch, scales)
+        batch = penalty_by_label(batch, scales)
     return replace(batch, scales=scales)
 
 
-def _penalty_by_label(batch: Lattices, scales: Scales) -> Lattices:
-    """Kaldi's penalty is for every label, ours for every word: what <noise> and x-ray differ by joins the scores."""
-    assert batch.transition is not None
+def penalty_by_label(batch: Lattices, scales: Scales, *, silent: bool = True) -> Lattices:
+    """The batch, with the word penalty of `scales` for every label of the recognizer instead of every word.
+
+    That x-ray is one label and two words, and <noise> a label and no word, joins the language scores; without
+    `silent`, labels that say no word stay as they are.
+    """
+    if batch.transition is None or not scales.word_penalty or not scales.transition:
+        return batch
     used = np.unique(batch.surface)
-    is_label = [
-        not text.endswith(JOINER) and text not in ("", "<eps>") for text in batch.vocabulary.lookup(used.tolist())
-    ]
-    labels_over_words = np.isin(batch.surface, used[is_label]) * 1.0 - (batch.word > 0)
-    if not labels_over_words.any() or not scales.word_penalty or not scales.transition:
+    texts = batch.vocabulary.lookup(used.tolist())
+    is_label = np.isin(batch.surface, used[[not text.endswith(JOINER) and text not in _NO_LABELS for text in texts]])
+    is_word = batch.word > 0
+    labels_over_words = 1.0 * (is_label & (is_word | silent)) - is_word
+    if not labels_over_words.any():
         return batch
     more = labels_over_words * (scales.word_penalty / scales.transition)
     return replace(batch, transition=(batch.transition + more).astype(np.float32))

@@ -26,6 +26,7 @@ from ...lattices.assemble import assemble_parts
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import CHUNK, Stream
+from ..scaling import penalty_by_label
 from .header import WRITTEN_BY_US, Author
 from .lattices import SlfLattices, alike
 from .scan import PADDING, LatticeText, Scanner, count_lines
@@ -81,19 +82,21 @@ class _SlfReader:
             if isinstance(group, InputError):
                 self._report(group)
             else:
-                yield from self._assembled(group)
+                yield from self._assembled(group, author)
 
-    def _assembled(self, group: SlfLattices) -> Iterator[Lattices]:
+    def _assembled(self, group: SlfLattices, author: Author) -> Iterator[Lattices]:
         origin = Origin(self._file, "htk", "given" if group.has_times else "aligned")
         scales = group.scales
         for raw in group.read(self._tokens):
             if isinstance(raw, InputError):
                 self._report(raw)
                 continue
-            yield from assemble_parts(
+            batches = assemble_parts(
                 raw, self._tokens, origin=origin, scales=scales, problems=self._problems,
                 max_arcs=self._options.max_arcs,
             )  # fmt: skip
+            for batch in batches:  # what we wrote has a link for every word, and so its penalty
+                yield batch if author.wordtrust else penalty_by_label(batch, scales, silent=False)
 
     def _report(self, error: InputError) -> None:
         self._problems.report(error.at(file=self._file))
