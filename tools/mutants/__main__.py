@@ -56,8 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _sample(target: Target, size: int) -> list[Mutant]:
     """The same bugs as long as the code is the same."""
     every = [bug for module in target.modules for bug in mutants(ROOT, f"src/wordtrust/{module}")]
-    random.Random(SEED).shuffle(every)  # so that a larger sample has all of a smaller one
-    return every[:size]
+    return random.Random(SEED).sample(every, min(size, len(every)))
 
 
 def equivalent_bugs() -> set[str]:
