@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,14 @@ def test_parts(text: str, parts: list[object]) -> None:
 def test_braces_that_do_not_fit(text: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         parse_text(text)
+
+
+@pytest.mark.parametrize("text", ["(" + "a " * 200_000, "(" * 200_000, "( " * 100_000 + ")", "(a" * 100_000])
+def test_parentheses_that_do_not_close_take_no_time(text: str) -> None:
+    """A pattern that looks back at every space would take an hour."""
+    started = time.perf_counter()
+    parse_text(text)
+    assert time.perf_counter() - started < 5
 
 
 def test_the_plain_text_has_first_alternatives_and_no_optional_words() -> None:

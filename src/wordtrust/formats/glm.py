@@ -25,7 +25,7 @@ MAX_RULES = 100_000
 _APPLIES = re.compile(r';;\s+INPUT_DEPENDENT_APPLICATION\s*=\s*"([^"]*)"')
 _QUOTED = re.compile(r"""["']([^"']*)["']""")
 _HYPHEN = re.compile(r"(?<=[^( ])-(?=[^) ])")
-_BROKEN_OPTIONAL = re.compile(r"\(\s*([^()]*?)\s*\)")
+_PARENTHESES = re.compile(r"\(([^()]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _filtered(rules: RuleSet, text: str) -> str:
     """As csrfilt.sh does: parentheses stand alone, and hyphens between letters become spaces."""
     padded = f" {' '.join(text.replace('(', '( ').replace(')', ' )').split())} "
     split = _HYPHEN.sub(" ", rules.apply(padded))
-    return _BROKEN_OPTIONAL.sub(lambda match: " ".join(f"({word})" for word in match[1].split()), split)
+    return _PARENTHESES.sub(lambda match: " ".join(f"({word})" for word in match[1].split()), split)
 
 
 def read_glm(path: str | Path) -> Glm:

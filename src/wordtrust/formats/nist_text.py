@@ -25,7 +25,7 @@ Part = str | list["Parts"]  # a word, or alternatives
 Parts = list[Part]
 
 _PIECES = re.compile(r"[{}]|[^\s{}]+")
-_OPTIONAL_GROUP = re.compile(r"\(([^()]*\s[^()]*)\)")
+_OPTIONAL_GROUP = re.compile(r"\(([^()]*)\)")
 HESITATION = re.compile(r"%[^\W\d]")
 _TAGS = re.compile(r"(?<!\\);")
 
@@ -72,6 +72,8 @@ def parse_text(text: str) -> Parts:
 def _each_optional(group: re.Match[str]) -> str:
     """The words of `(a b)` as optional words, marked where they had no parenthesis."""
     first, *others = group[1].split() or [""]
+    if not others:
+        return f"({first})"
     words = [f"({first}", *(f"({JOINER}{word}" for word in others)]
     return f"{f'{JOINER}) '.join(words)})"
 
