@@ -75,6 +75,12 @@ def test_what_has_no_ratio_is_left_alone() -> None:
     assert find_scales([replace(made, picked=np.zeros(len(made.source), bool))]) is None
 
 
+def test_language_scores_that_are_all_zero_are_none() -> None:
+    """Kaldi archives of N-best lists and CTC models: the total stands as acoustic cost, and is no unscaled one."""
+    made = pruned_lattices(40, acoustic_scale=1 / 12)
+    assert find_scales([replace(made, transition=np.zeros_like(made.transition))]) is None
+
+
 @needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LATTICES)

@@ -56,13 +56,18 @@ def find_scales(batches: Sequence[Lattices]) -> FoundScales | None:
         return None
     given = batches[0].scales
     parts = _sample(batches)
+    if not any(np.any(part.transition) for part in parts):
+        return None  # written as 0 because there are none: acoustic scores are the total, whatever it is
     widths = _widths(parts, given)
     if not len(widths) or _usual(widths) <= _WIDEST_BEAM:
         return None
     if given.transition >= LEAST_WEIGHT:
         return _divided(given, widths)
-    if given.transition != 1 or given.acoustic <= 0:
-        return None
+    return _with_lmwt(parts, given, widths) if given.transition == 1 and given.acoustic > 0 else None
+
+
+def _with_lmwt(parts: Sequence[Lattices], given: Scales, widths: Reals) -> FoundScales | None:
+    """Acoustic scores over the LMWT of the decoder, if that makes lattices much narrower."""
     candidates = {lmwt: _widths(parts, replace(given, acoustic=given.acoustic / lmwt)) for lmwt in LMWTS}
     lmwt = _tightest(candidates)
     beam = _usual(candidates[lmwt])
