@@ -206,3 +206,21 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
     pq.write_table(table.slice(1), tmp_path / "c.parquet")
     with pytest.raises(InputError, match="row 0: word 1 of 'talk' comes after word -1"):
         read_transcripts(tmp_path / "c.parquet")
+
+
+def test_tables_that_unpack_to_too_much_are_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    TALK.save(tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet")
+    path = tmp_path / "bomb.parquet"
+    other = pa.scalar([{"word": "a", "confidence": 0.1}] * 1_100_000, table.schema.field("alternatives").type)
+    column = pa.array([other.as_py()], other.type)
+    pq.write_table(table.slice(0, 1).set_column(7, "alternatives", column), path, compression="zstd")
+    with pytest.raises(InputError, match="1,100,000 values in a column"):
+        read_transcripts(path)
+    rows = table.slice(0, 1).take(pa.array([0] * 2_500_000))
+    pq.write_table(rows, path, compression="zstd", row_group_size=10_000_000)
+    with pytest.raises(InputError, match="2,500,000 values in a column"):
+        read_transcripts(path)

@@ -15,7 +15,8 @@ from ..inputs import Stream
 from .records import ABOUT, TranscriptFile, TranscriptRecord, Word, left_out_of, word_of
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives")
-MOST_WORDS = 2_000_000  # of an utterance: more is an attack, not speech
+MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
+_MOST_ALTERNATIVES = 1_000_000  # of the rows that are read at a time
 _ROWS = 1 << 12  # read at a time
 _REMEDY = "Name the folder that has a store.json in it, or a table of words that wordtrust wrote"
 
@@ -39,10 +40,14 @@ def _head(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
 
 
 def _check_size(table: Any, size: int) -> None:
-    groups = (table.metadata.row_group(index) for index in range(table.metadata.num_row_groups))
+    """Refuse what would unpack to far more than its size: sizes and numbers of values are in the file's footer."""
+    groups = [table.metadata.row_group(index) for index in range(table.metadata.num_row_groups)]
     largest = max((group.total_byte_size for group in groups), default=0)
-    if largest > 50 * size + 500_000_000:
-        raise InputError(f"{size:,} bytes that unpack to {largest:,}", remedy="No recording has as many words")
+    columns = range(table.metadata.num_columns)
+    values = max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
+    if largest > 50 * size + 500_000_000 or values > 20 * size + 1_000_000:
+        found = f"{size:,} bytes that unpack to {largest:,} with {values:,} values in a column"
+        raise InputError(found, remedy="No table of words is packed as tightly: was it made by wordtrust?")
 
 
 def _records(table: Any, name: str) -> Iterator[TranscriptRecord]:
@@ -70,6 +75,8 @@ def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
             batch = next(batches, None)
             if batch is None:
                 return
+            if len(batch.column("alternatives").flatten()) > _MOST_ALTERNATIVES:
+                raise InputError(f"{len(batch):,} words with more than {_MOST_ALTERNATIVES:,} alternatives")
             rows = batch.to_pylist()
         yield from rows
 
