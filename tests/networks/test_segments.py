@@ -144,6 +144,17 @@ def test_rules_of_a_glm(tmp_path: Path) -> None:
     assert found.words.score.tolist() == [0.5, 0.5, 0.1, 0.9, 0.8, 0.8]
 
 
+def test_calibration_leaves_ignored_words_out_and_takes_the_same_rules(tmp_path: Path) -> None:
+    evaluate(tmp_path)
+    fitted = wt.calibrate_scores(tmp_path / "out.ctm", tmp_path / "ref.stm", calibrator="isotonic")
+    assert fitted.words.speakers == ("ann", "bob")
+    assert len(fitted.words) == 9  # twelve, less those of the ignored segment
+    by_words = wt.calibrate_scores(
+        tmp_path / "out.ctm", tmp_path / "ref.stm", calibrator="isotonic", rules="wordtrust"
+    )
+    assert len(by_words.words) == 10  # good-bye is two
+
+
 def test_a_recording_without_words_counts_as_deleted(tmp_path: Path) -> None:
     found = evaluate(tmp_path, "f A s 0 1 a b\nf B t 0 1 c d e\n", "f A 0.1 0.1 a 0.9\nf A 0.2 0.1 x 0.1\n")
     assert totals(found) == (1, 1, 3, 0)

@@ -18,6 +18,7 @@ from ..base.problems import Problems
 from ..evaluation.evaluation import with_confidences
 from ..evaluation.metrics import Scores
 from ..formats.batches import BatchSource
+from ..formats.glm import Glm
 from ..formats.references import Reference
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
@@ -41,14 +42,18 @@ def calibrate_scores(
     references: Mapping[str, Reference] | str | Path,
     *,
     calibrator: str = "kernel",
+    rules: str | None = None,
+    glm: Glm | str | Path | None = None,
     problems: Problems | None = None,
 ) -> CalibratedScores:
     """Fit a calibrator (one of `wt.calibrate.names()`) on words that came with confidences: files or batches.
 
+    `rules` and `glm` say how words are compared with references, as for `evaluate`.
+
     Utterances without a reference or without confidences raise an error, or go to `problems` when that skips them.
     """
     unfitted = make(calibrator)
-    evaluation = evaluate(words, references=references, problems=problems)
+    evaluation = evaluate(words, references=references, rules=rules, glm=glm, problems=problems)
     return fit_scores(evaluation.words, unfitted)
 
 
