@@ -141,7 +141,7 @@ def test_what_is_undefined_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "ref.tsv").write_text("utt\ttext\nu1\thello\nu2\thello\n")
     (tmp_path / "empty.tsv").write_text("utt\ttext\nu1\t\nu2\t\n")
     for ref, rates in (("ref.tsv", 3), ("empty.tsv", 0)):
-        wordtrust("build", tmp_path / "words.ctm", "--ref", tmp_path / ref, "--out", tmp_path / "s")
+        wordtrust("build", tmp_path / "words.ctm", "--ref", tmp_path / ref, "--out", tmp_path / "s", "--overwrite")
         found = json.loads(wordtrust("evaluate", tmp_path / "s", "--json").stdout)
         assert len(found["wer"]) == rates
         assert "eer" not in found["one_best"]["posterior"]

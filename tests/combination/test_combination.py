@@ -176,9 +176,9 @@ def test_combined_words_can_be_had(folder: Path) -> None:
 @pytest.mark.slow
 def test_the_joint_network_is_fitted_kept_and_decoded(folder: Path) -> None:
     fit = [word for name in NAMES[:2] for word in ("--fit", f"{name}={folder / 'store'}")]
-    words = [*systems(folder, *NAMES[:2]), "--transcripts", folder / "w.ctm", "--json"]
+    words = [*systems(folder, *NAMES[:2]), "--transcripts", folder / "w.ctm", "--json", "--overwrite"]
     first = json.loads(run("combine", *words, *fit, "--out", folder / "joint").stdout)
-    again = json.loads(run("combine", *words, "--joint", folder / "joint", "--overwrite").stdout)
+    again = json.loads(run("combine", *words, "--joint", folder / "joint").stdout)
     assert first == again
     assert first["subsets"][0]["joint"] <= 1.0
     assert len(wt.read(folder / "w.ctm")) > 30

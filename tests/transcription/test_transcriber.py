@@ -14,7 +14,7 @@ from tests.helpers.speech import recording, recording_path
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.journal import Journal
-from wordtrust.transcription.transcriber import Transcriber, recordings
+from wordtrust.transcription.transcriber import RecognizedSegment, Transcriber, recordings
 
 
 @pytest.fixture(autouse=True)
@@ -65,3 +65,11 @@ def test_recordings_have_unique_names(tmp_path: Path) -> None:
     assert [one.name for one in recordings(files, "each")] == ["a-1", "a-2", "a-1-2", "a-2-2"]
     with pytest.raises(OptionError, match="there is no channel '3': 1 to 2, mix or each"):
         recordings(files, "3")
+
+
+def test_a_segment_of_a_journal_that_is_damaged_is_an_error_of_ours() -> None:
+    segment = RecognizedSegment(1.0, 2.5, ("{}",), "loop")
+    assert RecognizedSegment.from_dict(segment.to_dict(), "j") == segment
+    for damaged in (None, [], {}, {**segment.to_dict(), "start": "soon"}, {**segment.to_dict(), "lines": 3}):
+        with pytest.raises(InputError, match="j: a segment that was kept is damaged"):
+            RecognizedSegment.from_dict(damaged, "j")

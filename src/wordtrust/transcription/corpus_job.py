@@ -172,7 +172,7 @@ def _lattices(
     entries: Sequence[ManifestEntry], journal: Journal, identity: RecognizerIdentity, problems: Problems, file: str
 ) -> Iterator[Lattices]:
     """The lattices of some utterances: all at once, or one by one to find a bad one."""
-    lines, utts = [journal[_journal_key(entry)] for entry in entries], [entry.utt for entry in entries]
+    lines, utts = [str(journal[_journal_key(entry)]) for entry in entries], [entry.utt for entry in entries]
     try:
         yield from list(to_lattices(lines, utts, identity, file))
     except InputError:

@@ -106,6 +106,15 @@ class RecognizedSegment:
         """The segment as JSON, for a journal."""
         return {"start": self.start, "end": self.end, "lines": list(self.lines), "dropped": self.dropped}
 
+    @classmethod
+    def from_dict(cls, record: Any, file: str) -> RecognizedSegment:
+        """A segment of a journal, `file`; what is none is an `InputError`."""
+        try:
+            lines, dropped = tuple(map(str, record["lines"])), record["dropped"]
+            return cls(float(record["start"]), float(record["end"]), lines, None if dropped is None else str(dropped))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise InputError("a segment that was kept is damaged", file=file, remedy="Remove the file") from None
+
 
 class Transcriber:
     """Recognizers and the models that score their words, loaded once for any number of recordings.
@@ -167,8 +176,7 @@ class Transcriber:
                 if key not in journal:
                     coming = chain([segment], coming)
                     break
-                kept = journal[key]
-                yield self._with_lattices(recording, RecognizedSegment(**{**kept, "lines": tuple(kept["lines"])}))
+                yield self._with_lattices(recording, RecognizedSegment.from_dict(journal[key], str(journal.path)))
         for segment, results in self._recognize_all(coming):
             recognized = self._with_lattices(recording, _recognized_segment(recording, segment, results))
             if journal is not None:  # its lines have been read: what cannot be used is not kept
