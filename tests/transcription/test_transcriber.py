@@ -70,6 +70,7 @@ def test_recordings_have_unique_names(tmp_path: Path) -> None:
 def test_a_segment_of_a_journal_that_is_damaged_is_an_error_of_ours() -> None:
     segment = RecognizedSegment(1.0, 2.5, ("{}",), "loop")
     assert RecognizedSegment.from_dict(segment.to_dict(), "j") == segment
-    for damaged in (None, [], {}, {**segment.to_dict(), "start": "soon"}, {**segment.to_dict(), "lines": 3}):
+    pieces: list[object] = [None, [], {}, {**segment.to_dict(), "start": "soon"}, {**segment.to_dict(), "lines": 3}]
+    for damaged in pieces:
         with pytest.raises(InputError, match="j: a segment that was kept is damaged"):
             RecognizedSegment.from_dict(damaged, "j")
