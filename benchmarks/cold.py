@@ -42,9 +42,9 @@ def _commands(sample: Path, folder: Path) -> Iterator[list[str]]:
     TunedScales(Scales(), Scales(), Scales(), {}).save(scales)
     yield ["info", lattices, *ref]
     yield ["info", *kaldi]
-    yield ["convert", lattices, str(folder / "store")]
-    yield ["tune", *kaldi, "--out", str(folder / "tuned.json")]
-    yield ["build", lattices, *ref, "--scales", str(scales), "--out", networks]
+    yield ["convert", lattices, str(folder / "store"), "--overwrite"]
+    yield ["tune", *kaldi, "--out", str(folder / "tuned.json"), "--overwrite"]
+    yield ["build", lattices, *ref, "--scales", str(scales), "--out", networks, "--overwrite"]
     yield ["evaluate", networks]
     yield ["demo", "--out", str(folder / "demo")]
 
