@@ -54,6 +54,8 @@ def test_hypotheses_have_rules_of_their_own(glm: Glm) -> None:
     assert glm.hypothesis("gonna") == [[["GOING", "TO"], ["GONNA"]]]
     assert glm.hypothesis("X-ray") == ["X", "RAY"]
     assert glm.hypothesis("uh") == ["%HESITATION"]
+    assert glm.hypothesis("{x") == ["{X"]
+    assert glm.hypothesis("}") == ["}"]
 
 
 def test_the_first_line_may_be_a_rule(tmp_path: Path) -> None:

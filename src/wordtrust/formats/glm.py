@@ -86,7 +86,12 @@ class Glm:
         """What a word of a hypothesis stands for."""
         parts = self._words.get(word)
         if parts is None:
-            parts = self._words[word] = parse_text(_filtered(self.of_hypotheses, word))
+            text = _filtered(self.of_hypotheses, word)
+            try:
+                parts = parse_text(text)
+            except ValueError:  # a word of a recognizer may be a brace
+                parts = list(text.split())
+            self._words[word] = parts
         return parts
 
 
