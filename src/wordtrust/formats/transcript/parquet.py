@@ -45,7 +45,7 @@ def _check_size(table: Any, size: int) -> None:
     largest = max((group.total_byte_size for group in groups), default=0)
     columns = range(table.metadata.num_columns)
     values = max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
-    if largest > 50 * size + 500_000_000 or values > 20 * size + 1_000_000:
+    if largest > 50 * size + 500_000_000 or values > 2 * size + 1_000_000:
         found = f"{size:,} bytes that unpack to {largest:,} with {values:,} values in a column"
         raise InputError(found, remedy="No table of words is packed as tightly: was it made by wordtrust?")
 
