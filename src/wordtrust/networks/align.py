@@ -1,4 +1,6 @@
-"""The one aligner: decides which word of a hypothesis is right, everywhere in this package.
+"""The one aligner of plain texts: decides which word of a hypothesis is right, everywhere in this package.
+
+References with segments and alternatives (STM) have NIST's aligner instead, for sclite's totals (`word_graph`).
 
 Among all alignments of a hypothesis with its reference it takes
 
