@@ -298,3 +298,14 @@ def test_joined_words_by_hand() -> None:
         word in references[utt].words for number, utt in enumerate(own.utts) for word in own.words(number)
     ]  # words of these references hardly ever stand in for each other
     assert record["output"]["auc"] == pytest.approx(roc_auc_score(right, own.confidence), abs=0.05)
+
+
+def test_a_folder_of_other_things_is_no_study(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    StudyFolder(tmp_path / "out").make(models=True)
+    StudyFolder(tmp_path / "out").make(models=True)  # goes on
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").touch()
+    with pytest.raises(OptionError, match="photos: exists and is no study"):
+        StudyFolder(tmp_path / "photos").make(models=True)
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.png"]

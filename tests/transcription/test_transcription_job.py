@@ -139,3 +139,37 @@ def test_files_are_written_though_nobody_reads_the_output(tmp_path: Path) -> Non
     assert status("--out", "w.json") == 0
     assert json.loads((tmp_path / "w.json").read_text())["segments"]
     assert status() == 141
+
+
+def test_two_jobs_with_one_output_among_others(tmp_path: Path) -> None:
+    of = recordings([AudioFile.open(recording_path())], "mix")
+    with Transcriber(["ears"]) as transcriber:
+        first = {tmp_path / "a.json": of, tmp_path / "both.json": of}
+        second = {tmp_path / "b.json": of, tmp_path / "both.json": of}
+        with TranscriptionJob(transcriber, of, first, "ears"):
+            with pytest.raises(OptionError, match=r"both\.json: another wordtrust process is writing it"):
+                TranscriptionJob(transcriber, of, second, "ears").__enter__()
+            with TranscriptionJob(transcriber, of, {tmp_path / "b.json": of}, "ears"):
+                pass
+
+
+def test_more_outputs_than_a_process_may_have_files_open(tmp_path: Path) -> None:
+    of = recordings([AudioFile.open(recording_path())], "mix")
+    outputs = {tmp_path / f"{number}.json": of for number in range(3000)}
+    with Transcriber(["ears"]) as transcriber, TranscriptionJob(transcriber, of, outputs, "ears") as job:
+        assert job.resumed == 0
+
+
+def test_what_is_there_is_replaced_only_when_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text("mine")
+    assert "w.json: is there already" in str(run(recording_path(), "--out", tmp_path / "w.json").exception)
+    assert (tmp_path / "w.json").read_text() == "mine"
+    assert run(recording_path(), "--out", tmp_path / "w.json", "--overwrite").exit_code == 0
+    assert json.loads((tmp_path / "w.json").read_text())["segments"]
+
+
+def test_a_pipe_has_no_journal(tmp_path: Path) -> None:
+    done = run(recording_path(), "--out", "/dev/null", "--out", tmp_path / "w.json")
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in tmp_path.iterdir() if path.name != "site"] == ["w.json"]
+    assert Path("/dev/null").is_char_device()

@@ -28,6 +28,7 @@ from .transcriber import AudioRecording, RecognizedSegment, Transcriber, recordi
 Outputs = Mapping[Path, Sequence[AudioRecording]]  # the recordings that go into each file
 
 _SEVERAL = (".jsonl", ".jsonl.gz", ".ctm", ".ctm.gz", ".parquet")  # formats that may hold several recordings
+_MOST_CLAIMED = 100  # files that nobody else may write meanwhile: each takes a descriptor of the process
 _LONG = 120.0  # seconds of audio from which on it pays to start processes
 
 
@@ -113,7 +114,7 @@ class TranscriptionJob:
 
     def __enter__(self) -> Self:
         with ExitStack() as on_error:
-            for path in self._files:
+            for path in self._files[:_MOST_CLAIMED]:
                 on_error.enter_context(claimed(path))
             if self._journal is not None:
                 on_error.enter_context(self._journal)
