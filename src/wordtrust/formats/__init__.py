@@ -10,7 +10,7 @@
     store/              our own: parquet files and a store.json, for corpora
     kaldi/              text, binary, script files
     htk/                Standard Lattice Format, as HTK, SRILM and PocketSphinx write it
-    sphinx, openfst, jsonl, ctm, nbest/
+    sphinx, openfst, jsonl, ctm, trn, nbest/
     transcript/         our own transcripts: .json, .jsonl, .parquet
     whisper, vosk, google, amazon, azure, deepgram, assemblyai
     drawing             Graphviz and SVG, written only
@@ -19,7 +19,7 @@
     frames              lattices with an arc a frame, joined to words
     digits, interning   numbers and equal words in text, for compiled parsers
     onebest, chains, json_documents    shared by transcripts and N-best lists
-    references          what was really said
+    references          what was really said; reference, stm, nist_text and glm are parts of it
 
 A new format is one new module with a `FORMAT` (or several `FORMATS`), its name in _MODULES, and a sample file in
 tests/samples.
