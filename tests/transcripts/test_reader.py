@@ -54,6 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @endings
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(many)
 def test_what_is_written_is_read_and_written_again_to_the_same_bytes(
@@ -208,6 +209,7 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
         read_transcripts(tmp_path / "c.parquet")
 
 
+@pytest.mark.slow
 def test_tables_that_unpack_to_too_much_are_refused(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,7 +1,9 @@
 """Transcripts: words with times, confidences and alternatives, and a writer for each format.
 
-transcript, words, alternatives    the data
-writer                             files by their ending; json_writer, ctm_writer, parquet_writer, subtitles, page
-terminal, notebook                 what is shown at once
-page_style                         colours and style sheet of all HTML pages
+transcript, utterance, words, alternatives    the data
+writer    files by their ending: plain_text, json_writer, ctm_writer, parquet_writer, subtitles, page
+reader    our own files as transcripts, and those of others that have confidences; converting
+table     words as rows: .parquet, data frames
+terminal, notebook    what is shown at once
+page_style            colours and style sheet of all HTML pages
 """
