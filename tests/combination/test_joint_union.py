@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.joint_data import chain, corpus, shared
 from tests.helpers.shared import SHARED, needs_shared
-from tests.helpers.strategies import all_paths, assembled, lattices
+from tests.helpers.strategies import all_paths, assembled, lattices, rivals
 from wordtrust import OptionError, build, stream
 from wordtrust.combination.joint.evidence import evidence
 from wordtrust.combination.joint.hypotheses import CONFIDENCE, hypotheses
@@ -226,6 +227,14 @@ def test_how_sure_the_others_are() -> None:
     assert one.peer_confidence[0] == pytest.approx([0.25 / 1.5])
 
 
+def test_a_word_stays_if_its_confidence_or_its_posterior_is_enough() -> None:
+    lattice = rivals(["best", "sure", "likely", "neither"], posterior=[0.5, 0.01, 0.3, 0.01], utt="utt").batch()
+    kept = hypotheses(lattice, np.array([0.9, 0.4, 0.0, 0.015]), one_best(lattice), Vocabulary())
+    assert kept[0].words == ("best", "sure", "likely")
+    just = hypotheses(lattice, np.array([0.9, 0.4, 0.0, 0.0]), one_best(lattice), Vocabulary(), minimum=0.4)
+    assert just[0].words == ("best",)
+
+
 def test_silence_is_as_sure_as_its_posterior() -> None:
     network = chain([("i", 0.5, 1.0)], 1.0, 0.6)
     kept = hypotheses(network, np.array([0.2, 0.8]), one_best(network), Vocabulary())
@@ -343,5 +352,8 @@ def test_recognizers_must_have_the_same_utterances_and_words() -> None:
 
 def test_confidences_must_be_numbers() -> None:
     one = chain([("i", 0.0, 1.0)], 1.0)
-    with pytest.raises(OptionError, match="one finite confidence"):
-        hypotheses(one, np.array([np.nan]), one_best(one), Vocabulary())
+    for bad in ([np.nan], [0.5, 0.5]):
+        with pytest.raises(OptionError, match="one finite confidence"):
+            hypotheses(one, np.array(bad), one_best(one), Vocabulary())
+    with pytest.raises(OptionError, match="build networks first"):
+        hypotheses(replace(one, posterior=None), np.array([0.5]), one_best(one), Vocabulary())

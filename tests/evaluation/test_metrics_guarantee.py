@@ -184,7 +184,7 @@ def test_how_fine_the_thresholds_are(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_surest_that_a_bootstrap_can_be() -> None:
     """Where no draw has a loss, the chance of one is taken to be 1 in 1001."""
     scores = speakers([(5, 0, 0)] * 30)
-    for chance, holds in ((1.001 / 1001, True), (0.999 / 1001, False)):
+    for chance, holds in ((1.0001 / 1001, True), (0.9999 / 1001, False)):
         point = guaranteed_threshold(scores, 0.9, 1 - chance, method="bootstrap")
         assert (point.threshold == 0.9) is holds
 
@@ -198,6 +198,12 @@ def test_how_many_speakers_it_takes() -> None:
         point = guaranteed_threshold(speakers([(5, 0, 0)] * count), 0.98, 0.95)
         assert point.threshold is None
         assert reason in point.reason
+
+
+def test_just_as_many_speakers_as_it_takes() -> None:
+    """Who stakes all on each of two speakers has four times as much: 1 / 4 is the level, and no rounding counts."""
+    assert "at least 2 are needed" in guaranteed_threshold(speakers([(5, 0, 0)]), 0.5, 0.75).reason
+    assert "too few" not in guaranteed_threshold(speakers([(5, 0, 0)] * 2), 0.5, 0.75).reason
 
 
 def test_enough_speakers_who_are_all_right() -> None:
