@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..base.errors import InputError
+from ..lattices.assemble import MAX_ARCS
+
 
 class RecognizedWord(NamedTuple):
     """A word as the recognizer wrote it; what it did not give is None."""
@@ -39,4 +42,7 @@ class RecognizedTranscript:
 
 def plain_words(text: str) -> list[RecognizedWord]:
     """The words of a text of which nothing else is known."""
-    return [RecognizedWord(token) for token in text.split()]
+    tokens = text.split()
+    if len(tokens) > MAX_ARCS:
+        raise InputError(f"a text of {len(tokens):,} words", remedy=f"At most {MAX_ARCS:,} are read as one utterance")
+    return [RecognizedWord(token) for token in tokens]

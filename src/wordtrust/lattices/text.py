@@ -28,6 +28,7 @@ UNKNOWN_MARKS = frozenset({
 # Ends the surface of a piece whose token goes on in the next arc: `Middle-` and `earth.` join without a space.
 JOINER = "\u2060"
 
+_LONGEST_TOKEN = 20_000  # letters; what is longer stays as it is
 _BRACKETED = re.compile(r"<.*>|\[.*\]|\{.*\}|\+\+.*\+\+|\(\(.*\)\)", re.DOTALL)
 _APOSTROPHES = re.compile("[\u2018\u2019\u201b\u02bc\u02b9\uff07\u00b4`]")
 _GROUPED = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
@@ -85,6 +86,8 @@ class Normalizer:
         # Most words of most vocabularies: nothing to work out.
         if (token.isascii() and token.isalpha()) or _PLAIN.fullmatch(token):
             return [(token.lower() if self.lower else token, token)]
+        if len(token) > _LONGEST_TOKEN:  # no word, and its pieces would fill the memory
+            return [(token, token)]
         token = token.strip()
         if token.lower() in UNKNOWN_MARKS:
             return [(UNKNOWN, token)]

@@ -22,7 +22,7 @@ _FEW = 1000
 NONE, SOME, ALL = range(3)  # how many items of a lattice have a field
 PADDING = b" " * 32  # the scanner looks at several bytes at once
 _SPECIAL = re.compile(rb"""[\\"']""")
-_QUOTED = re.compile(rb"""\"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
+_QUOTED = re.compile(rb"""\"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'""", re.DOTALL)
 TITLES = {
     kernels.NODE: "node number I", kernels.START: "start node S", kernels.END: "end node E", TIME: "time t",
     kernels.ACOUSTIC: "acoustic score a", kernels.LANGUAGE: "language score l", kernels.NGRAM: "n-gram score n",
