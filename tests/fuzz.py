@@ -1,7 +1,8 @@
 """Fuzzing all readers: whatever is in a file, only our own error type escapes, in bounded time and memory.
 
 `make fuzz` runs a long one: cases are numbered, each made from its number alone, so a run can be stopped, resumed
-(`.fuzz/state.json`) and a failure repeated (`python -m tests.fuzz --case N`).
+(`.fuzz/state.json`) and a failure repeated (`python -m tests.fuzz --case N`). `python -m tests.fuzz --bombs` reads
+files that are small and would take much (`tests.helpers.bombs`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from random import Random
 from types import FrameType
 from typing import Any
 
+from tests.helpers.bombs import read_bounded, write_bombs
 from tests.helpers.mutate import mutated
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
@@ -171,9 +173,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1_000_000)
     parser.add_argument("--case", type=int, help="run this one alone and show what escapes")
+    parser.add_argument("--bombs", action="store_true", help="read files that would take much time or memory")
     parser.add_argument("--block", type=int, nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--state", type=Path, default=Path(".fuzz"))
     arguments = parser.parse_args()
+    if arguments.bombs:
+        return _run_bombs()
     if arguments.case is not None:
         print(*run_case(arguments.case))  # noqa: T201
         return 0
@@ -183,6 +188,17 @@ def main() -> int:
         print(json.dumps(run_block(first, last, arguments.state)))  # noqa: T201
         return 0
     return _run_all(arguments.cases, arguments.state)
+
+
+def _run_bombs() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        readings = read_bounded(write_bombs(Path(folder)))
+        for reading in readings:
+            bad = "" if reading.is_bounded else "  TOO MUCH"
+            size, peak = Path(reading.file).stat().st_size, reading.peak / 1e6
+            print(f"{Path(reading.file).name:28} {size:>9,} bytes: {reading.outcome}, {reading.seconds:.1f} s, "  # noqa: T201
+                  f"{peak:.0f} MB{bad}")  # fmt: skip
+        return 0 if all(reading.is_bounded for reading in readings) else 1
 
 
 def _run_all(cases: int, folder: Path) -> int:

@@ -189,15 +189,16 @@ def test_all_members_and_layers_count(tmp_path: Path) -> None:
 
 
 def test_what_real_data_pack_to_is_read() -> None:
-    text = os.urandom(1_000_000) * 40  # packs 40 times smaller, and comes to more than what is free
+    text = os.urandom(1_000_000) * 30  # packs 30 times smaller, and comes to more than what is free
     packed = lzma.compress(text, preset=1)
-    assert len(packed) < len(text) / 39
+    assert len(packed) < len(text) / 28
     assert len(text) > unpacking.FREE
     assert unpacked(io.BytesIO(packed), "x.xz", Path("x.xz")).document() == text
 
 
-@pytest.mark.parametrize("text", [b"[" + b"{}," * 9_000_000 + b"0]", b'{"time": [' + b"1," * 15_000_000 + b"1]}"])
-def test_json_that_would_fill_the_memory_is_refused(text: bytes) -> None:
+@pytest.mark.parametrize("values", [b"{}," * 6_000_000, b"1," * 9_000_000])
+def test_json_that_would_fill_the_memory_is_refused(values: bytes) -> None:
+    text = b'["' + os.urandom(300_000).hex().encode() + b'",' + values + b"0]"  # the first part does not pack well
     packed = gzip.compress(text, 1)
     for read in (Stream.document, lambda stream: list(stream.lines())):
         with pytest.raises(InputError, match=r"hold JSON that needs [0-9,]+ MB of memory"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.bombs import read_bounded, write_bombs
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
 from wordtrust.formats import formats_by_name, read, stream_files
@@ -97,3 +98,11 @@ def test_alignment_of_long_texts_is_refused() -> None:
     with pytest.raises(InputError, match="too many to align"):
         aligned_times([long, ["b", *long]])
     assert len(aligned_times([long])) == 1
+
+
+@pytest.mark.slow
+def test_bombs_of_every_kind(tmp_path: Path) -> None:
+    """The rest of them, with hundreds of thousands of utterances, is read by `python -m tests.fuzz --bombs`."""
+    readings = read_bounded(write_bombs(tmp_path, quick=True))
+    assert len(readings) > 25
+    assert [reading for reading in readings if not reading.is_bounded] == []

@@ -1,6 +1,6 @@
 """Files that are small and would take much time or memory to read, and a way to find out how much they take.
 
-`python -m tests.helpers.bombs FILE ...` reads each file in a process of its own, with limits, and prints a line of JSON.
+`python -m tests.helpers.bombs FILE ...` reads each file in a process of its own, with limits, and prints what it took.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,9 +25,14 @@ from wordtrust.base.problems import Problems
 from wordtrust.formats import stream_files
 from wordtrust.formats.format import ReadOptions
 
-UNPACKED = 8_000_000  # bytes, about as much as any file may unpack to
-MEMORY, MEMORY_RATIO = 500_000_000, 50  # bytes that reading may take, and for each byte of the file
-SECONDS, SECONDS_PER_MB = 8.0, 1.0  # the same for the time of the processor: what is free to unpack is read
+UNPACKED = 4_000_000  # bytes, about as much as any file may unpack to
+MEMORY, MEMORY_RATIO = 600_000_000, 50  # bytes that reading may take, and for each byte of the file
+SECONDS, SECONDS_PER_MB = 15.0, 1.0  # the same for the time of the processor: what is free to unpack is read
+LONG = frozenset({  # take a tenth of a millisecond for each of hundreds of thousands of utterances, or the like
+    "lattices.slf", "automata.fst.txt", "lines.jsonl", "kinds.jsonl", "bad.jsonl", "lists.nbest.json",
+    "lines.nbest.txt", "recordings.ctm", "results.vosk.json", "alternatives.vosk.json", "words.ctm", "arcs.fst.txt",
+    "utterances.ark", "text.vosk.json", "text.google.json", "many.nbest.json",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +90,19 @@ TEXTS = {  # by file name: a format, and what there is too much of
     "kinds.jsonl": lambda: numbered(
         '{"wordtrust":1,"time":[0,1],"source":[0],"target":[1],"word":["a"],"extra":{"e#":[1]}}\n', 2_000_000
     ),
-    "bad.jsonl": lambda: repeated("[]\n", '{"wordtrust":1,"time":[0,1],"source":[0],"target":[1],"word":["a"]}\n', size=2_000_000),
+    "bad.jsonl": lambda: repeated(
+        "[]\n", '{"wordtrust":1,"time":[0,1],"source":[0],"target":[1],"word":["a"]}\n', size=2_000_000
+    ),
     "time.jsonl": lambda: repeated("1,", '{"wordtrust":1,"time":[', '1],"source":[0],"target":[1],"word":["a"]}\n'),
-    "nodes.jsonl": lambda: repeated("1,", '{"wordtrust":1,"time":[', '1],"source":[0],"target":[1],"word":["a"]}\n', 9_000_000),
     "objects.json": lambda: repeated("{},", '{"text": "a", "segments": [', "{}]}"),
     "lists.nbest.json": lambda: repeated('{"utt":"u","nbest":[{"score":-1,"text":"a"}]}\n'),
     "long.nbest.json": lambda: repeated("a ", '{"utt":"u","nbest":[{"score":-1,"text":"', '"}]}\n'),
     "two.nbest.json": lambda: repeated(
-        "b c ", '{"utt":"u","nbest":[{"score":-1,"text":"' + "a " * 60_000 + '"},{"score":-2,"text":"', '"}]}\n', 240_000
+        "b c ", f'{{"nbest":[{{"score":-1,"text":"{"a " * 60_000}"}},{{"score":-2,"text":"', '"}]}\n', 240_000
     ),
-    "many.nbest.json": lambda: repeated('{"score":-1,"text":"a"},', '{"utt":"u","nbest":[', '{"score":-1,"text":"a"}]}\n'),
+    "many.nbest.json": lambda: repeated(
+        '{"score":-1,"text":"a"},', '{"utt":"u","nbest":[', '{"score":-1,"text":"a"}]}\n'
+    ),
     "lines.nbest.txt": lambda: repeated("-1.5\ta\n"),
     "long.nbest.txt": lambda: repeated("a ", "-1.5\t", "\n"),
     "words.ctm": lambda: repeated("u 1 0 0 a\n"),
@@ -106,38 +114,39 @@ TEXTS = {  # by file name: a format, and what there is too much of
     "results.vosk.json": lambda: repeated('{"text": "a"}\n'),
     "alternatives.vosk.json": lambda: repeated('{"alternatives": [{"confidence": 1, "text": "a"}]}\n'),
     "text.google.json": lambda: repeated("a ", '{"results": [{"alternatives": [{"transcript": "', '"}]}]}'),
-    "text.assemblyai.json": lambda: repeated("a ", '{"status": "completed", "audio_url": "", "words": null, "text": "', '"}'),
+    "text.assemblyai.json": lambda: repeated("a ", '{"status": "completed", "audio_url": "", "text": "', '"}'),
     "digits.txt": lambda: repeated("1", "", "x"),
     "slashes.txt": lambda: repeated("/", "a ", " x"),
     "zeros.bin": lambda: bytes(UNPACKED),
 }  # fmt: skip
 
 
-def write_bombs(folder: Path) -> list[Path]:
-    """One file of each kind."""
-    return [*_packed_texts(folder), *_archives(folder), *_binaries(folder)]
+def write_bombs(folder: Path, *, quick: bool = False) -> list[Path]:
+    """One file of each kind, or of those kinds that are quickly read."""
+    names = [name for name in TEXTS if not (quick and name in LONG)]
+    return [*_packed_texts(folder, names), *_archives(folder), *_binaries(folder)]
 
 
-def _packed_texts(folder: Path) -> Iterator[Path]:
-    for name, make in TEXTS.items():
-        text = make()
-        path = folder / (f"{name}.gz" if len(text) > 2_500_000 else name)
+def _packed_texts(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    for name in names:
+        text = TEXTS[name]()
+        path = folder / (f"{name}.gz" if len(text) > 2_100_000 else name)
         path.write_bytes(gzip.compress(text, 1, mtime=0) if path.suffix == ".gz" else text)
         yield path
 
 
 def _archives(folder: Path) -> Iterator[Path]:
-    line = TEXTS["lines.jsonl"]()[:68]
+    line, text = TEXTS["lines.jsonl"]()[:68], TEXTS["finals.ark"]()
     with tarfile.open(folder / "members.tar.gz", "w:gz", compresslevel=1) as archive:
-        for number in range(3_000):
+        for number in range(1_000):
             member = tarfile.TarInfo(f"{number}.jsonl")
             member.size = len(line)
             archive.addfile(member, io.BytesIO(line))
     yield folder / "members.tar.gz"
-    yield _overlapping_zip(folder / "overlap.zip", gzip.compress(line * 100_000))
+    yield _overlapping_zip(folder / "overlap.zip", gzip.compress(text))
     with zipfile.ZipFile(folder / "quine.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(20):
-            archive.writestr(f"{number}.jsonl.gz", gzip.compress(line * 200_000))
+            archive.writestr(f"{number}.ark.gz", gzip.compress(text))
     yield folder / "quine.zip"
 
 
@@ -145,7 +154,7 @@ def _overlapping_zip(path: Path, data: bytes) -> Path:
     """Hundreds of entries for the same bytes."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr("a.jsonl.gz", data)
+        archive.writestr("a.ark.gz", data)
     whole = made.getvalue()
     start, end = whole.index(b"PK\x01\x02"), whole.index(b"PK\x05\x06")
     entry = whole[start:end]

@@ -19,7 +19,7 @@ from isal.isal_zlib import IsalError
 
 from ..base.errors import InputError
 
-FREE = 1 << 23  # bytes that any input may unpack to
+FREE = 1 << 22  # bytes that any input may unpack to
 RATIO = 50  # bytes beyond these for each byte of the file itself
 FREE_JSON = 200_000_000  # bytes of memory that the values of a JSON text may take
 JSON_RATIO = 40  # the same beyond these for each byte of the file
