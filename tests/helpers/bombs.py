@@ -1,6 +1,6 @@
 """Files that are small and would take much time or memory to read, and a way to find out how much they take.
 
-`python -m tests.helpers.bombs FILE ...` reads each file in a process of its own, with limits, and prints what it took.
+`python -m tests.helpers.bombs FILE ...` reads each file in its own process, with limits, and prints what came of it.
 """
 
 from __future__ import annotations
