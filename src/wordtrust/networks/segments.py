@@ -78,7 +78,9 @@ class _Hypothesis:
     confidence: list[float] = field(default_factory=lambda: [np.nan])  # [arcs]
 
 
-Block = list[tuple[int, int, _Token | None]]  # arcs from node to node; None is silence
+Block = list[
+    tuple[int, int, _Token | None, bool]
+]  # arcs from node to node; None is silence; of the first alternative?
 
 
 def compare_segments(
@@ -155,7 +157,7 @@ def _by_segment(
     ends = np.array([segment.end for segment in segments], np.float32).tolist()  # sclite's precision decides ties
     current = 0
     for block in blocks:
-        tokens = [token for _, _, token in block if token is not None]
+        tokens = [token for _, _, token, _ in block if token is not None]
         if tokens:
             middle = max(token.middle for token in tokens)
             while current < len(segments) - 1 and middle >= ends[current]:
@@ -166,9 +168,9 @@ def _by_segment(
 
 def _add_block(hypothesis: _Hypothesis, block: Block, spelling: Spelling, glm: Glm | None) -> None:
     """Add words that follow what is there; in a block of several arcs they are alternatives to each other."""
-    graph, first, last = hypothesis.graph, block[0][0], max(target for _, target, _ in block)
+    graph, first, last = hypothesis.graph, block[0][0], max(target for _, target, _, _ in block)
     ends: dict[int, tuple[int, ...]] = {first: graph.ends}
-    for source, target, token in block:
+    for source, target, token, is_first in block:
         before = ends[source]
         if token is not None:
             parts: Parts = [token.text] if glm is None else glm.hypothesis(token.text)
@@ -177,7 +179,8 @@ def _add_block(hypothesis: _Hypothesis, block: Block, spelling: Spelling, glm: G
             before = (graph.add_word(SpelledWord(NO_WORD), before),)
         confidence = np.nan if token is None else token.confidence
         hypothesis.confidence += [confidence] * (len(graph.words) - len(hypothesis.confidence))
-        ends[target] = tuple(dict.fromkeys((*ends.get(target, ()), *before)))
+        known = ends.get(target, ())
+        ends[target] = tuple(dict.fromkeys((*before, *known) if is_first else (*known, *before)))
     graph.ends = ends[last]
 
 
@@ -190,8 +193,8 @@ def _blocks(lattices: Lattices, confidence: Reals | None, how: Comparison) -> It
     for row, lattice in enumerate(lattices):
         part = slice(lattices.arc_offsets[row], lattices.arc_offsets[row + 1])
         own = scores[part], None if middles is None else middles[part]
-        if lattices.origin.format == "ctm" and lattices.picked is not None:
-            arcs = list(range(len(lattice.source)))
+        if lattices.origin.format == "ctm" and lattice.picked is not None:
+            arcs = np.lexsort((~lattice.picked, lattice.source)).tolist()  # of alternatives, the first one first
         else:
             arcs = paths.arcs[paths.offsets[row] : paths.offsets[row + 1]].tolist()
         yield _cut(_token_arcs(lattice, arcs, *own, verbatim=verbatim))
@@ -228,6 +231,6 @@ def _token_arcs(
         said = "".join(text.split())
         middle = (time[node] + time[target[arc]]) / 2 if middles is None else float(middles[arc])
         token = _Token(said, middle, float(confidence[arc])) if said else None
-        tokens.append((node, target[arc], token))
+        tokens.append((node, target[arc], token, lattice.picked is None or bool(lattice.picked[arc])))
     tokens.sort(key=lambda arc: arc[0])
     return tokens
