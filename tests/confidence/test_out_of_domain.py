@@ -40,7 +40,10 @@ def networks() -> Lattices:
     """Ten times the sample, with scores that differ from time to time."""
     sample, rng = sample_networks("made up"), np.random.default_rng(0)
     assert sample.acoustic is not None
-    copies = [replace(sample, acoustic=(sample.acoustic * rng.uniform(0.9, 1.1)).astype("f4")) for _ in range(10)]
+    copies = []
+    for copy in range(10):
+        utts = tuple(f"{utt}-{copy}" for utt in sample.utts)
+        copies.append(replace(sample, utts=utts, acoustic=(sample.acoustic * rng.uniform(0.9, 1.1)).astype("f4")))
     return concatenate(copies)
 
 

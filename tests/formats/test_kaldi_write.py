@@ -31,6 +31,7 @@ def written(*made: Lattice, folder: Path, name: str = "lat.ark", frame_length: f
     return path
 
 
+@pytest.mark.filterwarnings("ignore:these lattices have no times")
 @given(
     st.lists(lattices(words=ON_THE_GRID, score_sets=BOTH, frame=0.03), min_size=1, max_size=3),
     st.sampled_from(["lat.ark", "l.ark.gz"]),

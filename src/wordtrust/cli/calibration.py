@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.number_format import counted
 from .evaluation import ScoreFiles, score_files
-from .messages import echo
+from .messages import echo, notify
 from .options import claim_output, json_option, mismatch_option, out_option, overwrite_option
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def _calibrate_scores(scores: ScoreFiles, out: Path | None, name: str, comparing
         return
     save_calibrator(out, fit_scores(words, unfitted).calibrator)
     echo(f"{out}: {name}, fitted on {counted(len(words), 'word')} of {counted(len(words.speakers), 'speaker')}")
+    _warn_of_few(words)
 
 
 def _calibrate_model(
@@ -138,6 +139,15 @@ def _tell_calibrated(folder: Path, calibrated: CalibratedModel) -> None:
         echo(
             f"on these words: NCE {before.nce:.3f} before, {after.nce:.3f} now; ECE {before.ece:.4f}, {after.ece:.4f}"
         )
+    _warn_of_few(calibrated.held_out.words)
+
+
+def _warn_of_few(words: Scores) -> None:
+    from ..confidence.calibration.amount import few_words_warning
+
+    warning = few_words_warning(len(words), len(words.speakers))
+    if warning:
+        notify(warning)
 
 
 def _print_comparison(words: Scores, as_json: bool) -> None:

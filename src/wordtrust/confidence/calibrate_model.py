@@ -26,6 +26,7 @@ from ..lattices.lattice import Floats, Lattices
 from ..networks.build_store import SPEAKER
 from .adapt import adapt
 from .calibration import Calibrator, make
+from .calibration.amount import require_enough_words
 from .calibration.model_calibration import ModelCalibration
 from .choice import Choice, choose
 from .model_card import CalibrationData
@@ -203,8 +204,10 @@ def _held_out(parts: Sequence[tuple[OutOfFoldScorer, BatchSource]], choice: Choi
 
 def fit_calibration(evaluation: Evaluation, calibrator: str | None = "kernel") -> ModelCalibration:
     """Fit a calibrator of this name for every part; None takes the kernel, or Platt's where words are few."""
+    words = evaluation.scores["output", "confidence"]
+    require_enough_words(len(words), len(words.speakers))
     if calibrator is None:
-        calibrator = "kernel" if len(evaluation.scores["output", "confidence"]) >= FEW_WORDS else "platt"
+        calibrator = "kernel" if len(words) >= FEW_WORDS else "platt"
     return ModelCalibration(
         {part: _fitted(evaluation.scores[scores], calibrator) for part, scores in SCORES_OF_PARTS.items()}
     )

@@ -24,6 +24,7 @@ from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from ..transcripts.transcript import Transcripts, transcripts
 from .calibration import Calibrator, calibrator_from_dict, make
+from .calibration.amount import require_enough_words
 from .evaluate_model import evaluate
 
 KIND = "wordtrust calibrator"  # what the file of a calibrator says it is
@@ -59,6 +60,7 @@ def calibrate_scores(
 
 def fit_scores(words: Scores, calibrator: Calibrator) -> CalibratedScores:
     """Fit a calibrator on words whose confidences are probabilities; L and the like are chosen over speakers."""
+    require_enough_words(len(words), len(words.speakers))
     return CalibratedScores(calibrator.fit(words.score, words.correct, groups=words.speaker), words)
 
 

@@ -4,6 +4,7 @@
 
     format              what a format is (`Format`), the options of readers and writers, recognizer.json
     inputs              files, folders, globs and archives as streams of bytes
+    time_checks         whether times can be true
     scaling             how acoustic and language scores are weighed: options, and unscaled scores recognised
     batches             files, folders and globs, or lattices that were read already, as batches of lattices
 
@@ -45,6 +46,7 @@ from .format import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, listed_paths, streams
 from .scaling import ReadBatch, weighed
 from .service_errors import refuse_service_error
+from .time_checks import with_checked_times
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
@@ -73,11 +75,12 @@ def stream_files(
     """Batches of lattices out of any mix of files, folders and globs, in bounded memory: what `stream` is made of.
 
     Bad input raises an `InputError`, or goes to `problems` when that says to skip it. `watch` is told the number of
-    bytes after every read, `notify` what was found out about the scores (without it, that is a warning).
+    bytes after every read, `notify` what was found out about scores and times (without it, that is a warning).
     """
     problems = problems or Problems()
     options = replace(options, tokens=Tokens(options.normalizer))
-    yield from weighed(_read_files(listed_paths(paths), options, problems, watch), options, notify or _warn)
+    read = _read_files(listed_paths(paths), options, problems, watch)
+    yield from with_checked_times(weighed(read, options, notify or _warn), notify or _warn)
 
 
 def _read_files(

@@ -1,0 +1,63 @@
+"""Whether the times of lattices that count time in frames can be true: people speak neither 6 nor 0.4 words a second.
+
+Frames of chain models last 0.03 s, those of others 0.01 s, and no file says which. With the wrong one all durations,
+and all words in time, are wrong by a factor of three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..lattices.lattice import Lattices
+from ..lattices.paths import one_best
+
+FASTEST, SLOWEST = 5.0, 0.5  # words a second on average, pauses counted
+ENOUGH_WORDS, ENOUGH_SECONDS = 200, 300.0  # to tell that speech is too fast, or too slow
+MOST_WORDS = 5_000  # then it is not looked at any longer
+
+
+@dataclass
+class _Speech:
+    """What was said so far, and in what time."""
+
+    words: int = 0
+    seconds: float = 0.0
+
+    def add(self, batch: Lattices) -> None:
+        path = one_best(batch)
+        self.words += int(np.count_nonzero(batch.word[path.arcs_in(batch)]))
+        self.seconds += float(np.sum(batch.time[batch.node_offsets[1:] - 1] - batch.time[batch.node_offsets[:-1]]))
+
+    def problem(self, frame_length: float) -> str | None:
+        """What is wrong with it, and what to do."""
+        if not self.seconds:
+            return (
+                "these lattices have no times (arcs without frames, as where transition ids were taken off): all "
+                "words stand at 0 s, durations tell a model nothing, and words are told apart by order alone. Write "
+                "them with their alignments"
+            )
+        rate = self.words / self.seconds
+        said = f"{self.words:,} words in {self.seconds:.0f} s are {rate:.1f} a second"
+        if self.words >= ENOUGH_WORDS and rate > FASTEST:
+            remedy = f"is a frame longer than {frame_length:g} s? Chain models have --frame-length 0.03"
+            return f"{said}, faster than people speak: {remedy}"
+        if self.seconds >= ENOUGH_SECONDS and rate < SLOWEST:
+            remedy = f"is a frame shorter than {frame_length:g} s? Try --frame-length 0.01"
+            return f"{said}, slower than people speak: {remedy}"
+        return None
+
+
+def with_checked_times(batches: Iterable[Lattices], notify: Callable[[str], None]) -> Iterator[Lattices]:
+    """The batches as they are; `notify` is told, once, if their times cannot be true."""
+    speech, looking = _Speech(), True
+    for batch in batches:
+        if looking and batch.origin.frame_length is not None and batch.origin.tolerance is None and len(batch):
+            speech.add(batch)
+            problem = speech.problem(batch.origin.frame_length) if speech.words else None
+            if problem:
+                notify(problem)
+            looking = not problem and speech.words < MOST_WORDS
+        yield batch
