@@ -224,8 +224,12 @@ def test_where_folders_cannot_be_exchanged(tmp_path: Path) -> None:
 def test_what_a_killed_process_left_is_removed_by_the_next_that_writes(tmp_path: Path) -> None:
     for name in (".out.0123abcd.part", ".out.lock"):
         (tmp_path / name).touch()
-    with claimed(tmp_path / "out"):  # and then fails before it writes anything
-        pass
+    with pytest.raises(ZeroDivisionError), claimed(tmp_path / "out"):  # fails before it writes anything
+        print(1 / 0)
     with claimed(tmp_path / "out"), atomic(tmp_path / "out"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    companion(tmp_path / "out", ".lock").touch()
+    with claimed(tmp_path / "out"):  # and where nothing is to be written, the lock goes with the work
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -67,6 +67,7 @@ def claimed(target: Path) -> Iterator[None]:
         lock = _held[target] = _Lock(target, writing=False)
     try:
         yield
+        lock.was_left = False
     finally:
         with _guard:
             del _held[target]
