@@ -53,6 +53,7 @@ def require_new(path: Path, *, overwrite: bool) -> None:
         if _aside(Path(os.path.realpath(path))).is_dir():
             with claimed(path):
                 recover(path)
+                remove_drafts(Path(os.path.realpath(path)))
         if overwrite or is_stream(path) or not os.path.lexists(path) or _is_empty(path):
             return
     raise OptionError(f"{path}: is there already; name another output, or replace it with --overwrite")
