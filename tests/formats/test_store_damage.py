@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -207,6 +209,27 @@ def test_row_groups_that_do_not_go_together(tmp_path: Path) -> None:
     path = write_store(tmp_path / "t", simple("u1"), simple("u2"), group_arcs=3)
     replace_file(path, "utterances", tables(path)[0])
     with pytest.raises(InputError, match="2 row groups, but 1 of utterances"):
+        everything(path)
+
+
+def test_row_groups_that_pack_to_nothing(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple("u1"))
+    arcs = tables(path)[1]
+    file = path / "arcs-00000.parquet"
+    pq.write_table(arcs.take(pa.array(np.zeros(4_000_000, np.int64))), file, row_group_size=5_000_000)
+    change_json(path, lambda about: about["shards"][0].update({"arcs_bytes": file.stat().st_size}))
+    assert sum(file.stat().st_size for file in path.iterdir()) < 1_000_000
+    with pytest.raises(InputError, match=r"4,000,000 rows, more than 3,048,576"):
+        everything(path)
+
+
+def test_a_pipe_in_a_store_is_not_waited_for(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "s", simple("u1"))
+    shard = next(file for file in path.iterdir() if "arcs" in file.name)
+    shard.unlink()
+    os.mkfifo(shard)
+    change_json(path, lambda about: about["shards"][0].update({"arcs_bytes": 0}))
+    with pytest.raises(InputError, match="this is no file, but a folder, pipe or device"):
         everything(path)
 
 

@@ -26,6 +26,8 @@ from ..format import ReadOptions
 from . import layout
 from .decode import DAMAGED, Decoder, RowGroup, arc_columns, row_columns
 
+_GROUP_ROWS = 1 << 20  # of a row group, besides those of its largest lattice; we write a quarter of them
+
 
 @contextmanager
 def _damage(file: str, place: str = "") -> Iterator[None]:
@@ -53,7 +55,8 @@ class ShardReader:
         _check_size(arcs, shard.arcs_bytes)
         first = 0
         with _opened(rows) as row_file, _opened(arcs) as arc_file:
-            for row_table, arc_table in ahead(_groups(row_file, arc_file, str(rows), str(arcs))):
+            most = _GROUP_ROWS + self._options.max_arcs
+            for row_table, arc_table in ahead(_groups(row_file, arc_file, str(rows), str(arcs), most)):
                 with _damage(str(rows), f"row {first} and after"):
                     group = self._decoder.decode(row_table, arc_table)
                 yield from self._lattices(group, first, str(rows))
@@ -99,6 +102,8 @@ def _check_size(path: Path, size: int) -> None:
         actual = path.stat().st_size
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=DAMAGED) from None
+    if not path.is_file():
+        raise InputError("this is no file, but a folder, pipe or device", file=str(path), remedy=DAMAGED)
     if actual != size:
         raise InputError(f"the file has {actual:,} bytes, store.json says {size:,}", file=str(path), remedy=DAMAGED)
 
@@ -111,8 +116,11 @@ def _opened(path: Path) -> Iterator[Any]:
         yield file
 
 
-def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str) -> Iterator[tuple[Any, Any]]:
-    """The row groups of both files. What they say of columns is not asked: pyarrow aborts where that is damaged."""
+def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str, most: int) -> Iterator[tuple[Any, Any]]:
+    """The row groups of both files, of at most so many rows: equal numbers pack to nothing.
+
+    What they say of columns is not asked: pyarrow aborts where that is damaged.
+    """
     with _damage(row_name):
         row_names = row_columns(row_file.schema_arrow)
     with _damage(arc_name):
@@ -122,10 +130,18 @@ def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str) -> Itera
             raise InputError(message, remedy=DAMAGED)
     for group in range(row_file.num_row_groups):
         with _damage(row_name, f"row group {group}"):
+            _check_rows(row_file, group, most)
             row_table = row_file.read_row_group(group, columns=row_names)
         with _damage(arc_name, f"row group {group}"):
+            _check_rows(arc_file, group, most)
             arc_table = arc_file.read_row_group(group, columns=arc_names)
         yield row_table, arc_table
+
+
+def _check_rows(file: Any, group: int, most: int) -> None:
+    rows = file.metadata.row_group(group).num_rows
+    if rows > most:
+        raise InputError(f"{rows:,} rows, more than {most:,}", remedy=f"{DAMAGED}; or raise --max-arcs")
 
 
 def _runs(group: RowGroup, is_bad: Flags) -> Iterator[tuple[int, int]]:
