@@ -11,7 +11,7 @@ import pytest
 import wordtrust as wt
 from tests.helpers.command_line import run
 from tests.helpers.made_models import COLUMNS, made_model, sample_networks, write_model, write_networks
-from wordtrust.base.errors import InputError
+from wordtrust.base.errors import InputError, WordtrustWarning
 from wordtrust.confidence import word_scorer
 from wordtrust.confidence.adapt import ENOUGH_UTTERANCES, Moments, adapt, on_another_scale
 from wordtrust.confidence.features import Arcs, Statistics, matrix
@@ -122,7 +122,9 @@ def test_a_generic_model_adapts_itself_to_a_call_with_enough_utterances(networks
     assert scorer.wants_adapting
     own = scorer.adapted([many(networks)])
     assert not own.wants_adapting
-    assert scorer(many(networks)) == own(many(networks)) != scorer(networks) * 3
+    with pytest.warns(WordtrustWarning, match="heard 36 utterances"):
+        few = scorer(networks)
+    assert scorer(many(networks)) == own(many(networks)) != few * 3
     assert not wt.WordScorer(made_model(networks)).wants_adapting
 
 
