@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -67,6 +68,11 @@ def test_any_text_is_kept(tmp_path: Path) -> None:
         assert {name: journal[name] for name in journal} == texts
         assert journal.path.read_bytes().isascii()
         assert journal.path.stat().st_mode & 0o111 == 0
+
+
+def test_a_journal_says_at_once_which_work_it_is(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j", WORK) as journal:
+        assert json.loads(journal.path.read_bytes()) == {"wordtrust journal": 1, "work": WORK}
 
 
 def test_the_order_of_what_describes_the_work_does_not_matter(tmp_path: Path) -> None:

@@ -125,6 +125,8 @@ def edited(name: str, edit: Callable[[dict[str, Any]], object]) -> dict[str, Any
         (edited("platt", lambda form: form["fitted"].pop("slope")), "calibrator platt: slope is missing"),
         (edited("beta", lambda form: form["fitted"].update(a=-1)), "a is -1, not from 0"),
         (edited("kernel", lambda form: form["fitted"].update(at_one=1.5)), "at_one is 1.5, not from 0 to 1"),
+        (edited("kernel", lambda form: form["fitted"].update(at_zero=1.5)), "at_zero is 1.5, not from 0 to 1"),
+        (edited("kernel", lambda form: form["fitted"].update(at_zero=-0.5)), "at_zero is -0.5, not from 0 to 1"),
         (edited("kernel", lambda form: form["fitted"].update(sizes=[10**9])), "not such sizes"),
         (edited("kernel", lambda form: form["fitted"].update(sizes=[32] * 10**4)), "lie outside of all scores"),
         (edited("kernel", lambda form: form["fitted"].update(first=0.5)), "lie outside of all scores"),

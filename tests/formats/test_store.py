@@ -19,7 +19,7 @@ import wordtrust
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from tests.helpers.stores import everything, four_shards, simple, tables, write_store
 from tests.helpers.strategies import assembled, batch_of, lattices
-from wordtrust.base.errors import OptionError
+from wordtrust.base.errors import InputError, OptionError
 from wordtrust.formats import formats_by_name, read, stream, write
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store import sniff
@@ -170,6 +170,26 @@ def test_surfaces_are_there_where_they_differ(tmp_path: Path) -> None:
     assert arcs["surface"].to_pylist() == [None, None, None, "A", None, None, "[NOISE]", None, None, None, None]
     assert utterances["silence"].to_pylist() == ["<eps>", "", "<sil>", "", ""]
     assert [lattice.surfaces for lattice in everything(path)] == [lattice.surfaces for lattice in found]
+
+
+def test_a_store_is_of_one_recognizer(tmp_path: Path) -> None:
+    first, second = (
+        replace(simple(f"u-{name}"), origin=Origin(f"{name}.lat", recognizer=name)) for name in ("a", "b")
+    )
+    with pytest.raises(InputError, match="A store is of one recognizer"):
+        write_store(tmp_path / "s", first, second)
+    assert list(tmp_path.iterdir()) == []
+    assert len(everything(write_store(tmp_path / "s", first, replace(second, origin=first.origin)))) == 2
+
+
+def test_only_words_that_are_there_are_written(tmp_path: Path) -> None:
+    """A part of a batch has the vocabulary of all of it; its store does not."""
+    words = [assembled(f"u{n}", time=[0, 1], ends=[(0, 1)], tokens=[f"W{n}"], acoustic=[0]) for n in range(9)]
+    with StoreWriter(tmp_path / "s") as store:
+        store.add(batch_of(*words)[3:5])
+    file = pq.read_table(tmp_path / "s" / "arcs-00000.parquet", read_dictionary=["word", "surface"])
+    for name, strings in (("word", {"w3", "w4"}), ("surface", {"W3", "W4"})):
+        assert set(file[name].chunk(0).dictionary.to_pylist()) - {""} == strings
 
 
 def test_strings_are_made_when_somebody_asks(tmp_path: Path) -> None:

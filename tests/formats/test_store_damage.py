@@ -120,6 +120,19 @@ def test_dangling_nodes_are_damage(tmp_path: Path) -> None:
     assert len(problems.errors) == len(sets) - len(whole)
 
 
+def test_nodes_of_one_time_are_in_order_of_depth(tmp_path: Path) -> None:
+    """The third node and the fourth, at the same time, the other way round: no reader of lattices numbers them so."""
+    ends = [(0, 1), (0, 2), (1, 3), (2, 4), (3, 4)]
+    made = assembled("u", time=[0, 0.5, 1, 1, 2], ends=ends, tokens=list("abcde"), acoustic=[0] * 5)
+    path = write_store(tmp_path / "s", made)
+    assert everything(path)[0].equals(made)
+    arcs = tables(path)[1]
+    turned = arcs.set_column(arcs.column_names.index("target"), "target", int32(1, 3, 2, 4, 4))
+    replace_file(path, "arcs", turned)
+    with pytest.raises(InputError, match="nodes and arcs are not those of a lattice in order"):
+        everything(path)
+
+
 @given(st.lists(st.floats(width=32), max_size=20))
 def test_finite(values: list[float]) -> None:
     array = np.array(values, np.float32)
