@@ -171,7 +171,7 @@ def test_a_build_begins_anew_when_a_file_has_changed(
     archive, symbols = tmp_path / "lat.txt", tmp_path / "words.txt"
     words = ["<eps>", *(f"w{number}" for number in range(9))]
     symbols.write_text("".join(f"{word} {number}\n" for number, word in enumerate(words)))
-    archive.write_text("".join(f"u{n}\n0 1 {n} 1,2,\n1 0,0,\n\n" for n in range(1, 10)))
+    archive.write_text("".join(f"u{n}\n0 1 {n} 1,2,1_1_1\n1 0,0,\n\n" for n in range(1, 10)))
 
     def lattices() -> Lattices:
         return read(archive, words=symbols)
@@ -185,7 +185,7 @@ def test_a_build_begins_anew_when_a_file_has_changed(
     file = archive if changed == "lattices" else symbols
     size = file.stat().st_size
     if changed == "lattices":
-        file.write_text(file.read_text().replace("0 1 1 1,2,", "0 1 9 1,2,"))
+        file.write_text(file.read_text().replace("0 1 1 1,2,1_", "0 1 9 1,2,1_"))
     else:
         file.write_text(file.read_text().replace("w0 1", "w1 1").replace("w1 2", "w0 2"))
     os.utime(file, ns=(0, file.stat().st_mtime_ns + 1))
