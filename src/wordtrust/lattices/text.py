@@ -53,6 +53,8 @@ def _is_word_character(character: str) -> bool:
 
 def _strip_accents(text: str) -> str:
     """Drop accents on Latin letters; marks of other scripts are letters in their own right (й is not и)."""
+    if text.isascii():
+        return text
     kept: list[str] = []
     on_latin = False
     for character in unicodedata.normalize("NFD", text):
