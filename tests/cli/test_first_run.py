@@ -93,3 +93,13 @@ def test_helpers_that_are_gone_are_not_waited_for(tmp_path: Path, monkeypatch: p
     finally:
         compilation.stop()
     assert not compilation._folder.exists()
+
+
+def test_a_script_does_not_wait_for_what_it_does_not_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is there to be told; every container would wait anew."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    compilation = first_run._Compilation(["graph"])
+    monkeypatch.setattr(compilation, "wait", lambda seconds: pytest.fail("waited"))
+    monkeypatch.setattr(first_run, "_compilations", [compilation])
+    first_run.finish()  # the standard error of a test is no terminal
+    assert not compilation._folder.exists()

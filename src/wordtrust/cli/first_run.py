@@ -2,8 +2,9 @@
 
 Helper processes compile what the command needs last while the command compiles the rest: the first begins at the end
 of the command's steps, so that they meet somewhere in the middle, whatever there is to read. Then they run other
-verbs on the bundled sample, for the kernels that later commands will need. The command waits for that, a minute at
-most, when its own work is done and its results are shown. A file beside the kernels says that all of them are there.
+verbs on the bundled sample, for the kernels that later commands will need. On a terminal the command waits for that,
+a minute at most, when its own work is done and its results are shown; in a script it ends with its work, and the next
+one goes on. A file beside the kernels says that all of them are there.
 """
 
 from __future__ import annotations
@@ -114,12 +115,12 @@ def start(steps: Sequence[str]) -> None:
 
 
 def finish() -> None:
-    """Wait until all kernels are compiled, unless the user has better things to do."""
+    """Wait until all kernels are compiled, if somebody is there to be told, and has nothing better to do."""
     if not _compilations:
         return
     compilation = _compilations.pop()
     try:
-        if not compilation.wait(_SHORT):
+        if sys.stderr.isatty() and not compilation.wait(_SHORT):
             notify("done; compiling what later commands need, once (Ctrl-C: not now) ...")
             compilation.add_helper()  # instead of this process
             compilation.wait(_PATIENCE)
