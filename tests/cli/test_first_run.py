@@ -99,7 +99,7 @@ def test_a_script_does_not_wait_for_what_it_does_not_need(monkeypatch: pytest.Mo
     """Nobody is there to be told; every container would wait anew."""
     monkeypatch.setattr(sys, "executable", "/bin/false")
     compilation = first_run._Compilation(["graph"])
-    monkeypatch.setattr(compilation, "wait", lambda seconds: pytest.fail("waited"))
+    monkeypatch.setattr(compilation, "wait", lambda _: pytest.fail("waited"))
     monkeypatch.setattr(first_run, "_compilations", [compilation])
     first_run.finish()  # the standard error of a test is no terminal
     assert not compilation._folder.exists()
