@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from wordtrust.base.errors import WordtrustWarning
 from wordtrust.formats.references import References
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.text import AS_WRITTEN, DEFAULT, Normalizer
 from wordtrust.lattices.weights import Scales
 from wordtrust.networks.labels import ReferenceWords, score_paths
 
@@ -34,10 +36,25 @@ class Decoding:
 
     clone: Path
     name: str
-    references: References
+    ref: str
+
+    @cached_property
+    def references(self) -> References:
+        """What was said."""
+        return read_references(self.clone / self.ref)
+
+    @cached_property
+    def references_as_written(self) -> References:
+        """The same, as compute-wer compares it."""
+        return read_references(self.clone / self.ref, normalizer=AS_WRITTEN)
 
     def read(
-        self, *, lmwt: float | None = None, acoustic_scale: float | None = None, word_ins_penalty: float | None = None
+        self,
+        *,
+        lmwt: float | None = None,
+        acoustic_scale: float | None = None,
+        word_ins_penalty: float | None = None,
+        normalizer: Normalizer = DEFAULT,
     ) -> Lattices:
         """Its lattices."""
         folder = self.clone / self.name
@@ -45,12 +62,13 @@ class Decoding:
             warnings.simplefilter("ignore", WordtrustWarning)
             return read(
                 sorted(folder.glob("lat.*.gz")), words=folder.parent / "graph" / "words.txt", lmwt=lmwt,
-                acoustic_scale=acoustic_scale, word_ins_penalty=word_ins_penalty,
+                acoustic_scale=acoustic_scale, word_ins_penalty=word_ins_penalty, normalizer=normalizer,
             )  # fmt: skip
 
-    def errors(self, lattices: Lattices) -> int:
-        """Word errors of the 1-best."""
-        words = ReferenceWords.of([self.references[utt].words for utt in lattices.utts], lattices)
+    def errors(self, lmwt: float, penalty: float) -> int:
+        """Word errors of the 1-best, words compared as they are written."""
+        lattices = self.read(lmwt=lmwt, word_ins_penalty=penalty, normalizer=AS_WRITTEN)
+        words = ReferenceWords.of([self.references_as_written[utt].words for utt in lattices.utts], lattices)
         return score_paths(lattices, one_best(lattices), words).errors
 
     def kaldis_errors(self) -> Iterator[tuple[int, float, int]]:
@@ -63,10 +81,7 @@ class Decoding:
     def agreement(self) -> tuple[int, int]:
         """How many of Kaldi's settings there are, and in how many our 1-best has the same number of errors."""
         settings = list(self.kaldis_errors())
-        same = [
-            self.errors(self.read(lmwt=lmwt, word_ins_penalty=penalty)) == errors
-            for lmwt, penalty, errors in settings
-        ]
+        same = [self.errors(lmwt, penalty) == errors for lmwt, penalty, errors in settings]
         return len(settings), sum(same)
 
     def generic(self, lattices: Lattices, scales: Scales) -> list[str]:
@@ -84,7 +99,7 @@ class Decoding:
 @click.option("--ref", required=True, help="What was said, in CLONE: data/dev/text.")
 def main(clone: Path, names: tuple[str, ...], ref: str) -> None:
     """Print the tables."""
-    decodings = [Decoding(clone, name, read_references(clone / ref)) for name in names]
+    decodings = [Decoding(clone, name, ref) for name in names]
     click.echo("| decoding | utterances | Kaldi's settings | same number of errors |\n|---|---|---|---|")
     for decoding in decodings:
         settings, same = decoding.agreement()

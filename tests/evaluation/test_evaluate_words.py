@@ -149,3 +149,16 @@ def test_a_real_call(tmp_path: Path) -> None:
     assert set(np.round(words.score, 2)) == set(words.score.tolist())  # two decimals, as the file has them
     assert words.speakers == ("4366522",)
     assert 0.1 < (found.errors["one_best"].total.wer or 0) < 0.25
+
+
+def test_plain_references_have_sclites_rules_where_these_are_asked_for(tmp_path: Path) -> None:
+    """Middle-earth is one word to sclite and two to wordtrust; accents count; the aligner is sclite's."""
+    (tmp_path / "out.ctm").write_text("a 1 0 1 Middle-earth 0.9\na 1 1 1 cafe 0.8\nb 1 0 1 no 0.7\n")
+    (tmp_path / "text").write_text("a middle-earth café\nb no\n")
+    found = {
+        rules: wt.evaluate(tmp_path / "out.ctm", references=tmp_path / "text", rules=rules).errors["one_best"].total
+        for rules in ("sclite", "wordtrust", None)
+    }
+    assert (found["sclite"].reference_words, found["sclite"].errors) == (3, 1)
+    assert (found["wordtrust"].reference_words, found["wordtrust"].errors) == (4, 0)
+    assert found[None] == found["wordtrust"]

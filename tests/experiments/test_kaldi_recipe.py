@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from experiments.kaldi_recipe import Decoding, main
 
 from tests.helpers.pruned_lattices import pruned_lattices
-from wordtrust import read_references, write
+from wordtrust import write
 
 
 @pytest.fixture
@@ -23,15 +23,15 @@ def clone(tmp_path: Path) -> Path:
     write(lattices, folder / "lat.1.gz", format="kaldi-text")
     (folder / "words.txt").rename(graph / "words.txt")
     (tmp_path / "text").write_text("".join(f"{utt} a b c\n" for utt in lattices.utts))
-    decoding = Decoding(tmp_path, "exp/mono/decode", read_references(tmp_path / "text"))
+    decoding = Decoding(tmp_path, "exp/mono/decode", "text")
     for lmwt, penalty, more in ((12, "0.0", 0), (12, "1.0", 0), (7, "0.5", 1)):
-        errors = decoding.errors(decoding.read(lmwt=lmwt, word_ins_penalty=float(penalty))) + more
+        errors = decoding.errors(lmwt, float(penalty)) + more
         (folder / f"wer_{lmwt}_{penalty}").write_text(f"%WER 1.00 [ {errors} / 120, 1 ins, 1 del, 1 sub ]\n")
     return tmp_path
 
 
 def test_settings_are_compared(clone: Path) -> None:
-    decoding = Decoding(clone, "exp/mono/decode", read_references(clone / "text"))
+    decoding = Decoding(clone, "exp/mono/decode", "text")
     assert sorted(decoding.kaldis_errors())[0][:2] == (7, 0.5)
     assert decoding.agreement() == (3, 2)
 

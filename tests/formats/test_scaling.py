@@ -157,3 +157,41 @@ def test_scales_survive_every_format(recipe: Path, tmp_path: Path) -> None:
 def test_our_own_formats_are_believed(recipe: Path, tmp_path: Path) -> None:
     write(read(recipe, acoustic_scale=1), tmp_path / "made.store")
     assert read(tmp_path / "made.store").scales == Scales()
+
+
+def test_recognizer_json_says_the_weights_of_its_lattices(archive: Path, tmp_path: Path) -> None:
+    """Options come first, either of two that mean the same; what wordtrust wrote keeps its own."""
+    (tmp_path / "recognizer.json").write_text('{"lmwt": 40, "word_ins_penalty": 0.5}')
+    assert read(archive).scales == Scales(1 / 40, 1.0, -0.5)
+    assert read(archive, acoustic_scale=0.5).scales == Scales(0.5, 1.0, -0.5)
+    assert read(archive, lmwt=10, word_ins_penalty=1).scales == Scales(0.1, 1.0, -1.0)
+    for name in ("corpus.store", "corpus.jsonl", "corpus.slf"):
+        write(read(archive, lmwt=20, word_ins_penalty=0), tmp_path / name)
+        assert read(tmp_path / name).scales.acoustic == pytest.approx(1 / 20)
+    (tmp_path / "words.ctm").write_text("utt 1 0 1 yes 0.5\n")
+    assert read(tmp_path / "words.ctm").posterior is not None  # has nothing to weigh
+    with pytest.raises(InputError, match="no acoustic and language scores"):
+        read(tmp_path / "words.ctm", lmwt=3)
+
+
+def test_weighed_lattices_are_not_written_where_they_would_be_weighed_again(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "recognizer.json").write_text('{"acoustic_scale": 0.1}')
+    with pytest.raises(OptionError, match=r"recognizer\.json says how the costs.* write to another folder"):
+        write(read(archive), tmp_path / "out.ark")
+    assert not (tmp_path / "out.ark").exists()
+
+
+@pytest.mark.parametrize("said", ['"lmwt": 0', '"lmwt": "12"', '"lmwt": 1, "acoustic_scale": 1', '"lmwt": 1e400'])
+def test_weights_of_recognizer_json_that_are_none(archive: Path, tmp_path: Path, said: str) -> None:
+    (tmp_path / "recognizer.json").write_text(f"{{{said}}}")
+    with pytest.raises(InputError, match=r"recognizer\.json"):
+        read(archive)
+
+
+def test_info_lists_the_weights(archive: Path) -> None:
+    found = json.loads(run("info", archive, "--lmwt", 8, "--word-ins-penalty", 1, "--json").stdout)
+    weights = {"acoustic": 0.125, "transition": 1, "word_penalty": -1, "length_exponent": 0, "utterances": 1}
+    assert found["scales"] == [weights]
+    assert found["files"][str(archive)]["scales"] == [weights]
+    printed = run("info", archive, "--lmwt", 8, "--word-ins-penalty", 1).stdout
+    assert "weights: acoustic 0.125 (LMWT 8), transition 1, word penalty -1\n" in printed

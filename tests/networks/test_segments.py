@@ -145,14 +145,16 @@ def test_rules_of_a_glm(tmp_path: Path) -> None:
 
 
 def test_calibration_leaves_ignored_words_out_and_takes_the_same_rules(tmp_path: Path) -> None:
-    evaluate(tmp_path)
+    calls = 6  # fifty words are the least that a calibration is fitted on
+    stm = "".join(STM.replace("call A", f"call{number} A") for number in range(calls))
+    evaluate(tmp_path, stm, "".join(CTM.replace("CALL", f"CALL{number}") for number in range(calls)))
     fitted = wt.calibrate_scores(tmp_path / "out.ctm", tmp_path / "ref.stm", calibrator="isotonic")
     assert fitted.words.speakers == ("ann", "bob")
-    assert len(fitted.words) == 9  # twelve, less those of the ignored segment
+    assert len(fitted.words) == calls * 9  # twelve, less those of the ignored segment
     by_words = wt.calibrate_scores(
         tmp_path / "out.ctm", tmp_path / "ref.stm", calibrator="isotonic", rules="wordtrust"
     )
-    assert len(by_words.words) == 10  # good-bye is two
+    assert len(by_words.words) == calls * 10  # good-bye is two
 
 
 def test_a_recording_without_words_counts_as_deleted(tmp_path: Path) -> None:

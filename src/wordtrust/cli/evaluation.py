@@ -93,7 +93,7 @@ def score_files(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
     @glm_option
     @click.option("--rules", type=click.Choice(["sclite", "wordtrust"]),
-                  help="How words are compared with STM [CTM: sclite; others: wordtrust].")  # fmt: skip
+                  help="How words are compared [CTM and TRN with STM: sclite; others: wordtrust].")  # fmt: skip
     @click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
     @wraps(command)
     def wrapped(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..formats.glm import Glm
     from ..formats.references import Reference, References
     from ..lattices.lattice import Lattices
+    from ..lattices.text import Normalizer
     from ..transcripts.reader import TranscriptSource
 
 
@@ -54,6 +55,10 @@ class Inputs:
                     yield kept
         _notify_left_out(problems)
 
+    def references(self, ref: Path, glm: Glm | Path | None = None) -> References:
+        """The references of a --ref option, their words made like those of the lattices."""
+        return load_references(ref, glm, self.options.normalizer)
+
     def transcripts(self, task: str) -> Iterator[TranscriptSource]:
         """The same files as transcripts."""
         from ..base.problems import Problems
@@ -82,6 +87,8 @@ def lattice_inputs(command: Callable[..., None], metavar: str = "LATTICES...") -
                   "--inv-acoustic-scale [unscaled scores are recognised].")  # fmt: skip
     @click.option("--acoustic-scale", type=float, metavar="X", help="The same as a factor: multiply them by X.")
     @click.option("--word-ins-penalty", type=float, metavar="P", help="Cost of each word, like lattice-add-penalty.")
+    @click.option("--as-written", is_flag=True, help="Compare words as they are written, as compute-wer does: "
+                  "case, accents, hyphens and punctuation count.")  # fmt: skip
     @click.option("--format", "format_name", help="Read as this format instead of looking at the content.")
     @click.option("--max-arcs", type=click.IntRange(min=1), help="Refuse lattices with more arcs [2000000].")
     @skip_bad_option
@@ -97,14 +104,17 @@ def lattice_inputs(command: Callable[..., None], metavar: str = "LATTICES...") -
         format_name: str | None,
         max_arcs: int | None,
         *,
+        as_written: bool,
         skip_bad: bool,
         **rest: Any,
     ) -> None:
         from ..formats.format import ReadOptions
+        from ..lattices.text import AS_WRITTEN, DEFAULT
 
         announce_compilation()
         options = ReadOptions(
-            format_name, words, frame_length, pick, max_arcs=max_arcs or ReadOptions().max_arcs, lmwt=lmwt,
+            format_name, words, frame_length, pick, AS_WRITTEN if as_written else DEFAULT,
+            max_arcs=max_arcs or ReadOptions().max_arcs, lmwt=lmwt,
             acoustic_scale=acoustic_scale, word_ins_penalty=word_ins_penalty,
         )  # fmt: skip
         command(inputs=Inputs(lattices, options, skip_bad), **rest)
@@ -133,12 +143,14 @@ def resumable(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def load_references(ref: Path, glm: Glm | Path | None = None) -> References:
+def load_references(ref: Path, glm: Glm | Path | None = None, normalizer: Normalizer | None = None) -> References:
     """The references of a --ref option, with the rules of --glm."""
     from ..formats.glm import read_glm
     from ..formats.references import read_references
+    from ..lattices.text import DEFAULT
 
-    return read_references(ref, glm=read_glm(glm) if isinstance(glm, Path) else glm)
+    rules = read_glm(glm) if isinstance(glm, Path) else glm
+    return read_references(ref, normalizer=normalizer or DEFAULT, glm=rules)
 
 
 _STEPS = {  # of every verb that compiles; a helper process begins with the last (first_run)

@@ -14,7 +14,7 @@ from ..base.errors import OptionError
 from ..base.files import is_stream
 from ..base.number_format import counted
 from ..base.visible_text import json_text
-from .inputs import Inputs, lattice_inputs, load_references
+from .inputs import Inputs, lattice_inputs
 from .messages import echo
 from .options import PATH, claim_output, glm_option, json_option, out_option, overwrite_option, reference_option
 
@@ -38,7 +38,7 @@ def info(inputs: Inputs, ref: Path | None, glm: Path | None, *, as_json: bool) -
     from ..evaluation.corpus_counts import count_by_file, total
     from .tables import print_counts
 
-    references = None if ref is None else load_references(ref, glm)
+    references = None if ref is None else inputs.references(ref, glm)
     files = count_by_file(inputs.batches("reading", references), references)
     if as_json:
         listed = {file: counts.to_dict() for file, counts in files.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..base.number_format import counted
-from .inputs import Inputs, lattice_inputs, load_references, resumable
+from .inputs import Inputs, lattice_inputs, resumable
 from .messages import echo, notify
 from .options import (
     claim_output,
@@ -39,7 +39,7 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: b
     from .tables import print_tuned
 
     claim_output(out, overwrite=overwrite)
-    references = load_references(ref, glm)
+    references = inputs.references(ref, glm)
     tuned = choose(
         list(inputs.batches("reading", references)), references, notify=lambda stage: notify(f"tuning {stage} ...")
     )
@@ -94,7 +94,7 @@ def build(
     from ..networks.build_store import BuildOptions, build_store, resume_key
 
     claim_output(out, overwrite=overwrite)
-    references = None if ref is None else load_references(ref, glm)
+    references = None if ref is None else inputs.references(ref, glm)
     options = BuildOptions(
         tolerance=tolerance,
         tuned=None if scales is None else load_scales(scales),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..evaluation.evaluation import Evaluation
     from ..evaluation.threshold import Thresholds
     from ..formats.format import Format
+    from ..lattices.weights import Scales
     from ..networks.tuned_scales import TunedScales
     from ..recognizers import RecognizerEntry
 
@@ -97,6 +98,9 @@ def _remarks(counts: CorpusCounts) -> Iterator[str]:
         if having:
             share = "all" if having == counts.utterances else f"{having:,} of {counts.utterances:,}"
             yield f"{name} scores: {share} utterances"
+    for scales, having in counts.scales.items():
+        where = "" if len(counts.scales) == 1 else f" ({counted(having, 'utterance')})"
+        yield f"weights{where}: {_weights(scales)}"
     if not counts.scores:
         yield "no scores: nothing tells the hypotheses apart"
     if counts.one_best.wer is not None and counts.oracle.wer is not None:
@@ -109,6 +113,14 @@ def _remarks(counts: CorpusCounts) -> Iterator[str]:
         yield f"words of zero length, given time by their neighbours: {counts.spread_words:,}"
     if counts.aligned:
         yield f"without word times (one second a word): {counted(counts.aligned, 'utterance')}"
+
+
+def _weights(scales: Scales) -> str:
+    acoustic = f"acoustic {scales.acoustic:.4g}"
+    if 0 < scales.acoustic < 1 and scales.transition == 1:
+        acoustic += f" (LMWT {1 / scales.acoustic:.4g})"
+    penalty = f", word penalty {scales.word_penalty:.4g}" if scales.word_penalty else ""
+    return f"{acoustic}, transition {scales.transition:.4g}{penalty}"
 
 
 def print_formats(formats: Iterable[Format]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy as np
 from ..formats.references import Reference
 from ..lattices.lattice import ARC_SCORES, Lattices
 from ..lattices.paths import one_best
+from ..lattices.unscaled import has_both_scores
+from ..lattices.weights import Scales
 from ..networks.labels import ReferenceWords, oracle_paths, score_paths
 from ..networks.spoken import spoken_words
 from .metrics import ErrorCounts
@@ -34,6 +36,7 @@ class CorpusCounts:
     aligned: int = 0  # utterances whose word times were made up
     formats: Counter[str] = field(default_factory=Counter)  # utterances of each
     scores: Counter[str] = field(default_factory=Counter)  # utterances that have each
+    scales: Counter[Scales] = field(default_factory=Counter)  # utterances of scores that are weighed by each
     one_best: ErrorCounts = field(default_factory=ErrorCounts)  # where references are given
     oracle: ErrorCounts = field(default_factory=ErrorCounts)  # of the path with the fewest errors
 
@@ -64,6 +67,7 @@ class CorpusCounts:
                 "duration": round(self.duration, 3),
                 "formats": dict(self.formats),
                 "scores": dict(self.scores),
+                "scales": [asdict(scales) | {"utterances": count} for scales, count in self.scales.items()],
                 "arcs_per_second": round(self.arcs_per_second, 3),
                 "arcs_per_word": round(self.arcs_per_word, 3),
             }
@@ -90,6 +94,7 @@ def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | Non
         largest=int(np.diff(lattices.arc_offsets).max()),
         aligned=utterances if lattices.origin.times == "aligned" else 0,
         formats=Counter({lattices.origin.format: utterances}),
+        scales=Counter({lattices.scales: utterances} if has_both_scores(lattices) else {}),
         scores=Counter({name: utterances for name in ARC_SCORES if getattr(lattices, name) is not None}),
         **errors,
     )

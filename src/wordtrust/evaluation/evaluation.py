@@ -227,7 +227,8 @@ def evaluate_words(
     without a reference or without confidences raise an error, or go to `problems` when that skips them. `inspect`
     sees every batch with confidences, with its references noted.
 
-    References with segments (STM) are compared by sclite's rules (networks/segments.py), or as `how` says. CTM
+    References with segments (STM) are compared by sclite's rules (networks/segments.py), or as `how` says, and plain
+    ones by sclite's if it says so. CTM
     cannot say that nothing was recognized: the words of recordings that it lacks count as deleted. `heard` gets the
     names of the references that there are words for.
     """
@@ -282,8 +283,8 @@ def _missed(references: Mapping[str, Reference], seen: set[str], parts: Sequence
 def _evaluate_words(lattices: Lattices, references: Mapping[str, Reference], how: Comparison) -> Evaluation:
     chosen = [references[utt] for utt in lattices.utts]
     try:
-        if any(reference.segments for reference in chosen):
-            return _evaluate_segments(lattices, chosen, how)
+        if how.rules == "sclite" or how.glm is not None or any(reference.segments for reference in chosen):
+            return _evaluate_segments(lattices, [reference.in_segments() for reference in chosen], how)
         return _evaluate_plain(lattices, chosen)
     except InputError as error:
         raise error.at(file=lattices.origin.file) from None

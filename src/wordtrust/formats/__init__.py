@@ -5,6 +5,7 @@
     format              what a format is (`Format`), the options of readers and writers, recognizer.json
     inputs              files, folders, globs and archives as streams of bytes
     time_checks         whether times can be true
+    word_checks         whether words differ in accents only
     scaling             how acoustic and language scores are weighed: options, and unscaled scores recognised
     batches             files, folders and globs, or lattices that were read already, as batches of lattices
 
@@ -47,6 +48,7 @@ from .inputs import HEAD, Stream, listed_paths, streams
 from .scaling import ReadBatch, weighed
 from .service_errors import refuse_service_error
 from .time_checks import with_checked_times
+from .word_checks import with_checked_words
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
@@ -80,7 +82,9 @@ def stream_files(
     problems = problems or Problems()
     options = replace(options, tokens=Tokens(options.normalizer))
     read = _read_files(listed_paths(paths), options, problems, watch)
-    yield from with_checked_times(weighed(read, options, notify or _warn), notify or _warn)
+    say = notify or _warn
+    batches = with_checked_times(weighed(read, say), say)
+    yield from with_checked_words(batches, options.normalizer, say)
 
 
 def _read_files(
@@ -91,11 +95,20 @@ def _read_files(
         try:
             fmt, own_options = detect_format(source, options.format), options.beside(source.path)
             assert fmt.read is not None
+            _require_words_to_make(fmt, options)
             keeps_scales = fmt.keeps_scales(source.head(HEAD))
             for batch in _named(fmt.read(source, own_options, problems), source):
-                yield ReadBatch(source.path.parent, keeps_scales, batch)
+                yield ReadBatch(source.path.parent, keeps_scales, batch, options, own_options)
         except InputError as error:
             problems.report(error.at(file=source.name))
+
+
+def _require_words_to_make(fmt: Format, options: ReadOptions) -> None:
+    if options.normalizer.as_written and fmt.keeps_words:
+        raise InputError(
+            "words are normalised in this file, and cannot be compared as they were written",
+            remedy="Give --as-written (the normalizer) where the lattices of the recognizer are read, not here",
+        )
 
 
 def _named(batches: Iterable[Lattices], source: Stream) -> Iterator[Lattices]:

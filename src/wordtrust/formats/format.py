@@ -19,6 +19,7 @@ from .inputs import Stream
 
 PICKS = ("total", "average")
 WORDS_FILES = ("words.txt", "words.txt.gz")
+_ACOUSTIC_WEIGHTS = ("lmwt", "acoustic_scale")
 _LARGEST = 1 << 20  # bytes of a recognizer.json
 
 
@@ -68,12 +69,21 @@ class ReadOptions:
         What format a file has is seen in it: other files may lie there as well.
         """
         settings = _recognizer_json(file.parent)
-        return replace(
-            self,
-            words=self.words or _words_file(file.parent, settings.get("words")),
-            frame_length=self.frame_length or settings.get("frame_length"),
-            pick=self.pick or settings.get("pick"),
-        )
+        given = self.lmwt, self.acoustic_scale
+        lmwt, acoustic_scale = (settings.get(name) for name in _ACOUSTIC_WEIGHTS) if given == (None, None) else given
+        penalty = settings.get("word_ins_penalty") if self.word_ins_penalty is None else self.word_ins_penalty
+        try:
+            return replace(
+                self,
+                words=self.words or _words_file(file.parent, settings.get("words")),
+                frame_length=self.frame_length or settings.get("frame_length"),
+                pick=self.pick or settings.get("pick"),
+                lmwt=lmwt,
+                acoustic_scale=acoustic_scale,
+                word_ins_penalty=penalty,
+            )
+        except OptionError as error:
+            raise InputError(str(error), file=str(file.parent / "recognizer.json")) from None
 
     def too_many_arcs(self, arcs: int, **where: str) -> InputError:
         """The error for an utterance over `max_arcs`."""
@@ -120,7 +130,7 @@ def _recognizer_json(folder: Path) -> dict[str, Any]:
     except InputError as error:
         raise InputError(error.found, file=str(path), remedy=remedy) from None
     types: dict[str, tuple[type, ...]] = dict.fromkeys(("name", "format", "words", "pick"), (str,))
-    types["frame_length"] = (int, float)
+    types |= dict.fromkeys(("frame_length", *_ACOUSTIC_WEIGHTS, "word_ins_penalty"), (int, float))
     if any(
         key in settings and (not isinstance(settings[key], kind) or isinstance(settings[key], bool))
         for key, kind in types.items()
@@ -157,3 +167,4 @@ class Format:
     write: Writer | None = None
     # From the first bytes: whether we wrote it, with its scales, so that these hold whatever scores look like.
     keeps_scales: Callable[[bytes], bool] = lambda head: False  # noqa: ARG005
+    keeps_words: bool = False  # normalised words are in the file, made when what it was made from was read

@@ -228,4 +228,5 @@ def _decimals(values: Floats) -> str:
 FORMAT = Format(
     "jsonl", "wordtrust lattices as JSON lines", (".jsonl",), sniff=sniff, read=read, write=write,
     keeps_scales=lambda head: True,  # noqa: ARG005
+    keeps_words=True,
 )  # fmt: skip

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..lattices.text import DEFAULT, JOINER, UNKNOWN
+from ..lattices.text import DEFAULT, JOINER, UNKNOWN, Normalizer
 
 NO_WORD = "@"
 MAX_DEPTH = 50  # of alternatives within alternatives
@@ -131,14 +131,14 @@ def as_written(token: str) -> tuple[SpelledWord, ...]:
     return (SpelledWord(text[1:-1] if optional else text, optional, fragment),)
 
 
-def normalised(token: str) -> tuple[SpelledWord, ...]:
-    """The words as wordtrust compares them everywhere else: without punctuation, marks and accents."""
+def normalised(token: str, normalizer: Normalizer = DEFAULT) -> tuple[SpelledWord, ...]:
+    """The words as wordtrust compares them everywhere else: by default without punctuation, marks and accents."""
     if token == NO_WORD:
         return (SpelledWord(NO_WORD),)
     plain = _TAGS.split(token, maxsplit=1)[0] if ";" in token else token
     optional = _is_optional(plain) or HESITATION.match(plain) is not None
     fragment = len(plain) > 1 and (plain[0] == "-" or plain[-1] == "-")
-    words = DEFAULT.words(plain[1:-1] if _is_optional(plain) else plain)
+    words = normalizer.words(plain[1:-1] if _is_optional(plain) else plain)
     if fragment and len(words) == 1:
         cut = f"-{words[0]}" if plain[0] == "-" else f"{words[0]}-"
         return (SpelledWord(cut, optional, fragment=True),)

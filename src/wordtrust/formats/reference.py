@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..base.errors import InputError
 from ..lattices.graph import LATEST
@@ -45,6 +45,12 @@ class Reference:
     def speaker_or_utt(self) -> str:
         """What intervals and tests resample: the speaker, or the utterance where the speaker is not known."""
         return self.speaker or self.utt
+
+    def in_segments(self) -> Reference:
+        """The reference with what may have been said: a plain text is one segment without times."""
+        if self.segments or not self.text:
+            return self
+        return replace(self, segments=(Segment(0.0, LATEST, self.speaker_or_utt, list(self.text.split())),))
 
 
 WordsOf = Callable[[str], tuple[str, ...]]  # the normalised words of a text

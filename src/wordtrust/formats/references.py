@@ -50,8 +50,11 @@ _EXAMPLES = 3  # names that a message lists
 class References(Mapping[str, Reference]):
     """References by the name of the utterance, in the order of the file."""
 
-    def __init__(self, references: Iterable[Reference], source: str = "references") -> None:
+    def __init__(
+        self, references: Iterable[Reference], source: str = "references", normalizer: Normalizer = DEFAULT
+    ) -> None:
         self.source = source  # the file, for messages
+        self.normalizer = normalizer  # what their words were made with
         self._by_utt = {reference.utt: reference for reference in references}
         self._by_folded: dict[str, Reference | None] = {}  # None for a name that several have
         self._by_channel: dict[str, dict[int, Reference]] = {}  # of recordings: by folded file
@@ -101,7 +104,7 @@ class References(Mapping[str, Reference]):
         if not chosen:
             splits = sorted({reference.split for reference in self.values() if reference.split})
             raise OptionError(f"{self.source} has no split {split!r}, but: {', '.join(splits) or 'none at all'}")
-        return References(chosen, self.source)
+        return References(chosen, self.source, self.normalizer)
 
 
 def _channel_index(channel: str, among: Collection[str]) -> int:
@@ -146,7 +149,7 @@ def read_references(*paths: str | Path, normalizer: Normalizer = DEFAULT, glm: G
             raise stream.error(
                 "there are no references in it", remedy="A reference is a line: a name, then the words"
             )
-    return References(references, ", ".join(str(path) for path in paths))
+    return References(references, ", ".join(str(path) for path in paths), normalizer)
 
 
 def _cached_words(normalizer: Normalizer) -> WordsOf:

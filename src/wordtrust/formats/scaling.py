@@ -32,12 +32,20 @@ class ReadBatch(NamedTuple):
     folder: Path
     keeps_scales: bool  # whether the format says how scores are weighed
     lattices: Lattices
+    given: ReadOptions  # of the whole run
+    beside: ReadOptions  # the same, with what recognizer.json says
+
+    @property
+    def options(self) -> ReadOptions:
+        """How it is weighed: recognizer.json speaks of the recognizer's own lattices only."""
+        is_own = not self.keeps_scales and has_both_scores(self.lattices)
+        return self.beside if is_own else self.given
 
     @property
     def kind(self) -> tuple[Path, bool, Scales]:
         """What batches have in common that are weighed alike."""
         may_be_unscaled = not self.keeps_scales and has_both_scores(self.lattices)
-        return self.folder, may_be_unscaled, self.lattices.scales
+        return self.folder, may_be_unscaled and self.options.acoustic_weight is None, self.lattices.scales
 
 
 def weigh(batch: Lattices, options: ReadOptions) -> Lattices:
@@ -85,32 +93,25 @@ def _nothing_to_weigh(batch: Lattices) -> InputError:
     return InputError(found, file=batch.origin.file, remedy=remedy)
 
 
-def weighed(read: Iterable[ReadBatch], options: ReadOptions, notify: Notify) -> Iterator[Lattices]:
+def weighed(read: Iterable[ReadBatch], notify: Notify) -> Iterator[Lattices]:
     """The batches, weighed; `notify` is told once where unscaled scores were recognised.
 
     Whether scores are scaled is decided for the files of a folder together, on the first utterances.
     """
     told = set[str]()
-    if options.acoustic_weight is not None:
-        yield from (weigh(part.lattices, options) for part in read)
-        return
     for (_, may_be_unscaled, _), group in groupby(read, lambda part: part.kind):
-        batches = (part.lattices for part in group)
-        if not may_be_unscaled:
-            yield from (weigh(batch, options) for batch in batches)
-            continue
-        first = list(_first(batches))
-        found = find_scales(first)
+        first = list(_first(group)) if may_be_unscaled else []
+        found = find_scales([part.lattices for part in first])
         if found and found.message not in told:
             told.add(found.message)
             notify(found.message)
-        for batch in chain(first, batches):
-            yield weigh(replace(batch, scales=found.scales) if found else batch, options)
+        for part in chain(first, group):
+            yield weigh(replace(part.lattices, scales=found.scales) if found else part.lattices, part.options)
 
 
-def _first(batches: Iterator[Lattices]) -> Iterator[Lattices]:
+def _first(batches: Iterator[ReadBatch]) -> Iterator[ReadBatch]:
     """As many batches as are needed to tell whether scores are scaled."""
     utterances = arcs = 0
-    while utterances < MOST_UTTERANCES and arcs < MOST_ARCS and (batch := next(batches, None)) is not None:
-        utterances, arcs = utterances + len(batch), arcs + len(batch.source)
-        yield batch
+    while utterances < MOST_UTTERANCES and arcs < MOST_ARCS and (part := next(batches, None)) is not None:
+        utterances, arcs = utterances + len(part.lattices), arcs + len(part.lattices.source)
+        yield part

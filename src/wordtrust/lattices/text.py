@@ -1,8 +1,9 @@
 """Words: how text is normalised, what is not a word, and how surface forms are put together again.
 
-One normaliser serves references and hypotheses alike. It takes away what recognizers differ in by style (case,
-accents, punctuation, hyphens) and never makes two different words equal: no spelling variants, contractions or
-fillers. What people see is the *surface* form, kept beside the normalised word.
+One normaliser serves references and hypotheses alike. It takes away what recognizers of English differ in by style
+(case, accents, punctuation, hyphens) and equates nothing else: no spelling variants, contractions or fillers. Where
+accents or punctuation make another word (Vietnamese, Polish, German), words are compared as they are written. What
+people see is the *surface* form, kept beside the normalised word.
 """
 
 from __future__ import annotations
@@ -69,11 +70,15 @@ def _strip_accents(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Normalizer:
-    """Turns a token or a text into normalised words. Options switch single steps off (or digits on)."""
+    """Turns a token or a text into normalised words. Options switch single steps off (or digits on).
+
+    With `as_written` all steps are off: a token that is no mark is one word, whatever is in it.
+    """
 
     lower: bool = True
     accents: bool = True
     digits: bool = False
+    as_written: bool = False
 
     def words(self, text: str) -> list[str]:
         """The normalised words of `text`; none for marks and bare punctuation."""
@@ -87,7 +92,7 @@ class Normalizer:
         """The (normalised word, surface) pairs of one token; the surfaces joined give the token again."""
         # Most words of most vocabularies: nothing to work out.
         if (token.isascii() and token.isalpha()) or _PLAIN.fullmatch(token):
-            return [(token.lower() if self.lower else token, token)]
+            return [(token.lower() if self.lower and not self.as_written else token, token)]
         if len(token) > _LONGEST_TOKEN:  # no word, and its pieces would fill the memory
             return [(token, token)]
         token = token.strip()
@@ -95,6 +100,8 @@ class Normalizer:
             return [(UNKNOWN, token)]
         if is_mark(token):
             return []
+        if self.as_written:
+            return [(unicodedata.normalize("NFC", token), token)]
         return [
             (word, surface)
             for raw, surface in _split(token, whole_number=self.digits)
@@ -174,3 +181,4 @@ def _spell(number: int) -> list[str]:
 
 
 DEFAULT = Normalizer()
+AS_WRITTEN = Normalizer(as_written=True)

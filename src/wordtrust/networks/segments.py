@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ..formats.nist_text import NO_WORD, Parts, SpelledWord, Spelling, as_writte
 from ..formats.reference import Reference, Segment
 from ..lattices.lattice import Flags, Ints, Lattice, Lattices, Times
 from ..lattices.paths import one_best
-from ..lattices.text import JOINER
+from ..lattices.text import DEFAULT, JOINER, Normalizer
 from .align import Alignments
 from .word_graph import GraphAlignments, WordGraph, align_graphs
 
@@ -38,6 +39,7 @@ class Comparison:
 
     rules: str | None = None  # sclite or wordtrust; None: by the format
     glm: Glm | None = None  # what words of hypotheses stand for
+    normalizer: Normalizer = DEFAULT  # of words that are compared by the rules of wordtrust
 
     def __post_init__(self) -> None:
         if self.rules not in (None, *RULES):
@@ -49,7 +51,7 @@ class Comparison:
 
     def spelling(self, lattices: Lattices) -> Spelling:
         """What is compared for a word of this format."""
-        return cached(as_written if self.is_verbatim(lattices) else normalised)
+        return cached(as_written if self.is_verbatim(lattices) else partial(normalised, normalizer=self.normalizer))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

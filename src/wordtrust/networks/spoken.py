@@ -13,11 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..formats.nist_text import HESITATION, Parts
-from ..formats.reference import Reference
+from ..formats.references import Reference, References
 from ..lattices.lattice import Lattices
+from ..lattices.text import DEFAULT
 from .segments import Comparison, align_segments
-
-_BY_WORDS = Comparison("wordtrust")
 
 
 def spoken_words(lattices: Lattices, references: Mapping[str, Reference]) -> tuple[Lattices, list[tuple[str, ...]]]:
@@ -26,7 +25,8 @@ def spoken_words(lattices: Lattices, references: Mapping[str, Reference]) -> tup
     if not any(reference.segments for reference in chosen):
         return lattices, [reference.words for reference in chosen]
     kept = without_ignored(lattices, chosen)
-    return kept, [_nearest(kept[row : row + 1], reference) for row, reference in enumerate(chosen)]
+    how = Comparison("wordtrust", normalizer=references.normalizer if isinstance(references, References) else DEFAULT)
+    return kept, [_nearest(kept[row : row + 1], reference, how) for row, reference in enumerate(chosen)]
 
 
 def without_ignored(lattices: Lattices, references: Sequence[Reference]) -> Lattices:
@@ -46,12 +46,12 @@ def without_ignored(lattices: Lattices, references: Sequence[Reference]) -> Latt
     return replace(lattices, word=word, surface=surface)
 
 
-def _nearest(lattices: Lattices, reference: Reference) -> tuple[str, ...]:
+def _nearest(lattices: Lattices, reference: Reference, how: Comparison) -> tuple[str, ...]:
     """The words of the reference, with the alternatives that the 1-best comes nearest to."""
     segments = [segment for segment in reference.segments if segment.is_scored]
     if not reference.segments or not any(_is_open(segment.parts) for segment in segments):
         return reference.words
-    graphs, hypotheses, steps = align_segments(lattices, [reference], _BY_WORDS)
+    graphs, hypotheses, steps = align_segments(lattices, [reference], how)
     words: list[str] = []
     for row, (graph, hypothesis) in enumerate(zip(graphs, hypotheses, strict=True)):
         part = slice(steps.offsets[row], steps.offsets[row + 1])

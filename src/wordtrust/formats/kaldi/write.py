@@ -41,6 +41,11 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
     if is_stream(path):
         raise OptionError(f"{path}: a Kaldi archive has a symbol table beside it: name a file in a folder")
     used = ReadOptions().beside(path)
+    if used.acoustic_weight is not None or used.word_ins_penalty is not None:
+        raise OptionError(
+            f"{path.parent / 'recognizer.json'} says how the costs of lattices there are to be weighed, and those "
+            "that are written are weighed already: write to another folder"
+        )
     table_path = _table_path(path.parent, used.words)
     with claimed(table_path):
         _write(batches, path, options, used, _SymbolTable(table_path))

@@ -53,4 +53,5 @@ def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> Non
 FORMAT = Format(
     "store", "wordtrust store", (".store",), sniff=sniff, read=read, write=write,
     keeps_scales=lambda head: True,  # noqa: ARG005
+    keeps_words=True,
 )  # fmt: skip

@@ -1,0 +1,55 @@
+"""Whether words of lattices differ in accents only, which the normaliser takes off: in English they are one word.
+
+In Vietnamese, Polish or German they are two (một and mốt, chce and chcę, schon and schön), and nothing in a file
+names its language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from ..lattices.lattice import Lattices
+from ..lattices.text import Normalizer
+
+LEAST_WORDS, LEAST_SHARE = 2, 0.005  # that have several spellings; English vocabularies have a few (café, cafe)
+MOST_ARCS = 200_000  # then it is not looked at any longer
+_EXAMPLES = 2
+_WITH_ACCENTS = Normalizer(accents=False)
+
+
+def with_checked_words(
+    batches: Iterable[Lattices], normalizer: Normalizer, notify: Callable[[str], None]
+) -> Iterator[Lattices]:
+    """The batches as they are; `notify` is told, once, if accents seem to make other words."""
+    spellings: dict[str, set[str]] = {}
+    arcs, looking = 0, normalizer.accents and not normalizer.as_written
+    for batch in batches:
+        if looking and batch.origin.tolerance is None:
+            _add_spellings(batch, spellings)
+            arcs += len(batch.word)
+            problem = _problem(spellings)
+            if problem:
+                notify(problem)
+            looking = not problem and arcs < MOST_ARCS
+        yield batch
+
+
+def _add_spellings(batch: Lattices, spellings: dict[str, set[str]]) -> None:
+    """Add the words of a batch, each with its spellings, case and punctuation aside."""
+    pairs = np.unique(batch.word[batch.word > 0].astype(np.int64) << 32 | batch.surface[batch.word > 0])
+    words, surfaces = (batch.vocabulary.lookup(ids.tolist()) for ids in (pairs >> 32, pairs & 0xFFFFFFFF))
+    for word, surface in zip(words, surfaces, strict=True):
+        spellings.setdefault(word, set()).update([word] if surface.isascii() else _WITH_ACCENTS.words(surface)[:1])
+
+
+def _problem(spellings: dict[str, set[str]]) -> str | None:
+    several = [sorted(own) for own in spellings.values() if len(own) > 1]
+    if len(several) < max(LEAST_WORDS, LEAST_SHARE * len(spellings)):
+        return None
+    examples = ", ".join(" and ".join(own[:3]) for own in several[:_EXAMPLES])
+    return (
+        f"{len(several):,} of {len(spellings):,} words differ in accents only ({examples}) and are taken for the "
+        "same: --as-written keeps them apart"
+    )
