@@ -83,6 +83,7 @@ def test_every_reader_bounds_the_words_of_a_word(name: str, text: str, tmp_path:
     assert read(tmp_path / name)[0].arcs >= 30
 
 
+@pytest.mark.filterwarnings("ignore:240 words in 0 s")
 def test_batches_whose_words_are_cut_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wordtrust.lattices.assemble.MAX_ARCS", 250)
     path = tmp_path / "lat.ark"

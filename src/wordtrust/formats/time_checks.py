@@ -15,6 +15,7 @@ from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 
 FASTEST, SLOWEST = 5.0, 0.5  # words a second on average, pauses counted
+SOME_WORDS = 10  # to tell that there are no times: a word alone may be shorter than half a frame
 ENOUGH_WORDS, ENOUGH_SECONDS = 200, 300.0  # to tell that speech is too fast, or too slow
 MOST_WORDS = 5_000  # then it is not looked at any longer
 
@@ -34,6 +35,8 @@ class _Speech:
     def problem(self, frame_length: float) -> str | None:
         """What is wrong with it, and what to do."""
         if not self.seconds:
+            if self.words < SOME_WORDS:
+                return None
             return (
                 "these lattices have no times (arcs without frames, as where transition ids were taken off): all "
                 "words stand at 0 s, durations tell a model nothing, and words are told apart by order alone. Write "
@@ -56,7 +59,7 @@ def with_checked_times(batches: Iterable[Lattices], notify: Callable[[str], None
     for batch in batches:
         if looking and batch.origin.frame_length is not None and batch.origin.tolerance is None and len(batch):
             speech.add(batch)
-            problem = speech.problem(batch.origin.frame_length) if speech.words else None
+            problem = speech.problem(batch.origin.frame_length)
             if problem:
                 notify(problem)
             looking = not problem and speech.words < MOST_WORDS
