@@ -88,7 +88,7 @@ Block = list[
 def compare_segments(
     lattices: Lattices, references: Sequence[Reference], confidence: Reals | None, how: Comparison
 ) -> ComparedSegments:
-    """Compare the 1-best of each utterance (CTM: all its alternatives) with its reference."""
+    """Compare the 1-best of each utterance (CTM and TRN: all its alternatives) with its reference."""
     found = _hypotheses(lattices, references, confidence, how)
     segments = _scored(references)
     graphs = [WordGraph.of(segment.parts, how.spelling(lattices)) for segment in segments]
@@ -195,7 +195,7 @@ def _blocks(lattices: Lattices, confidence: Reals | None, how: Comparison) -> It
     for row, lattice in enumerate(lattices):
         part = slice(lattices.arc_offsets[row], lattices.arc_offsets[row + 1])
         own = scores[part], None if middles is None else middles[part]
-        if lattices.origin.format == "ctm" and lattice.picked is not None:
+        if lattices.origin.format in NIST_FORMATS and lattice.picked is not None:
             arcs = np.lexsort((~lattice.picked, lattice.source)).tolist()  # of alternatives, the first one first
         else:
             arcs = paths.arcs[paths.offsets[row] : paths.offsets[row + 1]].tolist()
