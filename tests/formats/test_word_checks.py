@@ -62,6 +62,15 @@ def test_words_that_differ_in_accents_only_are_told_once(archive: Path) -> None:
         read(archive)
 
 
+def test_rules_of_scoring_need_no_hint(tmp_path: Path) -> None:
+    said = ["một", "mốt", "mươi", "mười"]
+    (tmp_path / "out.ctm").write_text("".join(f"a 1 {at} 1 {word} 0.5\n" for at, word in enumerate(said)))
+    (tmp_path / "ref.stm").write_text("a 1 s 0 9 mốt mốt mười mười\n")
+    done = run("evaluate", "--scores", tmp_path / "out.ctm", "--ref", tmp_path / "ref.stm", "--json")
+    assert json.loads(done.stdout)["wer"]["one_best"] == 0.5
+    assert "accents" not in done.stderr
+
+
 @pytest.mark.parametrize("words", [["cafe", "café"], ["Café", "café"], ["so-so", "so"], ["it’s", "it's"], ["и", "й"]])
 def test_a_word_with_accents_and_other_differences_are_not_told(tmp_path: Path, words: list[str]) -> None:
     """One pair proves nothing; nor does any number of words that differ in case or signs, or in another script."""
@@ -99,6 +108,7 @@ def test_words_that_were_normalised_before_are_refused(archive: Path, tmp_path: 
     for name in ("corpus.store", "corpus.jsonl"):
         write(read(archive, normalizer=AS_WRITTEN), tmp_path / name)
         assert "words are normalised in this file" in refused("info", tmp_path / name, "--as-written")
+        assert "accents" not in run("info", tmp_path / name).stderr  # nothing can be done about it here
     kept = next(stream_files(tmp_path / "corpus.store", ReadOptions(normalizer=DEFAULT)))
     assert {"một", "mốt"} <= set(kept.vocabulary.strings)  # the store keeps them apart
 

@@ -83,8 +83,7 @@ def stream_files(
     options = replace(options, tokens=Tokens(options.normalizer))
     read = _read_files(listed_paths(paths), options, problems, watch)
     say = notify or _warn
-    batches = with_checked_times(weighed(read, say), say)
-    yield from with_checked_words(batches, options.normalizer, say)
+    yield from with_checked_times(weighed(with_checked_words(read, say), say), say)
 
 
 def _read_files(
@@ -98,7 +97,7 @@ def _read_files(
             _require_words_to_make(fmt, options)
             keeps_scales = fmt.keeps_scales(source.head(HEAD))
             for batch in _named(fmt.read(source, own_options, problems), source):
-                yield ReadBatch(source.path.parent, keeps_scales, batch, options, own_options)
+                yield ReadBatch(source.path.parent, keeps_scales, fmt.keeps_words, batch, options, own_options)
         except InputError as error:
             problems.report(error.at(file=source.name))
 

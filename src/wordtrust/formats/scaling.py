@@ -31,6 +31,7 @@ class ReadBatch(NamedTuple):
 
     folder: Path
     keeps_scales: bool  # whether the format says how scores are weighed
+    keeps_words: bool  # whether its words were normalised before
     lattices: Lattices
     given: ReadOptions  # of the whole run
     beside: ReadOptions  # the same, with what recognizer.json says

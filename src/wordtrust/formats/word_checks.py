@@ -12,6 +12,8 @@ import numpy as np
 
 from ..lattices.lattice import Lattices
 from ..lattices.text import Normalizer
+from .format import ReadOptions
+from .scaling import ReadBatch
 
 LEAST_WORDS, LEAST_SHARE = 2, 0.005  # that have several spellings; English vocabularies have a few (café, cafe)
 MOST_ARCS = 200_000  # then it is not looked at any longer
@@ -19,21 +21,26 @@ _EXAMPLES = 2
 _WITH_ACCENTS = Normalizer(accents=False)
 
 
-def with_checked_words(
-    batches: Iterable[Lattices], normalizer: Normalizer, notify: Callable[[str], None]
-) -> Iterator[Lattices]:
-    """The batches as they are; `notify` is told, once, if accents seem to make other words."""
+def with_checked_words(read: Iterable[ReadBatch], notify: Callable[[str], None]) -> Iterator[ReadBatch]:
+    """The batches as they are; `notify` is told, once, if accents seem to make other words.
+
+    Words that were normalised before, and those that are read for scoring, which has its own rules, are left alone.
+    """
     spellings: dict[str, set[str]] = {}
-    arcs, looking = 0, normalizer.accents and not normalizer.as_written
-    for batch in batches:
-        if looking and batch.origin.tolerance is None:
-            _add_spellings(batch, spellings)
-            arcs += len(batch.word)
+    arcs, is_told = 0, False
+    for part in read:
+        if not is_told and arcs < MOST_ARCS and not part.keeps_words and _drops_accents(part.given):
+            _add_spellings(part.lattices, spellings)
+            arcs += len(part.lattices.word)
             problem = _problem(spellings)
             if problem:
                 notify(problem)
-            looking = not problem and arcs < MOST_ARCS
-        yield batch
+                is_told = True
+        yield part
+
+
+def _drops_accents(options: ReadOptions) -> bool:
+    return options.normalizer.accents and not options.normalizer.as_written and not options.for_scoring
 
 
 def _add_spellings(batch: Lattices, spellings: dict[str, set[str]]) -> None:
