@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import time
 import unicodedata
 
 import pytest
@@ -74,6 +75,34 @@ def test_unknown_words_are_one_word(token: str) -> None:
 
 def test_a_token_of_several_words_keeps_its_surface_in_pieces() -> None:
     assert normalize.pieces("(Middle-earth).") == [("middle", "(Middle-" + JOINER), ("earth", "earth).")]
+
+
+def words_by_hand(text: str) -> list[str]:
+    """The runs of characters that are in words, apostrophes between two of them included, one after the other."""
+    is_in_word = [unicodedata.category(c)[0] in "LNM" or unicodedata.category(c) in ("Sc", "Sm", "So") or c in "%&@#"
+                  for c in text]  # fmt: skip
+    joined = [
+        is_in_word[k] or (c == "'" and 0 < k < len(text) - 1 and is_in_word[k - 1] and is_in_word[k + 1])
+        for k, c in enumerate(text)
+    ]
+    return "".join(c if inside else " " for c, inside in zip(text, joined, strict=True)).split(" ")
+
+
+@given(st.text(st.sampled_from("aB1é'’-_.,+$%&@#й漢\u0301 \u00ad|~^`"), max_size=12))
+def test_words_are_the_runs_of_word_characters(text: str) -> None:
+    token = "".join(text.split())
+    if not is_mark(token):
+        plain = re.sub("[’`]", "'", token)
+        raw = Normalizer(lower=False, accents=False)
+        expected = [unicodedata.normalize("NFC", word) for word in words_by_hand(plain) if word]
+        assert raw.words(token) == expected
+
+
+def test_long_tokens_take_no_time() -> None:
+    tokens = ["a-" * 5 + "b" * 9_980 + str(number) for number in range(400)]
+    began = time.process_time()
+    assert all(len(Normalizer().pieces(token)) == 6 for token in tokens)
+    assert time.process_time() - began < 0.3  # with a step of Python for every letter it takes a second
 
 
 @given(st.text())

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
 # Tokens that are no words: silence, noise, sentence marks. Compared in lower case. A token in brackets of any
 # kind ([LAUGHTER], <noise>, {breath}, ++BREATH++) is one as well; unknown words (next table) are not.
@@ -30,6 +29,8 @@ UNKNOWN_MARKS = frozenset({
 JOINER = "\u2060"
 
 _LONGEST_TOKEN = 20_000  # letters; what is longer stays as it is
+_MOST_KINDS = 1 << 16  # characters of which it is known whether they are in words
+_WORD = re.compile("w+(?:'w+)*")  # in `_Kinds`
 _BRACKETED = re.compile(r"<.*>|\[.*\]|\{.*\}|\+\+.*\+\+|\(\(.*\)\)", re.DOTALL)
 _APOSTROPHES = re.compile("[\u2018\u2019\u201b\u02bc\u02b9\uff07\u00b4`]")
 _GROUPED = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
@@ -45,11 +46,23 @@ def is_mark(token: str) -> bool:
     return lower in MARKS or _BRACKETED.fullmatch(lower) is not None
 
 
-@lru_cache(maxsize=65536)
-def _is_word_character(character: str) -> bool:
-    """Letters, marks, digits, and the signs that make a different word (C++, 5%, R&B); `_` is none."""
-    category = unicodedata.category(character)
-    return category[0] in "LNM" or category in ("Sc", "Sm", "So") or character in "%&@#"
+class _Kinds(dict[int, str]):
+    """By character: "w" in a word, "'" for an apostrophe, " " for all else; worked out when first asked for.
+
+    Letters, marks, digits, and the signs that make a different word (C++, 5%, R&B) are in words; `_` is not.
+    """
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        in_word = category[0] in "LNM" or category in ("Sc", "Sm", "So") or character in "%&@#"
+        kind = "w" if in_word else "'" if character == "'" else " "
+        if len(self) < _MOST_KINDS:
+            self[code] = kind
+        return kind
+
+
+_KINDS = _Kinds()
 
 
 def _strip_accents(text: str) -> str:
@@ -136,18 +149,8 @@ def _split(token: str, *, whole_number: bool) -> list[tuple[str, str]]:
 
 
 def _word_spans(text: str) -> list[tuple[int, int]]:
-    spans: list[tuple[int, int]] = []
-    start = -1
-    for index, character in enumerate(text + " "):
-        inside = _is_word_character(character) or (
-            character == "'" and start >= 0 and index + 1 < len(text) and _is_word_character(text[index + 1])
-        )
-        if inside and start < 0:
-            start = index
-        elif not inside and start >= 0:
-            spans.append((start, index))
-            start = -1
-    return spans
+    """Where words begin and end; an apostrophe within a word belongs to it."""
+    return [match.span() for match in _WORD.finditer(text.translate(_KINDS))]
 
 
 def join_surfaces(surfaces: Iterable[str]) -> str:
