@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -98,3 +99,53 @@ def test_mpeg_by_name_or_content(tmp_path: Path) -> None:
     assert not is_mpeg(named("c.wav", b"RIFF"))
     assert not is_mpeg(named("d.wav", b"\xff"))
     assert not is_mpeg(str(tmp_path / "none.wav"))
+
+
+def ogg_checksum(page: bytes) -> int:
+    value = 0
+    for byte in page:
+        value ^= byte << 24
+        for _ in range(8):
+            value = (value << 1 ^ (0x04C11DB7 if value & 1 << 31 else 0)) & 0xFFFFFFFF
+    return value
+
+
+def with_later_pages_at(data: bytes, jump: int) -> bytes:
+    """An Ogg file whose second half says that it begins `jump` samples later."""
+    made, at = b"", 0
+    while at < len(data):
+        segments = data[at + 26]
+        size = 27 + segments + sum(data[at + 27 : at + 27 + segments])
+        page = bytearray(data[at : at + size])
+        if at > len(data) // 2:
+            page[6:14] = struct.pack("<q", struct.unpack("<q", page[6:14])[0] + jump)
+        page[22:26] = bytes(4)
+        page[22:26] = struct.pack("<I", ogg_checksum(page))
+        made, at = made + page, at + size
+    return made
+
+
+def test_pages_that_claim_to_be_days_later_take_no_time(tmp_path: Path) -> None:
+    """libsndfile decodes all that is missing to get to such a page: for hours."""
+    path = tmp_path / "a.opus"
+    soundfile.write(path, np.random.default_rng(1).normal(0, 0.1, 160_000), 16_000, format="OGG", subtype="OPUS")
+    path.write_bytes(with_later_pages_at(path.read_bytes(), 1 << 40))
+    code = (
+        "import sys; from wordtrust.audio.audio_file import AudioFile; a = AudioFile.open(sys.argv[1])\n"
+        "print(sum(map(len, a.blocks())), len(a.samples(1e6, 1e6 + 1)), *a.problems)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=30, check=True)
+    samples, late, problem = done.stdout.split(maxsplit=2)
+    assert abs(int(samples) - 160_000) < 2_000
+    assert int(late) == 0
+    assert "could not be read: the file is damaged or ends early" in problem
+
+
+def test_where_a_decoder_cannot_go_nothing_else_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.full(32_000, 0.5), 16_000)
+    audio = AudioFile.open(path)
+    assert len(audio.samples(1.0)) == 16_000
+    monkeypatch.setattr(soundfile.SoundFile, "seek", lambda *_: 0)
+    assert len(audio.samples(1.0)) == 0
+    assert audio.problems == ["the last 1.0 s could not be read: the file is damaged or ends early"]

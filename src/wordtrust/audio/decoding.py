@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 _PROBE = 1024  # frames: how precisely damage is located
 _PADDING = 0.25  # seconds that a header may promise too much (encoder padding)
 _SHORT = re.compile(r"\b(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)")
+_FRAMES_PER_BYTE = 1_000  # of any file at most; silence in FLAC has some 300
 _UNKNOWN_LENGTH = 1 << 48  # frames that libsndfile reports when a header does not say
 _MPEG_SUFFIXES = (".mp1", ".mp2", ".mp3", ".mpga")
 _STDERR = 2
@@ -46,6 +47,9 @@ class DamageTolerantReader:
         self._open_file, self._notify = open_file, notify
         self._handle = open_file()
         self._position = 0  # the next frame to return
+        self._is_placed = True  # whether the decoder stands where it was told to
+        # A header may promise any number of frames: what it says is believed as far as the file can hold them.
+        self._reach = Path(self._handle.name).stat().st_size * _FRAMES_PER_BYTE
         if first:
             self._position = min(first, int(self._handle.frames))
             self._reopen_at(self._position)
@@ -82,7 +86,7 @@ class DamageTolerantReader:
         if missing <= _PADDING or total >= _UNKNOWN_LENGTH:
             return None
         ahead = rate // 8
-        while self._position + ahead < total:
+        while self._position + ahead < min(total, self._reach):
             if self._is_readable_at(self._position + ahead):
                 start, seconds = self._position / rate, ahead / rate
                 self._notify(f"{seconds:.1f} s from {start:.1f} s on could not be read", (start, start + seconds))
@@ -108,6 +112,8 @@ class DamageTolerantReader:
     def _read(self, size: int) -> Block | None:
         import soundfile
 
+        if not self._is_placed:
+            return None
         try:
             with muted_stderr(prints_errors(self._handle)):
                 block: Block = self._handle.read(size, dtype="float32", always_2d=True)
@@ -120,11 +126,12 @@ class DamageTolerantReader:
 
         self._handle.close()
         self._handle = self._open_file()
-        try:
-            with muted_stderr(prints_errors(self._handle)):
-                return bool(self._handle.seek(frame) == frame)
-        except (soundfile.SoundFileError, RuntimeError):
+        self._is_placed = False
+        if frame > self._reach:  # libsndfile would decode for hours to get there
             return False
+        with suppress(soundfile.SoundFileError, RuntimeError), muted_stderr(prints_errors(self._handle)):
+            self._is_placed = bool(self._handle.seek(frame) == frame)
+        return self._is_placed
 
 
 def truncation(path: str, handle: Any) -> str | None:
