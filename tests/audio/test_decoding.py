@@ -120,7 +120,7 @@ def with_later_pages_at(data: bytes, jump: int) -> bytes:
         if at > len(data) // 2:
             page[6:14] = struct.pack("<q", struct.unpack("<q", page[6:14])[0] + jump)
         page[22:26] = bytes(4)
-        page[22:26] = struct.pack("<I", ogg_checksum(page))
+        page[22:26] = struct.pack("<I", ogg_checksum(bytes(page)))
         made, at = made + page, at + size
     return made
 
