@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import subprocess
@@ -87,13 +88,78 @@ def test_the_command_needs_no_references_for_words_alone(tmp_path: Path) -> None
     assert "--ref" in refused("combine", *systems, *fit, "--out", tmp_path / "fit")
 
 
+# Hyphens, tags, case, points and noise; of two recordings.
+TALKS = """\
+f A 0.10 0.20 x-ray
+f A 0.40 0.20 {}
+f A 0.70 0.20 [noise]
+f A 1.00 0.20 U.S.;tag
+f B 0.30 0.20 A\\;B
+"""
+
+
+def talks(folder: Path) -> list[str]:
+    for name, word in {"a": "cafe", "b": "Cafe;odd", "c": "café"}.items():
+        (folder / f"{name}.ctm").write_text(TALKS.format(word))
+    return [f"{name}={folder / name}.ctm" for name in "abc"]
+
+
+def test_words_files_and_channels_stay_as_they_are(tmp_path: Path) -> None:
+    run("combine", *talks(tmp_path), "--transcripts", tmp_path / "all.ctm")
+    assert (tmp_path / "all.ctm").read_text().splitlines() == [
+        "f A 0.100 0.200 x-ray 1.000000", "f A 0.400 0.200 cafe 0.666667", "f A 1.000 0.200 U.S. 1.000000",
+        "f B 0.300 0.200 A;B 1.000000",
+    ]  # fmt: skip
+
+
+def test_errors_are_counted_as_sclite_does(tmp_path: Path) -> None:
+    """Alternatives, optional words, segments; a GLM; and wordtrust's own rules."""
+    systems, stm, glm = talks(tmp_path), tmp_path / "ref.stm", tmp_path / "en.glm"
+    stm.write_text("F A s 0 0.6 x-ray { coffee house / cafe } (uh)\nF A t 0.6 9 US\nF B s 0 9 a\\;b\n")
+    glm.write_text(";;\n[CAFÉ] => [CAFE] / __\n[U.S.] => [US] / __\n")
+
+    def rates(*options: object) -> dict[str, float]:
+        found = json.loads(run("combine", *systems, "--ref", stm, "--json", *options).stdout)
+        return {name: round(found["words"] * rate, 6) for name, rate in found["systems"].items()}
+
+    assert rates() == {"a": 1, "b": 1, "c": 2}
+    assert rates("--glm", glm) == {"a": 0, "b": 0, "c": 0}
+    assert rates("--rules", "wordtrust")["c"] == 3  # café is cafe there; U.S.;tag are three words
+    for name, errors in (("a", 1), ("c", 2)):
+        marked = tmp_path / f"{name}.ctm"
+        marked.write_text(marked.read_text().replace("f A 0.70 0.20 [noise]\n", ""))
+        assert wt.evaluate(marked, references=stm).errors["one_best"].total.errors == errors
+
+
+def test_words_with_confidences_are_counted_likewise(tmp_path: Path) -> None:
+    for name, word in (("a", "coffee"), ("b", "tea")):
+        (tmp_path / f"{name}.ctm").write_text(f"f 1 0.1 0.2 x-ray 0.9\nf 1 0.4 0.2 {word} 0.8\n")
+    (tmp_path / "ref.stm").write_text("f 1 s 0 9 x-ray { cup / coffee }\n")
+    found = wt.combine({name: tmp_path / f"{name}.ctm" for name in "ab"}, tmp_path / "ref.stm").comparison
+    assert found is not None
+    assert (found.words, found.systems) == (2, {"a": 0.0, "b": 0.5})
+    assert found.subsets[0].methods == {"raw": 0.0, "rover": 0.0}
+
+
+def test_a_calibrator_keeps_files_and_channels(tmp_path: Path) -> None:
+    lines = [
+        f"f {channel} {at} 0.5 {'yes' if at % 3 else 'no'} 0.{at % 9 + 1}" for channel in "AB" for at in range(60)
+    ]
+    (tmp_path / "f.ctm").write_text("\n".join(lines) + "\n")
+    (tmp_path / "f.stm").write_text("".join(f"f {channel} {channel} 0 99 {'yes ' * 60}\n" for channel in "AB"))
+    run("calibrate", "--scores", tmp_path / "f.ctm", "--ref", tmp_path / "f.stm", "--out", tmp_path / "cal.json")
+    run("score", tmp_path / "cal.json", tmp_path / "f.ctm", "--out", tmp_path / "out.ctm")
+    written = [line.split()[:2] for line in (tmp_path / "out.ctm").read_text().splitlines()]
+    assert written == [["f", "A"]] * 60 + [["f", "B"]] * 60
+
+
 def random_system(generator: random.Random, said: list[tuple[str, float]]) -> str:
     lines: list[str] = []
     for word, time in said:
         luck = generator.random()
         if luck < 0.15 and len(lines) > 1:
             continue
-        spoken = generator.choice("abcdefg") if luck < 0.35 else word
+        spoken = generator.choice([*"abcdef", "G-h"]) if luck < 0.35 else word
         lines.append(f"f 1 {time + generator.choice([0, 0.05]):.2f} 0.20 {spoken}\n")
     return "".join(lines)
 
@@ -105,7 +171,7 @@ def test_what_rover_says(tmp_path: Path, seed: int) -> None:
     generator = random.Random(seed)
     said, time = [], 0.0
     for _ in range(generator.randint(3, 20)):
-        said.append((generator.choice("abcde"), time))
+        said.append((generator.choice([*"abcd", "x-Y"]), time))
         time += 0.3 + (generator.choice([1, 2]) if generator.random() < 0.15 else 0)
     systems = [random_system(generator, said) for _ in range(generator.randint(2, 4))]
     found = elected(tmp_path, *systems)

@@ -114,8 +114,9 @@ def test_words_that_were_normalised_before_are_refused(archive: Path, tmp_path: 
 
 
 def test_as_written_is_all_steps_off() -> None:
-    assert Normalizer(as_written=True).words("Middle-earth. Café 1,000 [noise] <unk> YES don’t") == [
+    assert Normalizer(lower=False, as_written=True).words("Middle-earth. Café 1,000 [noise] <unk> YES don’t") == [
         "Middle-earth.", "Café", "1,000", "<unk>", "YES", "don’t",
     ]  # fmt: skip
+    assert Normalizer(as_written=True).words("Middle-earth. YES É") == ["middle-earth.", "yes", "é"]
     assert AS_WRITTEN.words("e\u0301") == ["é"]
     assert AS_WRITTEN.pieces("x-ray") == [("x-ray", "x-ray")]

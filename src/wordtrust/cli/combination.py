@@ -16,12 +16,14 @@ from .messages import echo, notify, notify_report, warn_of_missing_outputs
 from .options import (
     claim_output,
     claim_report,
+    glm_option,
     jobs_option,
     json_option,
     mismatch_option,
     out_option,
     overwrite_option,
     report_options,
+    rules_option,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("systems", nargs=-1, required=True, metavar="NAME=MODEL,STORE...")
 @click.option("--ref", type=click.Path(path_type=Path), help="References, where systems are NAME=FILE (CTM, JSON).")
+@glm_option
+@rules_option
 @click.option("--subsets", "every", is_flag=True, help="All subsets of two or more, not only all of them together.")
 @click.option("--fit", multiple=True, metavar="NAME=STORE", help="Held-out data to fit the combination on first.")
 @click.option("--fold-model", multiple=True, metavar="NAME=MODEL", help="With --fit: trained without a fold.")
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
 def combine(
     systems: tuple[str, ...],
     ref: Path | None,
+    glm: Path | None,
+    rules: str | None,
     fit: tuple[str, ...],
     fold_model: tuple[str, ...],
     out: Path | None,
@@ -102,7 +108,7 @@ def combine(
         claim_output(out, overwrite=overwrite, is_folder=True)
     claim_report(report, figures, overwrite=overwrite)
     sources = {name: _source(value) for name, value in _named(systems).items()}
-    given = CombinationInput.of(sources, ref, allow_mismatch=allow_mismatch)
+    given = CombinationInput.of(sources, ref, rules=rules, glm=glm, allow_mismatch=allow_mismatch)
     fitted: FittedCombination | Path | None = joint
     if fit and out:
         fitted = _fit(given, _named(fit), _pairs(fold_model), out, every, not only_choice, jobs, allow_mismatch)
@@ -111,7 +117,7 @@ def combine(
     )
     _warn(result)
     if target and result.transcripts is not None:
-        _write_transcripts(target, result.transcripts)
+        _write_transcripts(target, result.transcripts, given.channels())
     if result.comparison is not None:
         _print(result.comparison, report, figures, as_json)
 
@@ -178,10 +184,12 @@ def _warn(result: CombinationResult) -> None:
     warn_of_missing_outputs(result.n_without_output, result.n_references)
 
 
-def _write_transcripts(path: Path, transcripts: Sequence[Transcript]) -> None:
+def _write_transcripts(
+    path: Path, transcripts: Sequence[Transcript], channels: Mapping[str, tuple[str, str]]
+) -> None:
     from ..transcripts.writer import TranscriptWriter
 
-    with TranscriptWriter(path) as writer:
+    with TranscriptWriter(path, channels=channels) as writer:
         writer.add(transcripts)
     echo(f"{path}: {counted(len(transcripts), 'utterance')}", err=True)
 

@@ -22,6 +22,7 @@ from .options import (
     mismatch_option,
     overwrite_option,
     report_options,
+    rules_option,
 )
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -92,8 +93,7 @@ def score_files(command: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
     @glm_option
-    @click.option("--rules", type=click.Choice(["sclite", "wordtrust"]),
-                  help="How words are compared [CTM and TRN with STM: sclite; others: wordtrust].")  # fmt: skip
+    @rules_option
     @click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
     @wraps(command)
     def wrapped(

@@ -20,6 +20,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 skip_bad_option = click.option("--skip-bad", is_flag=True, help="Skip what cannot be read, say which and how many.")
 reference_option = click.option("--ref", "ref", type=PATH, help="References: REF.tsv, Kaldi text, STM or TRN.")
 glm_option = click.option("--glm", type=PATH, help="Rules (NIST GLM) for the words that are compared.")
+rules_option = click.option(
+    "--rules",
+    type=click.Choice(["sclite", "wordtrust"]),
+    help="How words are compared [CTM and TRN with STM: sclite; others: wordtrust].",
+)
 criterion_option = click.option(
     "--criterion",
     type=click.Choice(["mean", "mean-silence", "gain"]),

@@ -74,9 +74,10 @@ def score(
         if any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
             raise OptionError(f"{out}: is what is read; name another file")
         claim_output(Path(out), overwrite=overwrite)
-    utterances, words, in_domain = 0, 0, True
-    with TranscriptPrinter() if out == "-" else TranscriptWriter(out) as writer:
-        for transcripts, domain_factor in _scored(scorer, inputs.batches("scoring"), alternatives):
+    utterances, words, in_domain, channels = 0, 0, True, dict[str, tuple[str, str]]()
+    batches = _noting_channels(inputs.batches("scoring"), channels)
+    with TranscriptPrinter() if out == "-" else TranscriptWriter(out, channels=channels) as writer:
+        for transcripts, domain_factor in _scored(scorer, batches, alternatives):
             writer.add(transcripts)
             utterances, words = utterances + len(transcripts), words + sum(len(each.words) for each in transcripts)
             in_domain = in_domain and domain_factor >= 1
@@ -84,6 +85,15 @@ def score(
         notify(_OUT_OF_DOMAIN)
     if out != "-":
         echo(f"{out}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
+
+
+def _noting_channels(batches: Iterator[Lattices], channels: dict[str, tuple[str, str]]) -> Iterator[Lattices]:
+    """The batches; `channels` gets the files and channels of CTM, for writing it again."""
+    from ..formats.ctm import names_and_channels
+
+    for batch in batches:
+        channels |= names_and_channels(batch)
+        yield batch
 
 
 def _warn_of_own_scales(scorer: WordScorer | CalibratedWords, inputs: Inputs) -> None:

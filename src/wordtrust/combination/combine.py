@@ -19,6 +19,7 @@ import numpy as np
 from ..base.errors import OptionError
 from ..base.threads import available_cores
 from ..confidence.shipped import COMBINATION, folder_of
+from ..formats.glm import Glm
 from ..lattices.lattice import Ints
 from ..transcripts.transcript import Transcript
 from .combination_file import FittedCombination
@@ -58,17 +59,19 @@ def combine(
     subsets: bool = False,
     transcripts: bool = True,
     jobs: int | None = None,
+    rules: str | None = None,
+    glm: Glm | str | Path | None = None,
     allow_mismatch: bool = False,
 ) -> CombinationResult:
     """Combine recognizers on the same utterances, by every method there is what it needs for.
 
     A system is (model, networks), by name or loaded, or words, with or without confidences, which need `references`
     to be measured; new speech needs none, and gets transcripts only. Words without confidences are elected as NIST's
-    rover does. `fitted` is what `fit_combination` gave, the folder it was saved
-    in, or a shipped one ("joint"); `joint=False` leaves its joint network out. `subsets` measures all subsets of two
-    or more systems, not only all together, `jobs` of them at once.
+    rover does. `rules` and `glm` say how words are compared, as for `evaluate`. `fitted` is what `fit_combination`
+    gave, the folder it was saved in, or a shipped one ("joint"); `joint=False` leaves its joint network out.
+    `subsets` measures all subsets of two or more systems, not only all together, `jobs` of them at once.
     """
-    given = CombinationInput.of(systems, references, allow_mismatch=allow_mismatch)
+    given = CombinationInput.of(systems, references, rules=rules, glm=glm, allow_mismatch=allow_mismatch)
     with_joint = joint and given.have_networks
     if isinstance(fitted, str | Path):
         fitted = FittedCombination.load(folder_of(Path(fitted), COMBINATION), with_joint=with_joint)

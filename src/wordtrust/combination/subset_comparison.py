@@ -174,7 +174,7 @@ def compare_subsets(
 def _check(
     outputs: SystemOutputs, subsets: Subsets, one_best: SystemOutputs | None, methods: Mapping[str, Ints]
 ) -> None:
-    if not len(outputs.reference_words):
+    if not outputs.said_words:
         raise OptionError("there is no word in the references of these utterances: error rates have no meaning")
     if one_best is not None and (one_best.names, one_best.utts) != (outputs.names, outputs.utts):
         raise ValueError("the 1-best outputs are those of other recognizers or utterances")
@@ -197,7 +197,7 @@ class _ErrorTable:
     oracle: Ints
 
     def compare(self, replicates: int, seed: int) -> SubsetComparison:
-        words = len(self.outputs.reference_words)
+        words = self.outputs.said_words
         alone = self.outputs.errors.sum(axis=1, dtype=np.int64)
         best = self._best(alone)
         totals = {method: errors.sum(axis=1, dtype=np.int64) for method, errors in self.methods.items()}

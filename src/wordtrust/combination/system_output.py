@@ -28,6 +28,7 @@ from ..lattices.vocabulary import Vocabulary, renumbered
 from ..lattices.weights import Reals
 from ..networks.align import align_ids
 from ..networks.build_store import REFERENCE, SPEAKER
+from ..networks.segments import BY_WORDS, Comparison, count_errors, reference_length
 from ..networks.word_confidence import word_confidence
 from ..transcripts.transcript import Transcript, spelling
 from ..transcripts.words import Word
@@ -217,10 +218,17 @@ class SystemOutputs:
     reference_words: Ints  # of the references, numbered as in the outputs, utterances end to end
     reference_offsets: Offsets  # [utterances + 1]
     left_out: Mapping[str, int]  # how many utterances each system lacked
+    references: tuple[Reference, ...] = ()  # with segments and alternatives, where they have any (STM)
+    how: Comparison = BY_WORDS  # words with these
 
     @classmethod
     def of(
-        cls, systems: Mapping[str, SystemOutput], references: Mapping[str, Reference], *, missing: Missing = "error"
+        cls,
+        systems: Mapping[str, SystemOutput],
+        references: Mapping[str, Reference],
+        *,
+        missing: Missing = "error",
+        how: Comparison = BY_WORDS,
     ) -> SystemOutputs:
         """Put systems side by side on the utterances of all of them.
 
@@ -242,7 +250,7 @@ class SystemOutputs:
         offsets = row_offsets(reference.words for reference in chosen)
         return cls(
             tuple(systems), outputs, tuple(reference.speaker_or_utt for reference in chosen), words, offsets,
-            {name: len(absent) for name, absent in lacking.items()},
+            {name: len(absent) for name, absent in lacking.items()}, tuple(chosen), how,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -258,13 +266,31 @@ class SystemOutputs:
         """The index of the unknown word, -1 if it does not occur."""
         return self.outputs[0].vocabulary.find(UNKNOWN)
 
+    @property
+    def have_segments(self) -> bool:
+        """Whether references have segments or alternatives, or are compared by NIST's rules."""
+        return (
+            self.how.rules == "sclite"
+            or self.how.glm is not None
+            or any(reference.segments for reference in self.references)
+        )
+
+    @property
+    def said_words(self) -> int:
+        """How many words were said: what rates are of; of alternatives, the first ones count."""
+        if not self.have_segments:
+            return len(self.reference_words)
+        return sum(reference_length(reference, self.how) for reference in self.references)
+
     @cached_property
     def errors(self) -> Ints:
         """[systems, utterances] word errors of each output."""
         return np.stack([self.count_errors(output) for output in self.outputs])
 
     def count_errors(self, output: SystemOutput) -> Ints:
-        """[utterances] word errors of an output that has these utterances and word numbers."""
+        """[utterances] word errors of an output that has these utterances and word numbers, as `evaluate` counts."""
+        if self.have_segments:
+            return count_errors([_with_middles(output, row) for row in range(len(self))], self.references, self.how)
         words, offsets = self.reference_words, self.reference_offsets
         return align_ids(words, offsets, output.word, output.offsets, unknown=self.unknown).errors
 
@@ -280,6 +306,12 @@ class SystemOutputs:
         """The systems, the one with the fewest errors first."""
         order = np.argsort(self.errors.sum(axis=1), kind="stable")
         return tuple(self.names[index] for index in order.tolist())
+
+
+def _with_middles(output: SystemOutput, row: int) -> list[tuple[str, float]]:
+    first, last = output.offsets[row : row + 2].tolist()
+    middles = (output.start[first:last] + output.end[first:last]) / 2
+    return list(zip(output.words(row), middles.tolist(), strict=True))
 
 
 def _lacking(outputs: SystemOutput, every: Mapping[str, None]) -> list[str]:

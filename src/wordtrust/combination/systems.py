@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +12,19 @@ from ..confidence.calibrate_model import OutOfFoldScorer
 from ..confidence.calibrate_scores import load_calibrator
 from ..confidence.calibration import Calibrator
 from ..confidence.word_scorer import WordScorer, load
-from ..formats.batches import BatchSource, read_batches
+from ..formats import format_names
+from ..formats.batches import BatchSource, files_of, read_batches
+from ..formats.ctm import names_and_channels
 from ..formats.format import ReadOptions
+from ..formats.glm import Glm, read_glm
+from ..formats.nist_text import NistNormalizer
 from ..formats.references import Reference, read_references, renamed
 from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths
+from ..lattices.text import DEFAULT, Normalizer
 from ..lattices.vocabulary import Vocabulary
 from ..networks.build_store import REFERENCE
+from ..networks.segments import BY_WORDS, NIST_FORMATS, Comparison
 from ..networks.spoken import without_ignored
 from .joint import JointHypotheses, align_utterances, hypotheses
 from .system_output import Missing, SystemOutput, SystemOutputs, concatenate_outputs, references_of
@@ -43,6 +49,7 @@ class System:
     references: Mapping[str, Reference] | None = (
         None  # of words alone: names of utterances, and what is to be ignored
     )
+    normalizer: Normalizer = DEFAULT  # of words alone
 
     @classmethod
     def of(cls, source: SystemSource, *, allow_mismatch: bool = False) -> System:
@@ -63,8 +70,14 @@ class System:
         """The networks, or the words."""
         if self.scorer is not None:
             return list(map(self.scorer.networks, read_batches(self.source)))
-        batches = read_batches(self.source, options=ReadOptions(for_scoring=True))
+        batches = read_batches(self.source, options=ReadOptions(for_scoring=True, normalizer=self.normalizer))
         return list(batches if self.references is None else map(self._compared, batches))
+
+    @cached_property
+    def is_nist(self) -> bool:
+        """Whether these are words alone, in files of NIST's formats."""
+        files = None if self.scorer else files_of(self.source)
+        return files is not None and format_names(files) <= set(NIST_FORMATS)
 
     def _compared(self, batch: Lattices) -> Lattices:
         """Words by the names of their references, without those that are to be ignored."""
@@ -109,6 +122,7 @@ class CombinationInput:
     systems: Mapping[str, System]
     given_references: Mapping[str, Reference] | None = None  # otherwise those of the networks
     missing: Missing | None = None  # what to do with utterances that a system lacks
+    how: Comparison = BY_WORDS  # words with references
 
     @classmethod
     def of(
@@ -116,9 +130,15 @@ class CombinationInput:
         systems: Mapping[str, SystemSource] | CombinationInput,
         references: ReferenceSource = None,
         *,
+        rules: str | None = None,
+        glm: Glm | str | Path | None = None,
         allow_mismatch: bool = False,
     ) -> CombinationInput:
-        """Load what is given by name; without references, words can be combined but not measured."""
+        """Load what is given by name; without references, words can be combined but not measured.
+
+        Words of CTM and TRN are compared, with each other and with STM, as NIST's programs do (`rules`: "sclite"),
+        others normalised ("wordtrust"); `glm` are NIST's rules for what they are compared with.
+        """
         if isinstance(systems, CombinationInput):
             return systems
         if len(systems) < 2:
@@ -126,9 +146,13 @@ class CombinationInput:
         loaded = {name: System.of(source, allow_mismatch=allow_mismatch) for name, source in systems.items()}
         if references is None and len({system.scorer is None for system in loaded.values()}) > 1:
             raise OptionError("words alone (NAME=FILE) need references (--ref REF.tsv); or give models and networks")
+        mapping = read_glm(glm) if isinstance(glm, str | Path) else glm
         if isinstance(references, str | Path):
-            references = read_references(Path(references))
-        return cls({name: replace(system, references=references) for name, system in loaded.items()}, references)
+            references = read_references(Path(references), glm=mapping)
+        how = Comparison(rules or _rules(loaded.values(), references), mapping)
+        normalizer = NistNormalizer() if how.rules == "sclite" else DEFAULT
+        read = {name: replace(one, references=references, normalizer=normalizer) for name, one in loaded.items()}
+        return cls(read, references, how=how)
 
     def with_data(
         self,
@@ -187,11 +211,18 @@ class CombinationInput:
         """Whether all systems have networks, which can be joined."""
         return all(system.scorer for system in self.systems.values())
 
+    def channels(self) -> dict[str, tuple[str, str]]:
+        """The file and channel of recordings, where words or references (STM) have them: for writing CTM."""
+        batches = [batch for system in self.systems.values() for batch in system.batches]
+        own = {utt: place for batch in batches for utt, place in names_and_channels(batch).items()}
+        known = ((utt, reference.channel) for utt, reference in (self.given_references or {}).items())
+        return own | {utt: (utt.removesuffix(f"-{channel}"), channel) for utt, channel in known if channel}
+
     def outputs(self) -> SystemOutputs:
         """The outputs of all systems side by side."""
         missing = self.missing or ("error" if self.have_networks else "empty")
         outputs = {name: system.output() for name, system in self.systems.items()}
-        return SystemOutputs.of(outputs, self.references, missing=missing)
+        return SystemOutputs.of(outputs, self.references, missing=missing, how=self.how)
 
     def one_best(self) -> SystemOutputs | None:
         """The recognizers' own 1-best side by side, where that differs from their outputs."""
@@ -205,3 +236,9 @@ class CombinationInput:
         vocabulary = Vocabulary()
         networks = [system.hypotheses(vocabulary) for system in self.systems.values()]
         return JointHypotheses.of(align_utterances(networks))
+
+
+def _rules(systems: Iterable[System], references: Mapping[str, Reference] | None) -> str:
+    """NIST's rules for NIST's formats, as `evaluate` has it."""
+    plain = references is not None and not any(reference.segments for reference in references.values())
+    return "wordtrust" if plain or not all(system.is_nist for system in systems) else "sclite"

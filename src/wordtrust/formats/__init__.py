@@ -252,6 +252,11 @@ def read_stream(source: Stream, options: ReadOptions, problems: Problems) -> Ite
     yield from reader(source, options, problems)
 
 
+def format_names(paths: str | Path | Iterable[str | Path]) -> set[str]:
+    """The names of the formats of files, by their first bytes."""
+    return {detect_format(source).name for source in streams(listed_paths(paths), Problems(), None)}
+
+
 def detect_format(source: Stream, family: str | None = None) -> Format:
     """The format of a stream, by its first bytes; its name only breaks ties.
 

@@ -28,6 +28,15 @@ def read_batches(
     return unique_utterances(_batches(source, problems, options), problems)
 
 
+def files_of(source: BatchSource) -> list[str | Path] | None:
+    """The files, folders and globs that a source names; None if it is something else."""
+    if isinstance(source, str | Path):
+        return [source]
+    if isinstance(source, list | tuple) and all(isinstance(part, str | Path) for part in source):
+        return list(source)
+    return None
+
+
 def _batches(source: BatchSource, problems: Problems | None, options: ReadOptions) -> Iterator[Lattices]:
     if isinstance(source, Lattice | Lattices):
         yield from as_batches(source)

@@ -220,6 +220,15 @@ def written_times(lattices: Lattices) -> tuple[Times, Times] | None:
     return start, start + duration
 
 
+def names_and_channels(lattices: Lattices) -> dict[str, tuple[str, str]]:
+    """The file and the channel of each utterance that CTM gave a channel: a name has it where a file has several."""
+    channels = lattices.notes.get(CHANNEL, ("",) * len(lattices))
+    named = [(utt, channel) for utt, channel in zip(lattices.utts, channels, strict=True) if channel]
+    files = Counter(utt.removesuffix(f"-{channel}") for utt, channel in named)
+    stems = {utt: utt.removesuffix(f"-{channel}") for utt, channel in named}
+    return {utt: (stems[utt] if files[stems[utt]] > 1 else utt, channel) for utt, channel in named}
+
+
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """One lattice for each file and channel."""
     tokens = options.shared_tokens()

@@ -114,9 +114,7 @@ def first_words(parts: Parts) -> list[str]:
 
 def as_written(token: str) -> tuple[SpelledWord, ...]:
     """The word as sclite compares it: in lower case, without tags, otherwise as it is written."""
-    text = token
-    if ";" in text:
-        text = _TAGS.split(text, maxsplit=1)[0].replace("\\;", ";")
+    text = _without_tags(token)
     if len(text) > 2 and text[0] == "{" and text[-1] == "}":
         text = text[1:-1]
     if len(text) > 1 and text[-1] == "*":
@@ -143,6 +141,22 @@ def normalised(token: str, normalizer: Normalizer = DEFAULT) -> tuple[SpelledWor
         cut = f"-{words[0]}" if plain[0] == "-" else f"{words[0]}-"
         return (SpelledWord(cut, optional, fragment=True),)
     return tuple(SpelledWord(word, optional, unknown=word == UNKNOWN) for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class NistNormalizer(Normalizer):
+    """Words as NIST's programs compare them: whole, in lower case, without tags."""
+
+    as_written: bool = True
+
+    def pieces(self, token: str) -> list[tuple[str, str]]:
+        """The word of a token, if it is one, and how it is written without tags."""
+        text = _without_tags(token)
+        return Normalizer.pieces(self, text[:-1] if len(text) > 1 and text[-1] == "*" else text)
+
+
+def _without_tags(token: str) -> str:
+    return _TAGS.split(token, maxsplit=1)[0].replace("\\;", ";") if ";" in token else token
 
 
 def cached(spelling: Spelling) -> Spelling:

@@ -48,7 +48,7 @@ class Reference:
 
     def in_segments(self) -> Reference:
         """The reference with what may have been said: a plain text is one segment without times."""
-        if self.segments or not self.text:
+        if self.segments:
             return self
         return replace(self, segments=(Segment(0.0, LATEST, self.speaker_or_utt, list(self.text.split())),))
 

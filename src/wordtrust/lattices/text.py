@@ -85,7 +85,7 @@ def _strip_accents(text: str) -> str:
 class Normalizer:
     """Turns a token or a text into normalised words. Options switch single steps off (or digits on).
 
-    With `as_written` all steps are off: a token that is no mark is one word, whatever is in it.
+    With `as_written`, a token that is no mark is one word, whatever is in it; with `lower=False`, in its own case.
     """
 
     lower: bool = True
@@ -105,7 +105,7 @@ class Normalizer:
         """The (normalised word, surface) pairs of one token; the surfaces joined give the token again."""
         # Most words of most vocabularies: nothing to work out.
         if (token.isascii() and token.isalpha()) or _PLAIN.fullmatch(token):
-            return [(token.lower() if self.lower and not self.as_written else token, token)]
+            return [(token.lower() if self.lower else token, token)]
         if len(token) > _LONGEST_TOKEN:  # no word, and its pieces would fill the memory
             return [(token, token)]
         token = token.strip()
@@ -114,7 +114,7 @@ class Normalizer:
         if is_mark(token):
             return []
         if self.as_written:
-            return [(unicodedata.normalize("NFC", token), token)]
+            return [(unicodedata.normalize("NFC", token.lower() if self.lower else token), token)]
         return [
             (word, surface)
             for raw, surface in _split(token, whole_number=self.digits)
@@ -184,4 +184,4 @@ def _spell(number: int) -> list[str]:
 
 
 DEFAULT = Normalizer()
-AS_WRITTEN = Normalizer(as_written=True)
+AS_WRITTEN = Normalizer(lower=False, as_written=True)  # as Kaldi's compute-wer compares words

@@ -51,7 +51,14 @@ class Comparison:
 
     def spelling(self, lattices: Lattices) -> Spelling:
         """What is compared for a word of this format."""
-        return cached(as_written if self.is_verbatim(lattices) else partial(normalised, normalizer=self.normalizer))
+        return self.spelling_of("sclite" if self.is_verbatim(lattices) else "wordtrust")
+
+    def spelling_of(self, rules: str | None) -> Spelling:
+        """What is compared for a word by these rules."""
+        return cached(as_written if rules == "sclite" else partial(normalised, normalizer=self.normalizer))
+
+
+BY_WORDS = Comparison("wordtrust")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +87,7 @@ class _Hypothesis:
     confidence: list[float] = field(default_factory=lambda: [np.nan])  # [arcs]
 
 
+SpokenWords = Sequence[tuple[str, float]]  # words of an utterance, with their middles
 Block = list[
     tuple[int, int, _Token | None, bool]
 ]  # arcs from node to node; None is silence; of the first alternative?
@@ -113,6 +121,41 @@ def align_segments(
     graphs = [WordGraph.of(segment.parts, spelling) for segment in _scored(references)]
     hypotheses = [hypothesis.graph for hypothesis in _hypotheses(lattices, references, None, how)]
     return graphs, hypotheses, align_graphs(graphs, hypotheses)
+
+
+def count_errors(rows: Sequence[SpokenWords], references: Sequence[Reference], how: Comparison) -> Ints:
+    """[utterances] the errors of words with their middles, by the rules that `how` names; words have no tags."""
+    spelling, graphs, hypotheses, owner = (
+        how.spelling_of(how.rules),
+        list[WordGraph](),
+        list[WordGraph](),
+        list[int](),
+    )
+    for row, (words, reference) in enumerate(zip(rows, references, strict=True)):
+        segments = reference.in_segments().segments
+        tokens = [_Token(text.replace(";", "\\;"), middle, np.nan) for text, middle in words]
+        found = _by_segment(
+            [[(at, at + 1, token, True)] for at, token in enumerate(tokens)], segments, spelling, how.glm
+        )
+        for segment, hypothesis in zip(segments, found, strict=True):
+            if segment.is_scored:
+                graphs.append(WordGraph.of(segment.parts, spelling))
+                hypotheses.append(hypothesis.graph)
+                owner.append(row)
+    errors = align_graphs(graphs, hypotheses).counts()[:, 1:].sum(axis=1)
+    return np.bincount(np.array(owner, np.int64), errors, len(rows)).astype(np.int32)
+
+
+def reference_length(reference: Reference, how: Comparison) -> int:
+    """How many words were said, by the first of all alternatives; optional words are counted, as sclite does."""
+    spelling = how.spelling_of(how.rules)
+    segments = (segment for segment in reference.in_segments().segments if segment.is_scored)
+    return sum(_first_length(segment.parts, spelling) for segment in segments)
+
+
+def _first_length(parts: Parts, spelling: Spelling) -> int:
+    words = (part for part in parts if part != NO_WORD)
+    return sum(len(spelling(part)) if isinstance(part, str) else _first_length(part[0], spelling) for part in words)
 
 
 def _scored(references: Sequence[Reference]) -> list[Segment]:

@@ -26,11 +26,12 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
 
     def add_utterances(transcripts: Sequence[UtteranceWords]) -> None:
         for transcript in transcripts:
-            name = name_field(transcript.utt)
-            if (name, "1") in ends:
-                raise _same_name(target, "utterances", name)
-            ends[name, "1"] = inf
-            file.write(transcript.to_ctm())
+            name, channel = target.channels.get(transcript.utt, (transcript.utt, "1"))
+            key = name_field(name), channel
+            if key in ends:
+                raise _same_name(target, "utterances", key[0])
+            ends[key] = inf
+            file.write(replace(transcript, utt=name).to_ctm(channel))
 
     def add_segments(transcripts: Sequence[UtteranceWords]) -> None:
         for segment in transcripts:

@@ -61,7 +61,7 @@ class TranscriptWriter:
     lines of .ctm may share a name, and a .vtt file names a recording once. `about` is what .json and .html files say
     about it (recognizer, model, duration, ...), as JSON; it is read when the block ends. `left_out` are the stretches
     of it without words, which .json, .html and .parquet files show. `channels` says which recordings are channels
-    of a file, `{"call-2": ("call", "2")}`: CTM has a field for that.
+    of a file, `{"call-2": ("call", "2")}`: CTM has a field for that; it may be filled while transcripts are added.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class TranscriptWriter:
         channels: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         about = {} if about is None else about
-        self._target = Target(Path(path), recordings, about, left_out, channels or {})
+        self._target = Target(Path(path), recordings, about, left_out, {} if channels is None else channels)
         self._open = _format_of(self._target.path, format)
         self._stack = ExitStack()
         self._add: AddTranscripts | None = None
