@@ -37,11 +37,34 @@ def test_errors_come_out_in_their_place() -> None:
 
 
 def test_the_thread_ends_with_its_user() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     items = ahead(counted([]))
     next(items)
     items.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_one_left_in_the_middle_does_not_wait_for_its_thread() -> None:
+    """It may be cleared away by a thread that is just starting, and holds what waiting for another one needs."""
+    go_on, waited = threading.Event(), threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        waited.set()
+        go_on.wait(10)
+        yield 2
+
+    stream = ahead(items())
+    next(stream)
+    assert waited.wait(10)
+    closing = threading.Thread(target=stream.close)  # type: ignore[attr-defined]
+    closing.start()
+    closing.join(5)
+    ended = not closing.is_alive()
+    go_on.set()
+    assert ended
 
 
 def test_one_left_in_the_middle_may_be_cleared_away_by_its_own_thread() -> None:

@@ -6,7 +6,6 @@ Compiled kernels and unpackers release the interpreter lock, so that two cores w
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,14 +23,18 @@ def available_cores() -> int:
 def workers(count: int) -> Iterator[ThreadPoolExecutor]:
     """Threads for the length of a `with` block, also inside a generator.
 
-    A generator that is left half-way may be finalised by one of its own threads, which must not wait for itself.
+    A generator that is left half-way is finalised wherever Python happens to collect garbage: in one of its own threads,
+    or in one that is just starting and holds the lock which waiting for a thread needs. So that does not wait.
     """
-    members: set[int] = set()
-    pool = ThreadPoolExecutor(count, "ahead", initializer=lambda: members.add(threading.get_ident()))
+    pool = ThreadPoolExecutor(count, "ahead")
+    wait = True
     try:
         yield pool
+    except GeneratorExit:
+        wait = False
+        raise
     finally:
-        pool.shutdown(wait=threading.get_ident() not in members, cancel_futures=True)
+        pool.shutdown(wait=wait, cancel_futures=True)
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
