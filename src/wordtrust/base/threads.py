@@ -23,8 +23,8 @@ def available_cores() -> int:
 def workers(count: int) -> Iterator[ThreadPoolExecutor]:
     """Threads for the length of a `with` block, also inside a generator.
 
-    A generator that is left half-way is finalised wherever Python happens to collect garbage: in one of its own threads,
-    or in one that is just starting and holds the lock which waiting for a thread needs. So that does not wait.
+    A generator that is left half-way is finalised wherever Python happens to collect garbage: in one of its own
+    threads, or in one that is just starting and holds the lock which waiting for a thread needs. So it does not wait.
     """
     pool = ThreadPoolExecutor(count, "ahead")
     wait = True
