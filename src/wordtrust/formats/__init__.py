@@ -20,6 +20,7 @@
     symbols             words.txt: numbers to words
     frames              lattices with an arc a frame, joined to words
     digits, interning   numbers and equal words in text, for compiled parsers
+    parquet_footer      how much is in a parquet file, before it is unpacked
     onebest, chains, json_documents    shared by transcripts and N-best lists
     references          what was really said; reference, stm, nist_text and glm are parts of it
 

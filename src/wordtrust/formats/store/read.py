@@ -23,9 +23,12 @@ from ...base.threads import ahead
 from ...lattices.assemble import BATCH_ARCS
 from ...lattices.lattice import Flags, Ints, Lattices, Offsets, Times
 from ..format import ReadOptions
+from ..parquet_footer import group_sizes
 from . import layout
 from .decode import DAMAGED, Decoder, RowGroup, arc_columns, row_columns
 
+_RAISE = f"{DAMAGED}; or raise --max-arcs"
+_FREE_BYTES = 100_000_000  # that any row group may unpack to
 _GROUP_ROWS = 1 << 20  # of a row group, besides those of its largest lattice; we write a quarter of them
 
 
@@ -56,6 +59,8 @@ class ShardReader:
         first = 0
         with _opened(rows) as row_file, _opened(arcs) as arc_file:
             most = _GROUP_ROWS + self._options.max_arcs
+            _check_groups(rows, 2 * most)  # a lattice has as many nodes as arcs and one more at most
+            _check_groups(arcs, most)
             for row_table, arc_table in ahead(_groups(row_file, arc_file, str(rows), str(arcs), most)):
                 with _damage(str(rows), f"row {first} and after"):
                     group = self._decoder.decode(row_table, arc_table)
@@ -108,6 +113,18 @@ def _check_size(path: Path, size: int) -> None:
         raise InputError(f"the file has {actual:,} bytes, store.json says {size:,}", file=str(path), remedy=DAMAGED)
 
 
+def _check_groups(path: Path, most: int) -> None:
+    """Refuse columns with more values than this in a row group, or that unpack to far more than the file's size."""
+    with _damage(str(path)), path.open("rb") as file:
+        size, groups = path.stat().st_size, group_sizes(file)
+        values = max((group.values for group in groups), default=0)
+        largest = max((group.unpacked for group in groups), default=0)
+        if values > most:
+            raise InputError(f"{values:,} values in a row group, more than {most:,}", remedy=_RAISE)
+        if largest > _FREE_BYTES + 50 * size:
+            raise InputError(f"{size:,} bytes that unpack to {largest:,}", remedy=DAMAGED)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     with _damage(str(path)):
@@ -117,10 +134,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str, most: int) -> Iterator[tuple[Any, Any]]:
-    """The row groups of both files, of at most so many rows: equal numbers pack to nothing.
-
-    What they say of columns is not asked: pyarrow aborts where that is damaged.
-    """
+    """The row groups of both files, of at most so many rows."""
     with _damage(row_name):
         row_names = row_columns(row_file.schema_arrow)
     with _damage(arc_name):
@@ -141,7 +155,7 @@ def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str, most: in
 def _check_rows(file: Any, group: int, most: int) -> None:
     rows = file.metadata.row_group(group).num_rows
     if rows > most:
-        raise InputError(f"{rows:,} rows, more than {most:,}", remedy=f"{DAMAGED}; or raise --max-arcs")
+        raise InputError(f"{rows:,} rows, more than {most:,}", remedy=_RAISE)
 
 
 def _runs(group: RowGroup, is_bad: Flags) -> Iterator[tuple[int, int]]:

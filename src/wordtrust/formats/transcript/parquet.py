@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...base import json_checks as check
 from ...base.errors import InputError
 from ..inputs import Stream
+from ..parquet_footer import group_sizes
+from ..unpacking import BYTE_ERRORS
 from .records import ABOUT, TranscriptFile, TranscriptRecord, Word, left_out_of, word_of
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives")
 MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
-_MOST_ALTERNATIVES = 1_000_000  # of the rows that are read at a time
+_MOST_ALTERNATIVES = 200_000  # of the rows that are read at a time
+_LONGEST_TEXT = 1 << 13  # bytes of a name or word
+_FREE_BYTES, _FREE_VALUES = 100_000_000, 200_000  # that any table may unpack to
+_TEXTS = ("utt", "word", "norm")
 _ROWS = 1 << 12  # read at a time
 _REMEDY = "Name the folder that has a store.json in it, or a table of words that wordtrust wrote"
 
@@ -30,7 +37,8 @@ def open_table(stream: Stream) -> TranscriptFile:
         if missing:
             found = f"a parquet file alone is no store, and no table of words: no column {sorted(missing)[0]!r}"
             raise stream.error(found, remedy=_REMEDY)
-        _check_size(table, len(data))
+        _check_size(data)
+        table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(_TEXTS))
         head = _head(table.schema_arrow.metadata or {})
         return TranscriptFile(_records(table, stream.name), check.object_of(head, "about"), left_out_of(head))
 
@@ -39,14 +47,12 @@ def _head(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
     return check.record(check.parse(metadata[ABOUT])) if ABOUT in metadata else {"about": {}}
 
 
-def _check_size(table: Any, size: int) -> None:
-    """Refuse what would unpack to far more than its size: sizes and numbers of values are in the file's footer."""
-    groups = [table.metadata.row_group(index) for index in range(table.metadata.num_row_groups)]
-    largest = max((group.total_byte_size for group in groups), default=0)
-    columns = range(table.metadata.num_columns)
-    values = max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
-    if largest > 50 * size + 500_000_000 or values > 2 * size + 1_000_000:
-        found = f"{size:,} bytes that unpack to {largest:,} with {values:,} values in a column"
+def _check_size(data: bytes) -> None:
+    """Refuse what would unpack to far more than its size."""
+    groups = group_sizes(io.BytesIO(data))
+    largest, values = max((group.unpacked for group in groups), default=0), sum(group.values for group in groups)
+    if largest > _FREE_BYTES + 50 * len(data) or values > _FREE_VALUES + 2 * len(data):
+        found = f"{len(data):,} bytes that unpack to {largest:,} with {values:,} values in a column"
         raise InputError(found, remedy="No table of words is packed as tightly: was it made by wordtrust?")
 
 
@@ -77,8 +83,19 @@ def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
                 return
             if len(batch.column("alternatives").flatten()) > _MOST_ALTERNATIVES:
                 raise InputError(f"{len(batch):,} words with more than {_MOST_ALTERNATIVES:,} alternatives")
+            _check_texts(batch)
             rows = batch.to_pylist()
         yield from rows
+
+
+def _check_texts(batch: Any) -> None:
+    """Equal texts are unpacked once, and would be many when they are rows."""
+    for name in _TEXTS:
+        column = batch.column(name)
+        texts = column.dictionary if pa.types.is_dictionary(column.type) else column
+        longest = pc.max(pc.binary_length(texts)).as_py() if len(texts) else 0
+        if (longest or 0) > _LONGEST_TEXT:
+            raise InputError(f"the column {name!r} has a text of {longest:,} bytes", remedy="No word is as long")
 
 
 @contextmanager
@@ -88,7 +105,16 @@ def _damage(file: str, place: str = "") -> Iterator[None]:
         yield
     except InputError as error:
         raise error.at(file=file, place=place) from None
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError, RuntimeError) as error:
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        MemoryError,
+        ArithmeticError,
+        RuntimeError,
+    ) as error:
         message = " ".join(str(error).split())[:200] or type(error).__name__
         remedy = "The file is cut off or damaged; copy or make it again"
         raise InputError(f"cannot be read on: {message}", file=file, place=place, remedy=remedy) from None
