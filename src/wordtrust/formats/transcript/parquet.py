@@ -105,16 +105,7 @@ def _damage(file: str, place: str = "") -> Iterator[None]:
         yield
     except InputError as error:
         raise error.at(file=file, place=place) from None
-    except (
-        pa.ArrowException,
-        OSError,
-        ValueError,
-        TypeError,
-        LookupError,
-        MemoryError,
-        ArithmeticError,
-        RuntimeError,
-    ) as error:
+    except (pa.ArrowException, *BYTE_ERRORS, TypeError) as error:
         message = " ".join(str(error).split())[:200] or type(error).__name__
         remedy = "The file is cut off or damaged; copy or make it again"
         raise InputError(f"cannot be read on: {message}", file=file, place=place, remedy=remedy) from None
