@@ -88,6 +88,25 @@ def test_the_command_needs_no_references_for_words_alone(tmp_path: Path) -> None
     assert "--ref" in refused("combine", *systems, *fit, "--out", tmp_path / "fit")
 
 
+@pytest.mark.parametrize(("pause", "is_cut"), [(1.01, True), (1.2, True), (1.0, False), (0.9, False)])
+def test_a_pause_is_longer_than_a_second(tmp_path: Path, pause: float, is_cut: bool) -> None:
+    """NIST's rover says the same. Without the cut, the second `b` of the first stands beside nothing."""
+    later = 0.75 + pause
+    systems = [ctm(before) + ctm(after, start=later) for before, after in (("b a", "b a"), ("b", "a"), ("b a", "a"))]
+    assert [word for word, *_ in elected(tmp_path, *systems)] == (["b", "a", "a"] if is_cut else list("baba"))
+
+
+def test_plain_references_have_the_rules_of_wordtrust(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.ctm").write_text("f 1 0.1 0.2 Middle-earth 0.5\n")
+    (tmp_path / "text").write_text("f middle earth\n")
+    systems = {name: tmp_path / f"{name}.ctm" for name in "ab"}
+    for rules, words, rate in ((None, 2, 0.0), ("wordtrust", 2, 0.0), ("sclite", 2, 1.0)):
+        found = wt.combine(systems, tmp_path / "text", rules=rules).comparison
+        assert found is not None
+        assert (found.words, found.systems["a"]) == (words, rate)
+
+
 # Hyphens, tags, case, points and noise; of two recordings.
 TALKS = """\
 f A 0.10 0.20 x-ray

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from tests.helpers.reading import paths_by_text, posteriors, read_bytes, stream_of, timed_words
 from tests.helpers.shared import SAMPLES, SHARED, needs_shared
 from tests.helpers.strategies import assembled, batch_of
+from wordtrust import formats
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.problems import Problems
-from wordtrust.formats.ctm import FORMAT, sniff
+from wordtrust.formats.ctm import FORMAT, names_and_channels, sniff
 from wordtrust.formats.format import ReadOptions, WriteOptions
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import Normalizer
@@ -301,3 +302,13 @@ def _check_call(name: str, data: bytes) -> int:
     moved = np.abs(starts - [float(row[2]) for row in rows])
     assert np.quantile(moved, 0.99) <= 0.0501  # half a small gap; only overlapping words move more
     return len(rows)
+
+
+def test_files_and_channels_are_known(tmp_path: Path) -> None:
+    """A channel at the end of a name is part of it where the file has only one."""
+    path = tmp_path / "x.ctm"
+    path.write_text("f A 0 1 a\nf B 0 1 b\ng-A A 0 1 c\nh 1 0 1 d\n")
+    wanted = {"f-A": ("f", "A"), "f-B": ("f", "B"), "g-A": ("g-A", "A"), "h": ("h", "1")}
+    assert names_and_channels(formats.read(path)) == wanted
+    path.write_text("f 1 0 1 a\n")
+    assert names_and_channels(formats.read(path)) == {}

@@ -25,6 +25,8 @@ def test_words_last_a_second_each() -> None:
     assert (first.utt, first.words, first.time.tolist()) == ("ann-1", ("so", "it", "is"), [0, 1, 2, 3])
     assert empty.words == ("",)
     assert sorted(word for word in third.words if word) == ["fine", "ray", "th", "uh", "uh", "um", "x"]
+    assert third.picked is not None
+    assert [word for word, picked in zip(third.words, third.picked, strict=True) if not picked] == ["uh"]
     path = one_best(lattices[2:])
     assert [third.words[arc] for arc in path.arcs] == ["x", "ray", "um", "th", "uh", "fine"]
 

@@ -38,6 +38,16 @@ def test_wide_lattices_stay_where_no_lmwt_makes_them_narrow() -> None:
     assert find_scales([pruned_lattices(40, acoustic_scale=1.0, beam=60.0)]) is None
 
 
+@pytest.mark.parametrize(("times", "is_unscaled"), [(1, False), (2, False), (6, True)])
+def test_narrow_lattices_stay_whatever_would_make_them_narrower(times: float, is_unscaled: bool) -> None:
+    """With next to no language scores, any lattice gets as many times narrower as the LMWT says: beams end at 25."""
+    made = pruned_lattices(40, acoustic_scale=1.0, beam=10.0)
+    assert made.acoustic is not None
+    assert made.transition is not None
+    loud = replace(made, acoustic=np.float32(times) * made.acoustic, transition=np.float32(0.01) * made.transition)
+    assert (find_scales([loud]) is not None) == is_unscaled
+
+
 def test_few_lattices_are_recognised_and_read_as_most_people_would() -> None:
     found = find_scales([pruned_lattices(1, acoustic_scale=1 / 14)])
     assert found is not None
