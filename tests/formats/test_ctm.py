@@ -310,5 +310,10 @@ def test_files_and_channels_are_known(tmp_path: Path) -> None:
     path.write_text("f A 0 1 a\nf B 0 1 b\ng-A A 0 1 c\nh 1 0 1 d\n")
     wanted = {"f-A": ("f", "A"), "f-B": ("f", "B"), "g-A": ("g-A", "A"), "h": ("h", "1")}
     assert names_and_channels(formats.read(path)) == wanted
+    formats.write(formats.read(path), tmp_path / "again.ctm")
+    written = [line.split() for line in (tmp_path / "again.ctm").read_text().splitlines()]
+    assert [(name, channel, word) for name, channel, *_, word in written] == [
+        ("f", "A", "a"), ("f", "B", "b"), ("g-A", "A", "c"), ("h", "1", "d"),
+    ]  # fmt: skip
     path.write_text("f 1 0 1 a\n")
     assert names_and_channels(formats.read(path)) == {}

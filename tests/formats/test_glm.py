@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,12 @@ def test_what_no_rule_fits_may_be_dropped(tmp_path: Path) -> None:
     [
         (";; x\nNO ARROW\n", "line 2: no rule: 'NO ARROW'"),
         (";; x\n => B\n", "line 2: the rule rewrites nothing"),
-        (';; x\n;; INPUT_DEPENDENT_APPLICATION = "(stm"\nA => B\n', "is no pattern"),
+        (';; x\n;; INPUT_DEPENDENT_APPLICATION = "(stm"\nA => B\n', "the rules are limited by"),
+        (
+            f';; x\n;; INPUT_DEPENDENT_APPLICATION = "{"(" * 30}.*{")*" * 30}x"\nA => B\n',
+            "the rules are limited by",  # and not tried: that would take forever
+        ),
+        (f';; x\n;; INPUT_DEPENDENT_APPLICATION = "{"(a?|s?|t?)" * 15}x"\nA => B\n', "the rules are limited by"),
         (';; x\n;; INPUT_DEPENDENT_APPLICATION = "{9}"\nA => B\n', "the rules are limited by"),
     ],
 )
@@ -95,3 +101,19 @@ def test_alternatives_that_do_not_fit_are_named(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("u1 a\n")
     with pytest.raises(InputError, match=r"line 1, utterance u1: there is a \{ without a \}"):
         read_references(tmp_path / "text", glm=read_glm(tmp_path / "bad.glm"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sides"),
+    [
+        ("stm", "r"), ("ctm", "h"), ("tm", "rh"), ("ref|hyp", "rh"), ("(ctm|hyp)", "h"), ("^stm$", "r"),
+        ("^(REF)$", "r"), (".*", "rh"), ("(.*ctm.*)", "h"), ("", "rh"), ("rttm", ""), ("^ctm$|^hyp$", "h"),
+    ],
+)  # fmt: skip
+def test_which_side_rules_are_limited_to(tmp_path: Path, pattern: str, sides: str) -> None:
+    """What Python's own search in the names says."""
+    names = {"r": ("stm", "ref"), "h": ("ctm", "hyp")}
+    assert sides == "".join(k for k, own in names.items() if any(re.search(pattern.lower(), name) for name in own))
+    (tmp_path / "x.glm").write_text(f';; x\n;; INPUT_DEPENDENT_APPLICATION = "{pattern}"\n[A] => [B]\n')
+    glm = read_glm(tmp_path / "x.glm")
+    assert (glm.reference("a") == ["B"], glm.hypothesis("a") == ["B"]) == ("r" in sides, "h" in sides)

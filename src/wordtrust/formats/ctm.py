@@ -12,7 +12,8 @@ the picked one. A branch with nothing but `@` is silence, and its posterior is w
 Writing gives the recognizer's 1-best, one line for each normalised word, spelled as the recognizer wrote it (the
 pieces of `Middle-earth` are two lines, `Middle-` and `earth`). White space in names becomes `_`, a control character
 U+FFFD; a word that CTM gives a meaning of its own (`;;`, `<ALT>`) is written as the normalised one. Times have three
-decimals, confidences six; the channel is 1. An utterance without words is a comment, as CTM cannot hold it.
+decimals, confidences six; the channel is that of the CTM which was read, else 1. An utterance without words is a
+comment, as CTM cannot hold it.
 """
 
 from __future__ import annotations
@@ -387,25 +388,26 @@ def _branch_posteriors(segments: Sequence[Alternation], confidence: Times) -> li
 
 def write(batches: Iterable[Lattices], path: Path, options: WriteOptions) -> None:  # noqa: ARG001  # a Writer
     """Write the 1-best of every lattice."""
-    names: set[str] = set()
+    names: set[tuple[str, str]] = set()
     with atomic_text(path) as file:
         for batch in batches:
-            paths = one_best(batch)
+            paths, channels = one_best(batch), names_and_channels(batch)
             for index, lattice in enumerate(batch):
-                name = name_field(lattice.utt)
-                if name in names:
+                utt, channel = channels.get(lattice.utt, (lattice.utt, "1"))
+                name = name_field(utt)
+                if (name, channel) in names:
                     raise OptionError(
                         f"{path}: two utterances would be called {name!r} and be read as one. Write them to two files"
                     )
-                names.add(name)
+                names.add((name, channel))
                 arcs = paths.arcs[paths.offsets[index] : paths.offsets[index + 1]]
-                file.write(_lattice_text(name, lattice, arcs[lattice.word[arcs] > 0]))
+                file.write(_lattice_text(name, name_field(channel), lattice, arcs[lattice.word[arcs] > 0]))
 
 
-def _lattice_text(name: str, lattice: Lattice, arcs: NDArray[np.int32]) -> str:
+def _lattice_text(name: str, channel: str, lattice: Lattice, arcs: NDArray[np.int32]) -> str:
     start, end = lattice.time[lattice.source[arcs]], lattice.time[lattice.target[arcs]]
     confidences = [None] * len(arcs) if lattice.posterior is None else lattice.posterior[arcs].tolist()
-    return ctm_text(name, "1", _written_words(lattice, arcs.tolist()), start, end, confidences)
+    return ctm_text(name, channel, _written_words(lattice, arcs.tolist()), start, end, confidences)
 
 
 def _written_words(lattice: Lattice, arcs: Sequence[int]) -> list[str]:
