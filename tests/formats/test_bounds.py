@@ -105,5 +105,5 @@ def test_alignment_of_long_texts_is_refused() -> None:
 def test_bombs_of_every_kind(tmp_path: Path) -> None:
     """The rest of them, with hundreds of thousands of utterances, is read by `python -m tests.fuzz --bombs`."""
     readings = read_bounded(write_bombs(tmp_path, quick=True))
-    assert len(readings) > 25
+    assert len(readings) > 20
     assert [reading for reading in readings if not reading.is_bounded] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ from tests.helpers.strategies import assembled, batch_of
 from wordtrust import formats
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.problems import Problems
-from wordtrust.formats.ctm import FORMAT, names_and_channels, sniff
+from wordtrust.formats.ctm import FORMAT, _read_recordings, names_and_channels, sniff
 from wordtrust.formats.format import ReadOptions, WriteOptions
+from wordtrust.lattices.assemble import Tokens
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.text import Normalizer
 
@@ -317,3 +319,16 @@ def test_files_and_channels_are_known(tmp_path: Path) -> None:
     ]  # fmt: skip
     path.write_text("f 1 0 1 a\n")
     assert names_and_channels(formats.read(path)) == {}
+
+
+def test_many_recordings_take_little_memory() -> None:
+    """Until its lattice is made, of a recording of one word its name is kept, and one array."""
+    stream = stream_of("".join(f"u{number} 1 0 1 a\n" for number in range(5_000)).encode(), "x.ctm")
+    tracemalloc.start()
+    try:
+        recordings = _read_recordings(stream, Tokens(), Problems(), for_scoring=False)
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(recordings) == 5_000
+    assert size < 750 * 5_000

@@ -127,6 +127,7 @@ def _is_ctm_row(row: list[bytes]) -> bool:
     )
 
 
+_COLUMNS = ("start", "end", "token", "confidence", "middle")  # a confidence is NaN where there is none
 Alternation = list[list[int]]  # the words of each branch, by index
 
 
@@ -135,11 +136,7 @@ class _CtmRecording:
     """The words of a file and channel as columns."""
 
     line: int  # its first
-    start: array[float] = field(default_factory=lambda: array("d"))
-    end: array[float] = field(default_factory=lambda: array("d"))
-    middle: array[float] = field(default_factory=lambda: array("d"))
-    confidence: array[float] = field(default_factory=lambda: array("d"))  # NaN where there is none
-    token: array[int] = field(default_factory=lambda: array("i"))
+    rows: array[float] = field(default_factory=lambda: array("d"))  # of _COLUMNS; one array, as there may be many
     alternations: list[Alternation] = field(default_factory=list)
     in_alternation: bool = False
     is_bad: bool = False  # and was reported
@@ -166,12 +163,11 @@ class _CtmRecording:
         token = token_ids[word]
         confidence = _parse_confidence(fields[5], for_scoring) if len(fields) > 5 else np.nan
         if self.in_alternation:
-            self.alternations[-1][-1].append(len(self.start))
-        self.start.append(start)
-        self.end.append(start + duration)
-        self.middle.append(start + duration / 2)
-        self.token.append(token)
-        self.confidence.append(confidence)
+            self.alternations[-1][-1].append(len(self))
+        self.rows.extend((start, start + duration, token, confidence, start + duration / 2))
+
+    def __len__(self) -> int:
+        return len(self.rows) // len(_COLUMNS)
 
     def _mark(self, mark: bytes) -> None:
         """Begin an alternation, or a branch of it, or end it."""
@@ -191,8 +187,8 @@ class _CtmRecording:
 
         Their durations as well.
         """
-        start, end, *_ = self.columns()
-        rest, parts = np.array(self.middle)[words], {DURATION: (end - start)[words].astype(np.float32)}
+        start, end, *_, middle = self._table()
+        rest, parts = middle[words], {DURATION: (end - start)[words].astype(np.float32)}
         for name in MIDDLES:
             parts[name] = rest.astype(np.float32)
             rest = rest - parts[name]
@@ -200,7 +196,11 @@ class _CtmRecording:
 
     def columns(self) -> tuple[Times, Times, Ints, Times]:
         """Start, end, token and confidence of every word."""
-        return np.array(self.start), np.array(self.end), np.array(self.token, np.int32), np.array(self.confidence)
+        start, end, token, confidence, _ = self._table()
+        return start, end, token.astype(np.int32), confidence
+
+    def _table(self) -> Times:
+        return np.array(self.rows).reshape(-1, len(_COLUMNS)).T.copy()
 
 
 def exact_middles(lattices: Lattices) -> Times | None:
@@ -234,17 +234,18 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     """One lattice for each file and channel."""
     tokens = options.shared_tokens()
     recordings = _read_recordings(stream, tokens, problems, options.for_scoring)
-    channels = Counter(file for file, _ in recordings)
+    several = {file for file, channels in Counter(file for file, _ in recordings).items() if channels > 1}
     has_picked = any(recording.alternations for recording in recordings.values())
     has_channels = any(channel != b"1" for _, channel in recordings)
     builder = Builder(tokens, problems, origin=Origin(stream.name, "ctm"), max_arcs=options.max_arcs)
-    for (file, channel), recording in recordings.items():
-        utt = (file if channels[file] == 1 else b"%s-%s" % (file, channel)).decode("utf-8", "replace")
+    for file, channel in list(recordings):
+        recording = recordings.pop((file, channel))  # what was given need not be kept
+        utt = (b"%s-%s" % (file, channel) if file in several else file).decode("utf-8", "replace")
         try:
             if recording.in_alternation:
                 raise InputError("an alternation has no <ALT_END>", remedy="The file is cut off or damaged")
-            if len(recording.start) > options.max_arcs:
-                raise options.too_many_arcs(len(recording.start))
+            if len(recording) > options.max_arcs:
+                raise options.too_many_arcs(len(recording))
             if not recording.is_bad:
                 made = _branched if recording.alternations else _linear
                 notes = {CHANNEL: channel.decode("utf-8", "replace")} if has_channels else {}
