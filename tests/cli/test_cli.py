@@ -193,3 +193,46 @@ def test_an_interrupted_command_says_whether_it_goes_on(
         main()
     assert stopped.value.code == 130
     assert capsys.readouterr().err.splitlines()[-1] == f"wordtrust: {message}"
+
+
+def test_a_dash_is_stdout_and_nothing_else_is_printed_there(tmp_path: Path) -> None:
+    """In every verb that writes a file: what it says for people goes to stderr."""
+    ctm, ref = tmp_path / "a.ctm", tmp_path / "ref.tsv"
+    ctm.write_text("u 1 0.00 0.50 so 0.9\nu 1 0.50 0.50 far 0.8\n")
+    ref.write_text("utt\ttext\nu\tso far\n")
+    lines = wordtrust("convert", ctm, "-", cwd=tmp_path).stdout.splitlines()
+    assert [json.loads(line)["utt"] for line in lines] == ["u"]
+    printed = wordtrust("convert", ctm, "-o", "-", "--to", "ctm", cwd=tmp_path)
+    assert len(printed.stdout.splitlines()) == 2
+    assert "as NIST CTM" in printed.stderr
+    words = wordtrust("combine", f"a={ctm}", f"b={ctm}", "--ref", ref, "--transcripts", "-", cwd=tmp_path)
+    assert [json.loads(line)["text"] for line in words.stdout.splitlines()] == ["so far"]
+    assert "ROVER" in words.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ctm", "ref.tsv"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("out", ["-", "/dev/stdout"])
+def test_tune_prints_its_scales_alone(out: str, tmp_path: Path) -> None:
+    corpus = SAMPLE.parent / "corpus"
+    nbest, ref = corpus / "moonshine-tiny" / "eval.jsonl.gz", corpus / "refs.tsv"
+    done = wordtrust("tune", nbest, "--ref", ref, "--out", out, cwd=tmp_path)
+    assert isinstance(json.loads(done.stdout), dict)
+    assert "scale" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_does_not_go_to_stdout(tmp_path: Path) -> None:
+    for verb in (("build", SAMPLE, "--out"), ("convert", SAMPLE, "--to", "store")):
+        for out in ("-", "/dev/stdout"):
+            assert "name a folder" in wordtrust(*verb, out, code=1, cwd=tmp_path).stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_without_an_ending_is_no_store_unasked(tmp_path: Path) -> None:
+    slf = SAMPLE / f"{PICTURE}.slf.gz"
+    assert "no ending names a format" in wordtrust("convert", slf, tmp_path / "x", code=1).stderr
+    assert not list(tmp_path.iterdir())
+    wordtrust("convert", slf, tmp_path / "x", "--to", "store")
+    wordtrust("convert", slf, tmp_path / "x", "--overwrite")  # it is a store already
+    assert [lattice.utt for lattice in read(tmp_path / "x")] == [PICTURE]

@@ -36,7 +36,7 @@ def commands(made: Path, out: Path) -> dict[str, tuple[object, ...]]:
     return {
         "score": ("score", "moonshine-tiny", WORDS, "--out", out.with_suffix(".jsonl")),
         "convert to a file": ("convert", LATTICES, out.with_suffix(".ctm")),
-        "convert to a store": ("convert", LATTICES, out),
+        "convert to a store": ("convert", LATTICES, out, "--to", "store"),
         "tune": ("tune", WORDS, "--ref", REFERENCES, "--out", out),
         "build": ("build", LATTICES, "--out", out),
         "evaluate": ("evaluate", networks, "--report", out.with_suffix(".html")),
@@ -125,7 +125,7 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
     run("convert", LATTICES, tmp_path / "words.ctm")
     assert (tmp_path / "words.ctm").is_symlink()
     assert "flite-slt-01 1 " in (tmp_path / "real.ctm").read_text()
-    (tmp_path / "store").symlink_to(tmp_path / "real")
-    run("convert", LATTICES, tmp_path / "store")
-    assert (tmp_path / "store").is_symlink()
+    (tmp_path / "words.store").symlink_to(tmp_path / "real")
+    run("convert", LATTICES, tmp_path / "words.store")
+    assert (tmp_path / "words.store").is_symlink()
     assert (tmp_path / "real" / "store.json").is_file()

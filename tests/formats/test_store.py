@@ -288,8 +288,8 @@ def test_samples() -> None:
 def test_real_lattices_come_back(tmp_path: Path) -> None:
     archive = SHARED / "formats" / "kaldi.compact.text.ark.gz"
     found = list(stream(archive, words=SHARED / "kaldi-small-2020" / "words.txt.gz", frame_length=0.03))
-    write(found, tmp_path / "s")
-    again = everything(tmp_path / "s")
+    write(found, tmp_path / "s.store")
+    again = everything(tmp_path / "s.store")
     before = [lattice for batch in found for lattice in batch]
     assert len(again) == len(before) == 25
     assert all(mine.equals(theirs) for mine, theirs in zip(again, before, strict=True))

@@ -173,3 +173,17 @@ def test_a_pipe_has_no_journal(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert [path.name for path in tmp_path.iterdir() if path.name != "site"] == ["w.json"]
     assert Path("/dev/null").is_char_device()
+
+
+def test_output_on_stdout_is_alone_there(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "wordtrust", "transcribe", str(recording_path()), "--recognizer", "ears"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), *sys.path])}
+
+    def done(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, *options], capture_output=True, text=True, check=False, env=environment)
+
+    for out in ("-", "/dev/stdout"):
+        printed = done("--out", out)
+        assert printed.returncode == 0, printed.stderr
+        assert all(json.loads(line)["words"] for line in printed.stdout.splitlines())
+    assert "--json prints to stdout" in done("--out", "-", "--json").stderr

@@ -31,6 +31,7 @@ from .errors import OptionError
 from .locks import claimed, companion, locked
 
 _DESCRIPTOR = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d{1,6}))|/proc/self/fd/(\d{1,6})")
+STDOUT = Path("/dev/stdout")
 _SHORT, _LONG = 8, 16  # hexadecimal digits in the names of drafts: passing ones, and those that can be resumed
 _WORK = "key"  # the file that says which work a folder is of
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # Linux's numbers for renameat2
@@ -64,6 +65,12 @@ def _is_empty(path: Path) -> bool:
     if path.is_dir():
         return not any(path.iterdir())
     return not path.exists() or (path.is_file() and path.stat().st_size == 0)
+
+
+def is_stdout(path: Path) -> bool:
+    """Whether this names the standard output of this process."""
+    match = _DESCRIPTOR.fullmatch(str(path))
+    return match is not None and (match[1] is not None or "1" in (match[3], match[4]))
 
 
 def is_stream(path: Path) -> bool:

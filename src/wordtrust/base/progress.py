@@ -37,11 +37,19 @@ def _bytes(paths: Sequence[str]) -> int | None:
 class AudioProgress:
     """A bar over seconds of audio (or over utterances), with the time left; results are printed above it."""
 
-    def __init__(self, task: str, seconds: Sequence[float | None], *, utterances: int | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        seconds: Sequence[float | None],
+        *,
+        utterances: int | None = None,
+        shows_results: bool = True,
+    ) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         self.is_read = True  # until the other end of a pipe is closed
+        self._shows_results = shows_results
         self._out = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
         setattr(self._out, "on_broken_pipe", self._nobody_reads)  # noqa: B010  # rich would end the program
         shared = self._out if sys.stdout.isatty() else Console(stderr=True)
@@ -62,7 +70,7 @@ class AudioProgress:
 
     def print(self, result: RenderableType) -> None:
         """Show a result, as long as somebody reads."""
-        if self.is_read:
+        if self.is_read and self._shows_results:
             self._out.print(result, markup=False)
             with suppress(BrokenPipeError):
                 self._out.file.flush()

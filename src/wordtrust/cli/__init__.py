@@ -92,6 +92,7 @@ def _fail(message: str, code: int) -> None:
 
 @cli.command()
 @out_option(
+    is_folder=True,
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo-output"),
     show_default=True,

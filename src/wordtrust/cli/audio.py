@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
+from ..base.files import is_stdout
 from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
 from .messages import echo, notify, notify_skipped
@@ -47,7 +48,8 @@ def recognizers(*, as_json: bool) -> None:
                    "auto: the best one.")  # fmt: skip
 @click.option("--model", help="The confidence model: a folder or a shipped model [the one for the recognizer].")
 @out_option(multiple=True, metavar="FILE",
-              help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} stands for the recording's name. "
+              help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} stands for the recording's name; "
+                   "- prints .jsonl. "
                    "May be given several times.")  # fmt: skip
 @overwrite_option
 @click.option(
@@ -92,13 +94,17 @@ def transcribe(
     announce_compilation()
     recordings = open_recordings(audio, channels, Problems(skip=skip_bad, notify=notify_skipped))
     outputs = plan_outputs(out, recordings, overwrite=overwrite)
+    to_stdout = any(map(is_stdout, outputs))
+    if as_json and to_stdout:
+        raise OptionError("--json prints to stdout, where the output goes too: leave out one of them")
     names, models = split_names(recognizer), split_names(model or ())
     with Transcriber(names, models, jobs=jobs or default_jobs(recordings), alternatives=alternatives) as transcriber:
         notify(*transcriber.combiner.messages())
         with TranscriptionJob(transcriber, recordings, outputs, recognizer) as job:
             if job.resumed:
                 notify(f"resuming after {counted(job.resumed, 'segment')} done before")
-            with AudioProgress("transcribing", [recording.audio.duration for recording in recordings]) as progress:
+            lengths = [recording.audio.duration for recording in recordings]
+            with AudioProgress("transcribing", lengths, shows_results=not to_stdout) as progress:
                 for recording in recordings:
                     if len(recordings) > 1 and not as_json:
                         progress.print(f"{visible(recording.name)}:")
@@ -142,7 +148,7 @@ def _show(
 @click.argument("manifest")
 @click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL]",
               help="The recognizer (see `wordtrust recognizers`). auto: the best installed.")  # fmt: skip
-@out_option(type=click.Path(path_type=Path), required=True, help="The store to write.")
+@out_option(is_folder=True, type=click.Path(path_type=Path), required=True, help="The store to write.")
 @overwrite_option
 @click.option("--audio", type=click.Path(path_type=Path), help="Folder of the audio [that of the manifest].")
 @click.option("--by-split", is_flag=True, help="Write a folder with a store for each split, as `study` reads it.")

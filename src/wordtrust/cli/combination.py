@@ -16,6 +16,7 @@ from .messages import echo, notify, notify_report, warn_of_missing_outputs
 from .options import (
     claim_output,
     claim_report,
+    dash_is_stdout,
     glm_option,
     jobs_option,
     json_option,
@@ -42,14 +43,14 @@ if TYPE_CHECKING:
 @click.option("--subsets", "every", is_flag=True, help="All subsets of two or more, not only all of them together.")
 @click.option("--fit", multiple=True, metavar="NAME=STORE", help="Held-out data to fit the combination on first.")
 @click.option("--fold-model", multiple=True, metavar="NAME=MODEL", help="With --fit: trained without a fold.")
-@out_option(type=click.Path(path_type=Path), help="With --fit: the folder for what was fitted.")
+@out_option(is_folder=True, type=click.Path(path_type=Path), help="With --fit: the folder for what was fitted.")
 @click.option("--joint", type=click.Path(path_type=Path), help="A folder that --fit wrote, or a shipped one.")
 @click.option("--no-joint", "only_choice", is_flag=True, help="Leave the joint network out: it takes minutes to fit.")
 @click.option(
-    "--transcripts", "transcripts_file", type=click.Path(path_type=Path), metavar="FILE",
+    "--transcripts", "transcripts_file", type=click.Path(path_type=Path), metavar="FILE", callback=dash_is_stdout,
     help="Write the combined words: .ctm, .jsonl, .vtt, .html, ...",
 )  # fmt: skip
-@click.option("--words", "old_words_file", type=click.Path(path_type=Path), hidden=True)
+@click.option("--words", "old_words_file", type=click.Path(path_type=Path), callback=dash_is_stdout, hidden=True)
 @jobs_option("Subsets worked on at once [as many as there are cores].")
 @report_options
 @overwrite_option

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
-from ..base.files import is_stream
+from ..base.files import STDOUT, is_stream
 from ..base.number_format import counted
 from ..base.visible_text import json_text
 from .inputs import Inputs, lattice_inputs
@@ -59,7 +59,7 @@ def lattice_inputs_and_out(command: Callable[..., None]) -> Callable[..., None]:
             *paths, last = inputs.paths
             if not paths:
                 raise OptionError(f"name the output after {last}: wordtrust convert {last} OUT")
-            inputs, out = replace(inputs, paths=tuple(paths)), Path(last)
+            inputs, out = replace(inputs, paths=tuple(paths)), STDOUT if last == "-" else Path(last)
         command(inputs=inputs, out=out, **rest)
 
     return lattice_inputs(wrapped, "LATTICES... OUT")
@@ -71,7 +71,7 @@ def lattice_inputs_and_out(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--utt", "utts", multiple=True, help="Only this utterance (may be given more than once).")
 @overwrite_option
 def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *, overwrite: bool) -> None:
-    """Convert LATTICES to the format that OUT's ending names; without an ending, to a store.
+    """Convert LATTICES to the format that OUT's ending names; - prints JSON lines, or what --to says.
 
     Transcripts that wordtrust wrote (.json, .jsonl, .parquet), and words that come with confidences (CTM, the JSON of
     recognizers), become .txt, .srt, .vtt, .html, .json, .jsonl, .ctm and .parquet too. OUT is written whole or not
@@ -93,6 +93,8 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
         _convert_transcripts(inputs, out, to, utts)
         return
     chosen, done = writable(out, to), CorpusCounts()
+    if chosen.name == "store" and is_stream(out):
+        raise OptionError(f"{out}: a store is a folder, which does not go through a pipe; name a folder")
 
     def converted() -> Iterator[Lattices]:
         nonlocal done

@@ -14,9 +14,23 @@ if TYPE_CHECKING:
     from ..confidence.word_scorer import WordScorer
 
 
+_OUTPUT_ON_STDOUT = "wordtrust.output on stdout"  # in click's meta
+
+
+def keep_stdout_for_output() -> None:
+    """What a verb prints for people goes to stderr from here on: its output goes to stdout."""
+    click.get_current_context().meta[_OUTPUT_ON_STDOUT] = True
+
+
+def is_stdout_taken() -> bool:
+    """Whether the output of a verb goes to stdout, so that nothing else may."""
+    context = click.get_current_context(silent=True)
+    return context is not None and _OUTPUT_ON_STDOUT in context.meta
+
+
 def echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:
     """Print a text, in which nothing but line ends acts on the terminal. All that is not a table is printed so."""
-    click.echo(visible_lines(text), nl=nl, err=err)
+    click.echo(visible_lines(text), nl=nl, err=err or is_stdout_taken())
 
 
 def notify(*messages: str) -> None:

@@ -53,7 +53,7 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: b
 @click.command()
 @resumable
 @lattice_inputs
-@out_option(type=click.Path(path_type=Path), required=True, help="The store to write.")
+@out_option(is_folder=True, type=click.Path(path_type=Path), required=True, help="The store to write.")
 @overwrite_option
 @reference_option
 @glm_option

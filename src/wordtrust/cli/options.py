@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from ..base.errors import OptionError
-from ..base.files import is_stream, require_new, require_parent
+from ..base.files import STDOUT, is_stdout, is_stream, require_new, require_parent
 from ..base.locks import claimed
+from .messages import keep_stdout_for_output
 
 PATH = click.Path(path_type=Path)
 Command = Callable[..., None]
@@ -37,9 +38,27 @@ mismatch_option = click.option(
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
 
 
-def out_option(**settings: Any) -> Callable[[Command], Command]:
-    """The option --out, -o for short, of every verb that writes something."""
-    return click.option("--out", "-o", **settings)
+def out_option(*, is_folder: bool = False, **settings: Any) -> Callable[[Command], Command]:
+    """The option --out, -o for short, of every verb that writes: a file, for which - is stdout, or a folder."""
+    return click.option("--out", "-o", callback=_refuse_stream if is_folder else dash_is_stdout, **settings)
+
+
+def dash_is_stdout(_: click.Context, __: click.Parameter, value: Any) -> Any:
+    """For an option that names one output or several: - stands for stdout."""
+    if isinstance(value, tuple):
+        return tuple(map(_named_output, value))
+    return _named_output(value)
+
+
+def _named_output(value: str | Path | None) -> Any:
+    return value if value is None or str(value) != "-" else type(value)(STDOUT)
+
+
+def _refuse_stream(_: click.Context, __: click.Parameter, value: Path | None) -> Path | None:
+    """For an option that names a folder."""
+    if value is not None and (str(value) == "-" or is_stream(value)):
+        raise OptionError(f"{value}: what is written is a folder, which does not go through a pipe; name a folder")
+    return value
 
 
 def jobs_option(text: str, name: str = "--jobs", *, old_names: tuple[str, ...] = ()) -> Callable[[Command], Command]:
@@ -70,7 +89,7 @@ def report_options(command: Command) -> Command:
         ("--figures", "Also write its plots to this folder, as PNG and SVG."),
         ("--report", "Also write a report (HTML)."),
     ):
-        command = click.option(name, type=PATH, help=text)(command)
+        command = click.option(name, type=PATH, callback=dash_is_stdout, help=text)(command)
     return command
 
 
@@ -94,12 +113,14 @@ def claim_output(path: Path, *, overwrite: bool, is_folder: bool = False) -> Non
             path.parent.mkdir(parents=True, exist_ok=True)
     require_parent(path)
     require_new(path, overwrite=overwrite)
+    if is_stdout(path):
+        keep_stdout_for_output()
     if not is_stream(path):
         click.get_current_context().with_resource(claimed(path))
 
 
-def reject_repeated(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """For an option that must not be given twice: click would silently forget the first value."""
+def only_one(option: str, values: tuple[str, ...]) -> str:
+    """The value of an option that must not be given twice: click would silently forget the first one."""
     if len(values) > 1:
-        raise OptionError(f"{parameter.opts[0]} names one file, not {len(values)}")
-    return values[0] if values else None
+        raise OptionError(f"{option} names one file, not {len(values)}")
+    return values[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..base.errors import OptionError
+from ..base.files import is_stdout, is_stream
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import echo, notify, warn_if_barely_adapted
@@ -17,9 +18,9 @@ from .options import (
     criterion_option,
     jobs_option,
     mismatch_option,
+    only_one,
     out_option,
     overwrite_option,
-    reject_repeated,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _OUT_OF_DOMAIN = (
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
-@out_option(required=True, callback=reject_repeated, multiple=True, metavar="FILE",
+@out_option(required=True, multiple=True, metavar="FILE",
               help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")  # fmt: skip
 @overwrite_option
 @criterion_option
@@ -48,7 +49,7 @@ _OUT_OF_DOMAIN = (
 def score(
     model: Path,
     inputs: Inputs,
-    out: str,
+    out: tuple[str, ...],
     criterion: str | None,
     alternatives: int,
     jobs: int | None,
@@ -70,21 +71,21 @@ def score(
 
     scorer = _load(model, criterion, allow_mismatch, jobs)
     _warn_of_own_scales(scorer, inputs)
-    if out != "-":
-        if any(Path(out).resolve() == Path(path).resolve() for path in inputs.paths):
-            raise OptionError(f"{out}: is what is read; name another file")
-        claim_output(Path(out), overwrite=overwrite)
+    target = Path(only_one("--out", out))
+    if not is_stream(target) and any(target.resolve() == Path(path).resolve() for path in inputs.paths):
+        raise OptionError(f"{target}: is what is read; name another file")
+    claim_output(target, overwrite=overwrite)
     utterances, words, in_domain, channels = 0, 0, True, dict[str, tuple[str, str]]()
     batches = _noting_channels(inputs.batches("scoring"), channels)
-    with TranscriptPrinter() if out == "-" else TranscriptWriter(out, channels=channels) as writer:
+    with TranscriptPrinter() if is_stdout(target) else TranscriptWriter(target, channels=channels) as writer:
         for transcripts, domain_factor in _scored(scorer, batches, alternatives):
             writer.add(transcripts)
             utterances, words = utterances + len(transcripts), words + sum(len(each.words) for each in transcripts)
             in_domain = in_domain and domain_factor >= 1
     if not in_domain:
         notify(_OUT_OF_DOMAIN)
-    if out != "-":
-        echo(f"{out}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
+    if not is_stdout(target):
+        echo(f"{target}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
 
 
 def _noting_channels(batches: Iterator[Lattices], channels: dict[str, tuple[str, str]]) -> Iterator[Lattices]:

@@ -49,7 +49,7 @@ def models(name: str | None, *, as_json: bool) -> None:
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
-@out_option(type=click.Path(path_type=Path), required=True, help="The model folder to write.")
+@out_option(is_folder=True, type=click.Path(path_type=Path), required=True, help="The model folder to write.")
 @overwrite_option
 def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     """Make MODEL one for the recognizer of LATTICES (or a store of networks). No references are needed.

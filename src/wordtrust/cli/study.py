@@ -21,7 +21,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.command()
 @resumable
 @click.argument("data", type=_FOLDER)
-@out_option(type=_FOLDER, required=True, help="Where results, models and all work in progress go.")
+@out_option(is_folder=True, type=_FOLDER, required=True, help="Where results, models and all work in progress go.")
 @click.option("--test", default="eval", show_default=True, help="The split to report.")
 @click.option(
     "--models", type=_FOLDER, help="Models of an earlier study (OUT/models), or `shipped`: nothing is fitted."

@@ -1,4 +1,4 @@
-"""Tables and sentences for people, on stdout."""
+"""Tables and sentences for people, on stdout, or on stderr where the output of a verb goes to stdout."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ..base.number_format import counted, decimal, percent, percentage, rounded_up
 from ..base.table import Table
+from .messages import is_stdout_taken
 
 if TYPE_CHECKING:
     from ..combination.subset_comparison import SubsetComparison
@@ -36,7 +37,9 @@ _MEASURES = ("eer", "nce", "auc", "ece")
 
 def console(width: int = _WIDTH_OF_FILES) -> Console:
     """Where tables are printed; `width` is for output that is no terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=width)
+    taken = is_stdout_taken()
+    is_terminal = (sys.stderr if taken else sys.stdout).isatty()
+    return Console(stderr=taken) if is_terminal else Console(stderr=taken, width=width)
 
 
 def print_counts(files: Mapping[str, CorpusCounts]) -> None:

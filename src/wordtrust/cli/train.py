@@ -48,7 +48,7 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--dev", multiple=True, metavar="STORE", help="Networks to stop on; needed unless STORE is a packed file."
 )
-@out_option(type=click.Path(path_type=Path), help="The model folder to write.")
+@out_option(is_folder=True, type=click.Path(path_type=Path), help="The model folder to write.")
 @click.option("--pack", type=click.Path(path_type=Path), help="Write the training data to this file and stop.")
 @click.option("--features", default="full", show_default=True, help="Feature set (paper, full), or columns by name.")
 @click.option("--labels", type=click.Choice(["store", "oracle", "one-best"]), default="store", show_default=True,

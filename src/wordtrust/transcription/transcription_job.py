@@ -57,7 +57,8 @@ def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording], *, overw
     """
     outputs: dict[Path, list[AudioRecording]] = {}
     for pattern in patterns:
-        if "{name}" not in pattern and len(of) > 1 and not pattern.endswith(_SEVERAL):
+        holds_several = pattern.endswith(_SEVERAL) or (is_stream(Path(pattern)) and not Path(pattern).suffix)
+        if "{name}" not in pattern and len(of) > 1 and not holds_several:
             raise OptionError(
                 f"{pattern}: one file holds one recording, here are {len(of)}: put {{name}} into the file's name"
             )

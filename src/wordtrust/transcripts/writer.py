@@ -130,8 +130,10 @@ def write_transcripts(
 
 
 def names_format(path: Path, format: str | None = None) -> bool:  # noqa: A002  # the user's word for it
-    """Whether the ending of a name, or else `format`, is one that transcripts are written in."""
-    return f".{format}" in FORMATS if format else path.name.lower().endswith((*FORMATS, *_COMPRESSED))
+    """Whether `format`, or else the ending of a name, is one that transcripts are written in; streams need none."""
+    if format is not None:
+        return f".{format}" in FORMATS
+    return path.name.lower().endswith((*FORMATS, *_COMPRESSED)) or (not path.suffix and is_stream(path))
 
 
 def _format_of(path: Path, name: str | None) -> Callable[[Target], AbstractContextManager[AddTranscripts]]:
