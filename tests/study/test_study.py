@@ -76,6 +76,7 @@ def test_json_is_what_the_design_promises(made: Path, study: dict[str, Any]) -> 
         assert 0 <= study["none_worse"][way] <= 1
 
 
+@pytest.mark.filterwarnings("ignore:the generic model heard")
 def test_there_is_a_model_for_other_recognizers(made: Path) -> None:
     scorer = wt.load(made / "out" / "models" / "generic")
     assert scorer.model.is_generic
