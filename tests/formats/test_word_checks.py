@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from wordtrust import BuildOptions, Normalizer, build_networks, read, read_refer
 from wordtrust.base.errors import WordtrustWarning
 from wordtrust.formats import stream_files
 from wordtrust.formats.format import ReadOptions
+from wordtrust.formats.scaling import ReadBatch
+from wordtrust.formats.word_checks import with_checked_words
 from wordtrust.lattices.text import AS_WRITTEN, DEFAULT
 from wordtrust.networks.build_store import REFERENCE
 
@@ -120,3 +123,18 @@ def test_as_written_is_all_steps_off() -> None:
     assert Normalizer(as_written=True).words("Middle-earth. YES É") == ["middle-earth.", "yes", "é"]
     assert AS_WRITTEN.words("e\u0301") == ["é"]
     assert AS_WRITTEN.pieces("x-ray") == [("x-ray", "x-ray")]
+
+
+def test_small_batches_after_many_words_take_no_time(tmp_path: Path) -> None:
+    """All words that were seen are not gone through again for every file of one word."""
+    path = tmp_path / "lat.ark"
+    path.write_text("u\n" + "".join(f"0 1 w{number} 1,0,1_1\n" for number in range(60_000)) + "1\n\n")
+    many = read(path)
+    path.write_text("v\n0 1 w 1,0,1_1\n1\n\n")
+    few = read(path)
+    first, later = (ReadBatch(tmp_path, False, False, batch, ReadOptions(), ReadOptions()) for batch in (many, few))
+    batches = [first, *[later] * 3_000]
+    began, told = time.process_time(), list[str]()
+    assert len(list(with_checked_words(batches, told.append))) == 3_001
+    assert time.process_time() - began < 1
+    assert not told

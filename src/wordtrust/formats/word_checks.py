@@ -27,14 +27,13 @@ def with_checked_words(read: Iterable[ReadBatch], notify: Callable[[str], None])
     Words that were normalised before, and those that are read for scoring, which has its own rules, are left alone.
     """
     spellings: dict[str, set[str]] = {}
-    arcs, is_told = 0, False
+    arcs, several, is_told = 0, 0, False
     for part in read:
         if not is_told and arcs < MOST_ARCS and not part.keeps_words and _drops_accents(part.given):
-            _add_spellings(part.lattices, spellings)
+            several += _add_spellings(part.lattices, spellings)
             arcs += len(part.lattices.word)
-            problem = _problem(spellings)
-            if problem:
-                notify(problem)
+            if several >= max(LEAST_WORDS, LEAST_SHARE * len(spellings)):
+                notify(_problem(spellings))
                 is_told = True
         yield part
 
@@ -43,18 +42,21 @@ def _drops_accents(options: ReadOptions) -> bool:
     return options.normalizer.accents and not options.normalizer.as_written and not options.for_scoring
 
 
-def _add_spellings(batch: Lattices, spellings: dict[str, set[str]]) -> None:
-    """Add the words of a batch, each with its spellings, case and punctuation aside."""
+def _add_spellings(batch: Lattices, spellings: dict[str, set[str]]) -> int:
+    """Add the words of a batch, each with its spellings, case and punctuation aside; how many now have several."""
+    several = 0
     pairs = np.unique(batch.word[batch.word > 0].astype(np.int64) << 32 | batch.surface[batch.word > 0])
     words, surfaces = (batch.vocabulary.lookup(ids.tolist()) for ids in (pairs >> 32, pairs & 0xFFFFFFFF))
     for word, surface in zip(words, surfaces, strict=True):
-        spellings.setdefault(word, set()).update([word] if surface.isascii() else _WITH_ACCENTS.words(surface)[:1])
+        own = spellings.setdefault(word, set())
+        had_several = len(own) > 1
+        own.update([word] if surface.isascii() else _WITH_ACCENTS.words(surface)[:1])
+        several += len(own) > 1 and not had_several
+    return several
 
 
-def _problem(spellings: dict[str, set[str]]) -> str | None:
+def _problem(spellings: dict[str, set[str]]) -> str:
     several = [sorted(own) for own in spellings.values() if len(own) > 1]
-    if len(several) < max(LEAST_WORDS, LEAST_SHARE * len(spellings)):
-        return None
     examples = ", ".join(" and ".join(own[:3]) for own in several[:_EXAMPLES])
     return (
         f"{len(several):,} of {len(spellings):,} words differ in accents only ({examples}) and are taken for the "
