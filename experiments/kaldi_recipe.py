@@ -1,4 +1,4 @@
-"""Lattices of a Kaldi recipe: our 1-best against Kaldi's own scoring, and the generic model with and without scales.
+"""Lattices of a Kaldi recipe: our 1-best against Kaldi's own scoring, posteriors, and the generic model.
 
     python -m experiments.kaldi_recipe CLONE --ref data/dev/text exp/mono/decode exp/tri1/decode
 
@@ -24,6 +24,8 @@ from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.text import AS_WRITTEN, DEFAULT, Normalizer
 from wordtrust.lattices.weights import Scales
+from wordtrust.networks.align import align_all
+from wordtrust.networks.consensus import consensus
 from wordtrust.networks.labels import ReferenceWords, score_paths
 
 _KALDIS = re.compile(r"%WER [0-9.]+ \[ ([0-9]+) /")
@@ -84,13 +86,23 @@ class Decoding:
         same = [self.errors(lmwt, penalty) == errors for lmwt, penalty, errors in settings]
         return len(settings), sum(same)
 
-    def generic(self, lattices: Lattices, scales: Scales) -> list[str]:
-        """Cells of a row: error rate of the 1-best, of the model's words; NCE and ECE of the 1-best words."""
-        networks = build_networks(replace(lattices, scales=scales), BuildOptions(references=self.references))
-        found = evaluate(networks, load("generic")).to_dict()
-        judged, rates = found["one_best"]["calibrated"], found["wer"]
-        rate = [f"{100 * rates[name]:.2f}" for name in ("one_best", "best_confidence")]
-        return [*rate, f"{judged['nce']:.2f}", f"{judged['ece']:.2f}"]
+    def confidences(self, lattices: Lattices, scales: Scales) -> Iterator[list[str]]:
+        """Rows: whose confidences, error rate of their words; EER, NCE and ECE of the words of the 1-best."""
+        weighed = replace(lattices, scales=scales)
+        networks = build_networks(weighed, BuildOptions(references=self.references))
+        posterior, generic = evaluate(networks).to_dict(), evaluate(networks, load("generic")).to_dict()
+        yield ["posterior", *_cells(posterior["wer"]["one_best"], posterior["one_best"]["posterior"])]
+        yield ["`generic`", *_cells(generic["wer"]["best_confidence"], generic["one_best"]["calibrated"])]
+
+    def consensus_rate(self, lattices: Lattices, scales: Scales) -> float:
+        """The error rate of minimum Bayes risk decoding."""
+        said = [[entry.word for entry in network.words] for network in consensus(replace(lattices, scales=scales))]
+        references = [self.references[utt].words for utt in lattices.utts]
+        return int(align_all(references, said).errors.sum()) / sum(map(len, references))
+
+
+def _cells(rate: float, judged: dict[str, float]) -> list[str]:
+    return [f"{100 * rate:.2f}", f"{100 * judged['eer']:.1f}", f"{judged['nce']:.2f}", f"{judged['ece']:.2f}"]
 
 
 @click.command()
@@ -104,13 +116,16 @@ def main(clone: Path, names: tuple[str, ...], ref: str) -> None:
     for decoding in decodings:
         settings, same = decoding.agreement()
         click.echo(f"| {decoding.name} | {len(decoding.read(lmwt=10))} | {settings} | {same} |")
-    click.echo("\n| decoding | scales | 1-best WER | WER of `generic` | NCE | ECE |\n|---|---|---|---|---|---|")
+    click.echo("\n| decoding | scales | confidences | WER | EER | NCE | ECE |\n|---|---|---|---|---|---|---|")
     for decoding in decodings:
         plain, found = decoding.read(acoustic_scale=1), decoding.read()
         tuned = tune(found, decoding.references).posterior
         lmwt = f"as found: LMWT {1 / found.scales.acoustic:g}"
         for title, scales in (("none", plain.scales), (lmwt, found.scales), ("tuned on these references", tuned)):
-            click.echo(f"| {decoding.name} | {title} | {' | '.join(decoding.generic(plain, scales))} |")
+            for row in decoding.confidences(plain, scales):
+                click.echo(f"| {decoding.name} | {title} | {' | '.join(row)} |")
+            rate = 100 * decoding.consensus_rate(plain, scales)
+            click.echo(f"| {decoding.name} | {title} | posterior, minimum Bayes risk | {rate:.2f} | | | |")
 
 
 if __name__ == "__main__":

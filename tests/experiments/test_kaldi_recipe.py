@@ -43,4 +43,6 @@ def test_both_tables_are_printed(clone: Path) -> None:
     )
     assert "| exp/mono/decode | 40 | 3 | 2 |" in printed
     assert "| exp/mono/decode | as found: LMWT 12 |" in printed
-    assert printed.count("| exp/mono/decode |") == 4
+    assert printed.count("| exp/mono/decode |") == 1 + 3 * 3
+    for confidences in ("posterior", "`generic`", "posterior, minimum Bayes risk"):
+        assert printed.count(f"| {confidences} | ") == 3, confidences

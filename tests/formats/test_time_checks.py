@@ -58,3 +58,36 @@ def test_lattices_without_times_are_told_once(tmp_path: Path) -> None:
     assert said(file) == ""
     kaldi(tmp_path / "x.ark", 3, 30)
     assert said(file) == ""
+
+
+def with_pauses(path: Path, *, before: int, after: int, utterances: int = 10) -> Path:
+    """Kaldi text, three words each; a pause of so many frames before them, and so many left over at the end."""
+    ids, lines = "_".join(["1"] * 30), []
+    for utterance in range(utterances):
+        first = [f"0 1 0 0.5,1.5,{'_'.join(['1'] * before)}"] if before else []
+        arcs = [f"{place} {place + 1} w{place} 0.5,1.5,{ids}" for place in range(len(first), len(first) + 3)]
+        left_over = "_".join(["1"] * (after if utterance == 1 else 0))
+        lines += [f"u{utterance} ", *first, *arcs, f"{len(first) + 3} 0,0,{left_over}", ""]
+    path.write_text("\n".join(lines) + "\n")
+    (path.parent / "words.txt").write_text("<eps> 0\n" + "".join(f"w{word} {word + 1}\n" for word in range(5)))
+    return path
+
+
+def test_lattices_that_are_not_word_aligned_are_told_once(tmp_path: Path) -> None:
+    """As decoders of Kaldi leave them: no pause has an arc, and some utterances have frames at their final state."""
+    file = with_pauses(tmp_path / "x.ark", before=0, after=20)
+    assert said(file).count("not word-aligned") == 1
+    assert "lattice-align-words" in said(file)
+    with pytest.warns(WordtrustWarning, match="times of words are off"):
+        read(file)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "utterances"),
+    [(20, 20, 10), (20, 0, 10), (0, 0, 10), (0, 20, 9)],
+    ids=["pauses are arcs", "none at the end", "no pauses at all", "too few to tell"],
+)
+def test_lattices_that_may_be_word_aligned_are_not_spoken_of(
+    tmp_path: Path, before: int, after: int, utterances: int
+) -> None:
+    assert said(with_pauses(tmp_path / "x.ark", before=before, after=after, utterances=utterances)) == ""

@@ -85,6 +85,7 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
     """
     from ..evaluation.corpus_counts import CorpusCounts, count_lattices
     from ..formats import can_write, only_utterances, writable, write
+    from ..networks.word_confidence import with_word_posteriors
     from ..transcripts.reader import are_ours
     from ..transcripts.writer import names_format
 
@@ -100,7 +101,7 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
         nonlocal done
         for batch in only_utterances(inputs.batches("converting"), utts):
             done += count_lattices(batch)
-            yield batch
+            yield with_word_posteriors(batch) if chosen.name == "ctm" else batch
 
     write(converted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
     count = f"{counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')}"

@@ -56,6 +56,18 @@ def warn_if_barely_adapted(scorer: WordScorer) -> None:
         notify(message)
 
 
+def warn_of_generic(scorer: WordScorer, recognizer: str) -> None:
+    """Say, in one line, what a newly adapted generic model is worth for a recognizer that it does not know."""
+    if recognizer and recognizer in scorer.model.card.trained_together:
+        warn_if_barely_adapted(scorer)
+        return
+    unknown = "the generic model does not know this recognizer: its percentages are rough"
+    notify(
+        f"{scorer.adaptation_warning() or unknown}, and its words may be worse than the recognizer's own, "
+        "until it is calibrated (docs/kaldi.md)"
+    )
+
+
 def warn_of_missing_outputs(missing: int, references: int) -> None:
     """A file of words cannot say that nothing was recognized, so what it lacks is not counted as deletions."""
     if missing > 0:

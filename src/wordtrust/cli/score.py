@@ -12,7 +12,7 @@ from ..base.errors import OptionError
 from ..base.files import is_stdout, is_stream
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
-from .messages import echo, notify, warn_if_barely_adapted
+from .messages import echo, notify, warn_if_barely_adapted, warn_of_generic
 from .options import (
     claim_output,
     criterion_option,
@@ -127,7 +127,10 @@ def _scored(
         for batch in batches:
             yield scorer(batch, alternatives=alternatives), 1.0
         return
-    scorer, batches = scorer.adapted_ahead(batches)
-    warn_if_barely_adapted(scorer)
-    for batch in batches:
+    is_new, (scorer, batches) = scorer.wants_adapting, scorer.adapted_ahead(batches)
+    for index, batch in enumerate(batches):
+        if index == 0 and is_new:
+            warn_of_generic(scorer, batch.origin.recognizer)
+        elif index == 0:
+            warn_if_barely_adapted(scorer)
         yield scorer.score(batch, alternatives=alternatives)

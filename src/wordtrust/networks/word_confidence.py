@@ -7,12 +7,14 @@ confidences of all arcs that say the same word at that instant.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.jit import compiled, inner
 from ..lattices.lattice import Ints, Lattices, Offsets, Times
-from ..lattices.paths import Paths
+from ..lattices.paths import Paths, one_best
 from ..lattices.weights import Reals
 
 
@@ -24,6 +26,15 @@ def word_confidence(lattices: Lattices, confidence: NDArray[np.floating], paths:
         np.ascontiguousarray(confidence, np.float64), paths.offsets, paths.arcs, shown,
     )  # fmt: skip
     return np.minimum(shown, 1.0)
+
+
+def with_word_posteriors(networks: Lattices) -> Lattices:
+    """Networks whose 1-best has, instead of posteriors of arcs, those of its words; lattices stay as they are."""
+    if networks.origin.tolerance is None or networks.posterior is None:
+        return networks
+    paths, posterior = one_best(networks), networks.posterior.copy()
+    posterior[paths.arcs_in(networks)] = word_confidence(networks, networks.posterior, paths)
+    return replace(networks, posterior=posterior)
 
 
 def capped_confidence(lattices: Lattices, confidence: NDArray[np.floating]) -> Reals:
