@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..formats.references import Reference, References
     from ..lattices.lattice import Lattices
     from ..lattices.text import Normalizer
+    from ..lattices.weights import Reals
     from ..transcripts.reader import TranscriptSource
 
 
@@ -69,6 +70,24 @@ class Inputs:
         with byte_progress(task, self.paths) as watch:
             yield from transcript_sources(self.paths, self.options, problems, watch=watch)
         _notify_left_out(problems)
+
+    def copy_ctm(
+        self, task: str, out: Path, show: Callable[[Reals], Reals] | None = None, utts: tuple[str, ...] = ()
+    ) -> tuple[int, int] | None:
+        """Copy CTM to CTM with other confidences: utterances and words; None, and nothing done, for anything else."""
+        from ..base.problems import Problems
+        from ..base.progress import byte_progress
+        from ..formats.ctm_lines import CtmCopy, are_ctm
+        from ..formats.inputs import streams
+
+        if not out.name.lower().removesuffix(".gz").endswith(".ctm") or not are_ctm(self.paths, self.options):
+            return None
+        problems = Problems(skip=self.skip_bad, notify=notify_skipped)
+        copy = CtmCopy(show, self.options, problems, utts)
+        with byte_progress(task, self.paths) as watch:
+            copy.write(streams(self.paths, problems, watch), out)
+        _notify_left_out(problems)
+        return copy.utterances, copy.words
 
 
 def _notify_left_out(problems: Problems) -> None:

@@ -93,6 +93,9 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
     if names_format(out, to) and (not can_write(out, to) or are_ours(inputs.paths, inputs.options)):
         _convert_transcripts(inputs, out, to, utts)
         return
+    if to in (None, "ctm") and (copied := inputs.copy_ctm("converting", out, utts=utts)):
+        echo(f"{out}: {counted(copied[0], 'utterance')}, {counted(copied[1], 'word')} as NIST CTM")
+        return
     chosen, done = writable(out, to), CorpusCounts()
     if chosen.name == "store" and is_stream(out):
         raise OptionError(f"{out}: a store is a folder, which does not go through a pipe; name a folder")

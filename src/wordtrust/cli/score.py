@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,10 @@ def score(
     if not is_stream(target) and any(target.resolve() == Path(path).resolve() for path in inputs.paths):
         raise OptionError(f"{target}: is what is read; name another file")
     claim_output(target, overwrite=overwrite)
+    if (done := _calibrated_ctm(scorer, inputs, target)) is not None:
+        echo(f"{target}: {counted(done[0], 'utterance')}, {counted(done[1], 'word')}", err=True)
+        return
+    inputs = replace(inputs, options=replace(inputs.options, keep_times=model.is_file()))
     utterances, words, in_domain, channels = 0, 0, True, dict[str, tuple[str, str]]()
     batches = _noting_channels(inputs.batches("scoring"), channels)
     with TranscriptPrinter() if is_stdout(target) else TranscriptWriter(target, channels=channels) as writer:
@@ -86,6 +91,15 @@ def score(
         notify(_OUT_OF_DOMAIN)
     if not is_stdout(target):
         echo(f"{target}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
+
+
+def _calibrated_ctm(scorer: WordScorer | CalibratedWords, inputs: Inputs, out: Path) -> tuple[int, int] | None:
+    """A calibrator changes the confidences of CTM and nothing else: utterances and words, None for other outputs."""
+    from ..confidence.calibrate_scores import CalibratedWords
+
+    if not isinstance(scorer, CalibratedWords):
+        return None
+    return inputs.copy_ctm("scoring", out, scorer.calibrator.predict)
 
 
 def _noting_channels(batches: Iterator[Lattices], channels: dict[str, tuple[str, str]]) -> Iterator[Lattices]:

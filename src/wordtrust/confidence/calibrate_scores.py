@@ -70,6 +70,11 @@ class CalibratedWords:
     def __init__(self, calibrator: Calibrator) -> None:
         self._calibrator = calibrator
 
+    @property
+    def calibrator(self) -> Calibrator:
+        """From the confidences of a recognizer to those that are shown."""
+        return self._calibrator
+
     def __call__(self, lattices: Lattices, *, alternatives: int = 0) -> Transcripts:
         """What the recognizer printed, with calibrated confidences."""
         kept = with_confidences(lattices, Problems())

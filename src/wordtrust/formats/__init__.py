@@ -13,6 +13,7 @@
     kaldi/              text, binary, script files
     htk/                Standard Lattice Format, as HTK, SRILM and PocketSphinx write it
     sphinx, openfst, jsonl, ctm, trn, nbest/
+    ctm_lines           from CTM to CTM, line by line: other confidences, and nothing else
     transcript/         our own transcripts: .json, .jsonl, .parquet
     whisper, vosk, google, amazon, azure, deepgram, assemblyai
     drawing             Graphviz and SVG, written only

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -127,12 +127,12 @@ def _is_ctm_row(row: list[bytes]) -> bool:
     )
 
 
-_COLUMNS = ("start", "end", "token", "confidence", "middle")  # a confidence is NaN where there is none
+_COLUMNS = ("start", "end", "token", "confidence", "middle", "line")  # a confidence is NaN where there is none
 Alternation = list[list[int]]  # the words of each branch, by index
 
 
 @dataclass(slots=True)
-class _CtmRecording:
+class CtmRecording:
     """The words of a file and channel as columns."""
 
     line: int  # its first
@@ -141,7 +141,7 @@ class _CtmRecording:
     in_alternation: bool = False
     is_bad: bool = False  # and was reported
 
-    def add(self, fields: Sequence[bytes], token_ids: _TokenIds, for_scoring: bool) -> None:
+    def add(self, fields: Sequence[bytes], line_number: int, token_ids: _TokenIds, for_scoring: bool) -> None:
         """Add the word of a line, or what a mark says about alternations; marks have no times, nor has `@` there."""
         if not 5 <= len(fields) <= 8:
             raise _wrong_field_count(fields)
@@ -164,7 +164,7 @@ class _CtmRecording:
         confidence = _parse_confidence(fields[5], for_scoring) if len(fields) > 5 else np.nan
         if self.in_alternation:
             self.alternations[-1][-1].append(len(self))
-        self.rows.extend((start, start + duration, token, confidence, start + duration / 2))
+        self.rows.extend((start, start + duration, token, confidence, start + duration / 2, line_number))
 
     def __len__(self) -> int:
         return len(self.rows) // len(_COLUMNS)
@@ -187,7 +187,7 @@ class _CtmRecording:
 
         Their durations as well.
         """
-        start, end, *_, middle = self._table()
+        start, end, _, _, middle, _ = self._table()
         rest, parts = middle[words], {DURATION: (end - start)[words].astype(np.float32)}
         for name in MIDDLES:
             parts[name] = rest.astype(np.float32)
@@ -196,8 +196,12 @@ class _CtmRecording:
 
     def columns(self) -> tuple[Times, Times, Ints, Times]:
         """Start, end, token and confidence of every word."""
-        start, end, token, confidence, _ = self._table()
+        start, end, token, confidence, *_ = self._table()
         return start, end, token.astype(np.int32), confidence
+
+    def lines(self) -> list[int]:
+        """The number of the line of every word."""
+        return [int(number) for number in self.rows[_COLUMNS.index("line") :: len(_COLUMNS)]]
 
     def _table(self) -> Times:
         return np.array(self.rows).reshape(-1, len(_COLUMNS)).T.copy()
@@ -233,26 +237,33 @@ def names_and_channels(lattices: Lattices) -> dict[str, tuple[str, str]]:
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
     """One lattice for each file and channel."""
     tokens = options.shared_tokens()
-    recordings = _read_recordings(stream, tokens, problems, options.for_scoring)
-    several = {file for file, channels in Counter(file for file, _ in recordings).items() if channels > 1}
+    recordings = read_recordings(stream.name, stream.lines(), options, tokens, problems)
     has_picked = any(recording.alternations for recording in recordings.values())
+    keep_times = options.for_scoring or options.keep_times
     has_channels = any(channel != b"1" for _, channel in recordings)
     builder = Builder(tokens, problems, origin=Origin(stream.name, "ctm"), max_arcs=options.max_arcs)
+    several = files_with_channels(recordings)
     for file, channel in list(recordings):
         recording = recordings.pop((file, channel))  # what was given need not be kept
-        utt = (b"%s-%s" % (file, channel) if file in several else file).decode("utf-8", "replace")
+        utt = utterance_name(file, channel, several)
         try:
-            if recording.in_alternation:
-                raise InputError("an alternation has no <ALT_END>", remedy="The file is cut off or damaged")
-            if len(recording) > options.max_arcs:
-                raise options.too_many_arcs(len(recording))
             if not recording.is_bad:
                 made = _branched if recording.alternations else _linear
                 notes = {CHANNEL: channel.decode("utf-8", "replace")} if has_channels else {}
-                yield from builder.add(replace(made(utt, recording, has_picked, options.for_scoring), notes=notes))
+                yield from builder.add(replace(made(utt, recording, has_picked, keep_times), notes=notes))
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=utt, place=f"line {recording.line}"))
     yield from builder.flush()
+
+
+def files_with_channels(recordings: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
+    """The files that have several channels."""
+    return {file for file, channels in Counter(file for file, _ in recordings).items() if channels > 1}
+
+
+def utterance_name(file: bytes, channel: bytes, several: Container[bytes]) -> str:
+    """What a file and channel is called: the file, and the channel where that has `several`."""
+    return (b"%s-%s" % (file, channel) if file in several else file).decode("utf-8", "replace")
 
 
 class _TokenIds(dict[bytes, int]):
@@ -299,45 +310,63 @@ def _parse_confidence(text: bytes, for_scoring: bool) -> float:
         raise InputError(found, remedy="It is a number from 0 to 1, or NA") from None
 
 
-def _read_recordings(
-    stream: Stream, tokens: Tokens, problems: Problems, for_scoring: bool
-) -> dict[tuple[bytes, bytes], _CtmRecording]:
-    """All words by file and channel. A recording with a bad line is reported once, and marked."""
-    recordings: dict[tuple[bytes, bytes], _CtmRecording] = {}
+def read_recordings(
+    name: str, lines: Iterable[tuple[int, bytes]], options: ReadOptions, tokens: Tokens, problems: Problems
+) -> dict[tuple[bytes, bytes], CtmRecording]:
+    """All words by file and channel. A bad recording is reported once, and marked."""
+    recordings = _by_file_and_channel(name, lines, tokens, problems, options.for_scoring)
+    several = files_with_channels(recordings)
+    for (file, channel), recording in recordings.items():
+        error = None
+        if recording.in_alternation:
+            error = InputError("an alternation has no <ALT_END>", remedy="The file is cut off or damaged")
+        elif len(recording) > options.max_arcs:
+            error = options.too_many_arcs(len(recording))
+        if error is not None:
+            recording.is_bad = True
+            utt = utterance_name(file, channel, several)
+            problems.report(error.at(file=name, utt=utt, place=f"line {recording.line}"))
+    return recordings
+
+
+def _by_file_and_channel(
+    name: str, lines: Iterable[tuple[int, bytes]], tokens: Tokens, problems: Problems, for_scoring: bool
+) -> dict[tuple[bytes, bytes], CtmRecording]:
+    recordings: dict[tuple[bytes, bytes], CtmRecording] = {}
     token_ids = _TokenIds(tokens)
-    for line_number, raw in stream.lines():
+    for line_number, raw in lines:
         fields = (raw.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else raw).split()
         if not fields or fields[0].startswith(b";;"):
             continue
         if len(fields) < 2:
-            raise _wrong_field_count(fields).at(file=stream.name, place=f"line {line_number}")
+            raise _wrong_field_count(fields).at(file=name, place=f"line {line_number}")
         key = fields[0], fields[1]
         recording = recordings.get(key)
         if recording is None:
-            recording = recordings[key] = _CtmRecording(line_number)
+            recording = recordings[key] = CtmRecording(line_number)
         if recording.is_bad:
             continue
         try:
-            recording.add(fields, token_ids, for_scoring)
+            recording.add(fields, line_number, token_ids, for_scoring)
         except InputError as error:
             recording.is_bad, recording.in_alternation = True, False
             utt = fields[0].decode("utf-8", "replace")
-            problems.report(error.at(file=stream.name, utt=utt, place=f"line {line_number}"))
+            problems.report(error.at(file=name, utt=utt, place=f"line {line_number}"))
     return recordings
 
 
-def _linear(utt: str, recording: _CtmRecording, has_picked: bool, for_scoring: bool) -> RawLattice:
+def _linear(utt: str, recording: CtmRecording, has_picked: bool, keep_times: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     order = np.argsort(start, kind="stable")
     posterior = None if np.isnan(confidence).any() else confidence[order]
-    extra = recording.middles(order) if for_scoring else {}
+    extra = recording.middles(order) if keep_times else {}
     lattice = linear_lattice(
         utt, token[order], start[order], end[order], posterior, place=recording.line, extra=extra
     )
     return replace(lattice, picked=[True] * len(lattice.source)) if has_picked else lattice
 
 
-def _branched(utt: str, recording: _CtmRecording, has_picked: bool, for_scoring: bool) -> RawLattice:
+def _branched(utt: str, recording: CtmRecording, has_picked: bool, keep_times: bool) -> RawLattice:
     start, end, token, confidence = recording.columns()
     segments = _segments(recording, start)
     words = np.array([word for branches in segments for branch in branches for word in branch], np.int64)
@@ -348,12 +377,12 @@ def _branched(utt: str, recording: _CtmRecording, has_picked: bool, for_scoring:
         posterior = np.where(graph.word < 0, silence, np.append(confidence[words], 1.0)[graph.word])
     is_first = np.array([index == 0 for branches in segments for index in range(len(branches))] + [True])
     picked = is_first[graph.hypothesis] if has_picked else None
-    middles = recording.middles(words) if for_scoring else {}
+    middles = recording.middles(words) if keep_times else {}
     extra = {name: np.append(values, np.float32(0))[graph.word] for name, values in middles.items()}
     return graph.lattice(utt, token[words], place=recording.line, posterior=posterior, picked=picked, extra=extra)
 
 
-def _segments(recording: _CtmRecording, start: Times) -> list[Alternation]:
+def _segments(recording: CtmRecording, start: Times) -> list[Alternation]:
     """Alternations and the words between them, in order of time; the latter as segments with one branch."""
     inside = {word for alternation in recording.alternations for branch in alternation for word in branch}
     outside = [word for word in np.argsort(start, kind="stable").tolist() if word not in inside]

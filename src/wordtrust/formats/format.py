@@ -36,7 +36,8 @@ class ReadOptions:
     lmwt: float | None = None  # language model weight: acoustic scores are divided by it
     acoustic_scale: float | None = None  # the same as a factor
     word_ins_penalty: float | None = None  # cost of each word
-    for_scoring: bool = False  # CTM: keep the middles of words as written, and words whose confidences are no shares
+    for_scoring: bool = False  # CTM: keep the times of words as written, and words whose confidences are no shares
+    keep_times: bool = False  # CTM: keep the times of words as written
     tokens: Tokens | None = field(default=None, repr=False, compare=False)  # shared by the files of one run
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ talk.save("talk.srt")
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,7 +68,11 @@ def read_transcripts(path: str | Path | Iterable[str | Path]) -> Transcripts:
 
 def _opened(source: Stream, options: ReadOptions, problems: Problems) -> TranscriptSource:
     if detect_format(source, options.format).name != FORMAT.name:
-        return TranscriptSource(source.name, _printed(source, options.beside(source.path), problems), is_ours=False)
+        return TranscriptSource(
+            source.name,
+            _printed(source, replace(options.beside(source.path), keep_times=True), problems),
+            is_ours=False,
+        )
     file = open_transcripts(source, problems)
     records = (Transcript(*record) for record in _reported(file.records, source, problems))
     return TranscriptSource(source.name, records, file.about, file.left_out)

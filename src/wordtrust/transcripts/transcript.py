@@ -34,6 +34,7 @@ from .terminal import words_text
 from .utterance import UtteranceWords, mean_confidence
 from .words import Alternative, LeftOut, Word
 from .writer import write_transcripts
+from .written_times import written_times_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,7 +207,7 @@ def _words(
     listed = tuple(map(Alternative, [texts[index] for index in order.tolist()], others_shown.tolist()))
     alternatives = [listed[first:last] for first, last in pairwise(others.offsets.tolist())]
     spellings, joins, norms = _spellings(networks, arcs)
-    times = start[arcs].tolist(), end[arcs].tolist()
+    times = written_times_of(networks, arcs) or (start[arcs].tolist(), end[arcs].tolist())
     return tuple(map(Word, spellings, norms, *times, shown.tolist(), alternatives, joins))
 
 
