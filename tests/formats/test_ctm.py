@@ -18,7 +18,7 @@ from tests.helpers.strategies import assembled, batch_of
 from wordtrust import formats
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.problems import Problems
-from wordtrust.formats.ctm import FORMAT, _read_recordings, names_and_channels, sniff
+from wordtrust.formats.ctm import FORMAT, names_and_channels, read_recordings, sniff
 from wordtrust.formats.format import ReadOptions, WriteOptions
 from wordtrust.lattices.assemble import Tokens
 from wordtrust.lattices.lattice import Lattice, Lattices
@@ -326,7 +326,7 @@ def test_many_recordings_take_little_memory() -> None:
     stream = stream_of("".join(f"u{number} 1 0 1 a\n" for number in range(5_000)).encode(), "x.ctm")
     tracemalloc.start()
     try:
-        recordings = _read_recordings(stream, Tokens(), Problems(), for_scoring=False)
+        recordings = read_recordings(stream.name, stream.lines(), ReadOptions(), Tokens(), Problems())
         size, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
