@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.command_line import refused, run
+from wordtrust.base.locks import claimed
 from wordtrust.cli import cli
 
 pytestmark = pytest.mark.slow
@@ -129,3 +132,25 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
     run("convert", LATTICES, tmp_path / "words.store")
     assert (tmp_path / "words.store").is_symlink()
     assert (tmp_path / "real" / "store.json").is_file()
+
+
+def test_training_data_have_one_writer(made: Path, tmp_path: Path) -> None:
+    out = tmp_path / "data.safetensors"
+    with claimed(out):
+        said = refused("train", made / "networks", "--dev", made / "networks", "--pack", out)
+    assert "another wordtrust process is writing it" in said
+
+
+def test_what_another_process_wrote_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the first look at a place and the lock of it."""
+    out = tmp_path / "a.jsonl"
+
+    @contextmanager
+    def claimed_after_another(path: Path) -> Iterator[None]:
+        path.write_text("theirs")
+        with claimed(path):
+            yield
+
+    monkeypatch.setattr("wordtrust.cli.options.claimed", claimed_after_another)
+    assert "is there already" in refused("convert", LATTICES, out)
+    assert out.read_text() == "theirs"

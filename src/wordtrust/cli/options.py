@@ -117,6 +117,7 @@ def claim_output(path: Path, *, overwrite: bool, is_folder: bool = False) -> Non
         keep_stdout_for_output()
     if not is_stream(path):
         click.get_current_context().with_resource(claimed(path))
+        require_new(path, overwrite=overwrite)  # who had it until now may have written it
 
 
 def only_one(option: str, values: tuple[str, ...]) -> str:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..base.errors import OptionError
-from ..base.files import require_new, require_parent
 from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
 from .messages import echo, notify
-from .options import jobs_option, out_option, overwrite_option
+from .options import claim_output, jobs_option, out_option, overwrite_option
 
 if TYPE_CHECKING:
     from ..confidence.model_file import Model
@@ -123,8 +122,7 @@ def _refuse_target(out: Path | None, pack: Path | None, overwrite: bool) -> None
     if out is not None:
         refuse_to_overwrite(out, overwrite=overwrite)
     if pack is not None:
-        require_parent(pack)
-        require_new(pack, overwrite=overwrite)
+        claim_output(pack, overwrite=overwrite)
 
 
 @contextmanager
