@@ -232,7 +232,7 @@ def test_row_groups_that_pack_to_nothing(tmp_path: Path) -> None:
     pq.write_table(arcs.take(pa.array(np.zeros(4_000_000, np.int64))), file, row_group_size=5_000_000)
     change_json(path, lambda about: about["shards"][0].update({"arcs_bytes": file.stat().st_size}))
     assert sum(file.stat().st_size for file in path.iterdir()) < 1_000_000
-    with pytest.raises(InputError, match=r"4,000,000 rows, more than 3,048,576"):
+    with pytest.raises(InputError, match=r"4,000,000 values in a row group, more than 3,048,576"):
         everything(path)
 
 
