@@ -226,3 +226,61 @@ def test_tables_that_unpack_to_too_much_are_refused(tmp_path: Path) -> None:
     pq.write_table(rows, path, compression="zstd", row_group_size=10_000_000)
     with pytest.raises(InputError, match="2,500,000 values in a column"):
         read_transcripts(path)
+
+
+def ctm_of(gaps: list[float]) -> str:
+    """Words of a second each, with these pauses before them."""
+    lines, now = [], 0.0
+    for gap in gaps:
+        now += gap
+        lines.append(f"call A {now:.2f} 1.00 so-called 0.9\n")
+        now += 1.0
+    return "".join(lines)
+
+
+def test_a_long_recording_is_cut_at_its_pauses(tmp_path: Path) -> None:
+    (tmp_path / "call.ctm").write_text(ctm_of([0.5] + [0.1] * 9 + [1.2] + [0.1] * 9 + [0.5] + [0.1] * 9 + [0.5]))
+    read = read_transcripts(tmp_path / "call.ctm")
+    # At 1.2 s; not at .5 s after 11 s, and at .5 s once a segment lasts 15 s.
+    assert [len(segment.words) for segment in read] == [20, 40, 2]
+    assert {segment.utt for segment in read} == {"call"}
+    read.save(tmp_path / "call.txt")
+    assert len((tmp_path / "call.txt").read_text().splitlines()) == 3
+
+
+def test_a_short_utterance_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "call.ctm").write_text(ctm_of([0.0, 5.0, 5.0]))
+    assert len(read_transcripts(tmp_path / "call.ctm")) == 1
+
+
+def whisper_json(times: list[list[float]]) -> str:
+    segments = [
+        {
+            "start": starts[0], "end": starts[-1] + 0.2, "text": " w" * len(starts), "avg_logprob": -0.1,
+            "words": [{"word": " w", "start": at, "end": at + 0.2, "probability": 0.5} for at in starts],
+        }
+        for starts in times
+    ]  # fmt: skip
+    return json.dumps({"text": "", "segments": segments})
+
+
+def test_segments_of_whisper_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "talk.json").write_text(whisper_json([[0.0, 0.2], [0.5, 0.7, 5.0], [5.3]]))
+    read = read_transcripts(tmp_path / "talk.json")
+    assert [len(segment.words) for segment in read] == [2, 3, 1]
+    read.save(tmp_path / "talk.srt")
+    assert (tmp_path / "talk.srt").read_text().count("-->") == 4  # none goes over the end of a segment
+
+
+def test_a_page_of_uncalibrated_confidences_expects_no_errors(tmp_path: Path) -> None:
+    (tmp_path / "talk.json").write_text(whisper_json([[0.0, 0.2]]))
+    for name in ("talk.html", "again.json", "again.html"):
+        source = "again.json" if name == "again.html" else "talk.json"
+        convert_transcripts(transcript_sources(tmp_path / source), tmp_path / name)
+    for name in ("talk.html", "again.html"):
+        page = (tmp_path / name).read_text()
+        assert "not calibrated: wordtrust calibrate --scores" in page
+        assert "missing ones do not count" not in page
+    with TranscriptWriter(tmp_path / "ours.html") as writer:
+        writer.add(TALK)
+    assert "missing ones do not count" in (tmp_path / "ours.html").read_text()

@@ -29,7 +29,7 @@ from .chains import linear_lattice
 from .format import Format, ReadOptions
 from .inputs import Stream
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
-from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
+from .recognized import PHRASE, RecognizedPhrase, RecognizedTranscript, RecognizedWord
 from .service_errors import refuse_service_error
 
 STEP_BACK = 1.0  # seconds: a start that far before the one before it is a slip of the aligner, not damage
@@ -152,7 +152,9 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
         lattice = branched_lattice(tokens, options.normalizer, utt, phrases, chosen, finish=finish, times=times)
     else:
         token = np.array([_token(tokens, word) for word in words], np.int32)
-        lattice = linear_lattice(utt, token, start, end, posterior, finish=finish, times=times)
+        phrase = np.repeat(np.arange(len(phrases)), [len(phrase.words) for phrase in phrases])
+        extra = {PHRASE: phrase} if options.keep_times else {}
+        lattice = linear_lattice(utt, token, start, end, posterior, finish=finish, times=times, extra=extra)
     if len(lattice.source) > options.max_arcs:
         raise options.too_many_arcs(len(lattice.source))
     return lattice

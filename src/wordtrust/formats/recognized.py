@@ -9,6 +9,8 @@ from typing import NamedTuple
 from ..base.errors import InputError
 from ..lattices.assemble import MAX_ARCS
 
+PHRASE = "phrase"  # the number of a word's phrase, where lattices keep it
+
 
 class RecognizedWord(NamedTuple):
     """A word as the recognizer wrote it; what it did not give is None."""

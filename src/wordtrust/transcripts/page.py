@@ -44,7 +44,7 @@ def _page(segments: Sequence[UtteranceWords], about: Mapping[str, Any], left_out
     recordings = [(name, list(group)) for name, group in groupby(segments, lambda segment: segment.utt)]
     names = list(dict.fromkeys(name for name, _ in recordings))
     yield _head(_title(names) or Path(str(about.get("file", ""))).stem or "Transcript", about)
-    yield _tiles(segments)
+    yield _tiles(segments, calibrated=about.get("calibrated") is not False)
     yield _resource("page.html").replace("@HIGH@", f"{100 * HIGH:g}").replace("@LOW@", f"{100 * LOW:g}")
     for index, (name, group) in enumerate(recordings):
         yield from _recording(name, group, index, len(names) > 1, left_out if len(recordings) == 1 else ())
@@ -118,7 +118,7 @@ def _readable(value: object) -> str:
     return "" if value is None or value is False else "yes" if value is True else str(value)
 
 
-def _tiles(segments: Sequence[UtteranceWords]) -> str:
+def _tiles(segments: Sequence[UtteranceWords], *, calibrated: bool) -> str:
     words = [word for segment in segments for word in segment.words]
     doubt = sum(1 - word.confidence for word in words)
     marked, most = sum(word.confidence < HIGH for word in words), max(1, len(words))
@@ -129,7 +129,9 @@ def _tiles(segments: Sequence[UtteranceWords]) -> str:
             "doubtful",
             f'<span id="marked">{marked:,}</span> under <span id="under">{HIGH:.0%}</span>',
         ),
-        (_rough(doubt), "expected errors", f"{doubt / most:.1%} of the words; missing ones do not count"),
+        (_rough(doubt), "expected errors", f"{doubt / most:.1%} of the words; missing ones do not count")
+        if calibrated
+        else ("?", "expected errors", "these confidences are not calibrated: wordtrust calibrate --scores"),
     )
     shown = (
         f'<div class="tile"><b>{value}</b><span>{name}</span><span class="soft">{remark}</span></div>\n'

@@ -20,6 +20,7 @@ from ..formats.inputs import Stream, listed_paths, streams
 from ..formats.transcript import FORMAT, open_transcripts
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
+from .segmenting import segments
 from .transcript import Transcript, Transcripts, transcripts
 from .words import LeftOut
 from .writer import TranscriptWriter
@@ -85,7 +86,10 @@ def _printed(source: Stream, options: ReadOptions, problems: Problems) -> Iterat
 
 
 def as_printed(batch: Lattices) -> Transcripts:
-    """The 1-best of lattices whose arcs have posteriors: the confidences of a recognizer that gives them."""
+    """The 1-best of lattices whose arcs have posteriors: the confidences of a recognizer that gives them.
+
+    Recordings are cut into segments, by the recognizer's own or by pauses.
+    """
     if batch.posterior is None:
         raise InputError(
             "the words have no confidences",
@@ -93,7 +97,8 @@ def as_printed(batch: Lattices) -> Transcripts:
             utt=batch.utts[0] if batch.utts else "",
             remedy="Give them some: wordtrust score MODEL FILE --out words.json (`wordtrust models` lists models)",
         )
-    return transcripts(batch, batch.posterior, one_best(batch))
+    paths = one_best(batch)
+    return Transcripts(segments(batch, paths, transcripts(batch, batch.posterior, paths)))
 
 
 def _reported(items: Iterator[Item], source: Stream, problems: Problems) -> Iterator[Item]:
