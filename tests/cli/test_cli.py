@@ -236,3 +236,18 @@ def test_a_name_without_an_ending_is_no_store_unasked(tmp_path: Path) -> None:
     wordtrust("convert", slf, tmp_path / "x", "--to", "store")
     wordtrust("convert", slf, tmp_path / "x", "--overwrite")  # it is a store already
     assert [lattice.utt for lattice in read(tmp_path / "x")] == [PICTURE]
+
+
+def test_advice_that_fits_the_mistake(tmp_path: Path) -> None:
+    ctm = tmp_path / "a.ctm"
+    ctm.write_text("u 1 0.00 0.50 so 0.9\n")
+    swapped = wordtrust("score", ctm, "moonshine-tiny", "--out", tmp_path / "b.ctm", code=1)
+    assert f"the MODEL comes first: moonshine-tiny {ctm}" in swapped.stderr
+    joint = wordtrust("score", "joint", ctm, "--out", tmp_path / "b.ctm", code=1)
+    assert "joins several recognizers: combine ... --joint joint" in joint.stderr
+    (tmp_path / "folder.ctm" / "x").mkdir(parents=True)
+    for more in ([], ["--overwrite"]):
+        folder = wordtrust("score", "generic", ctm, "--out", tmp_path / "folder.ctm", *more, code=1)
+        assert "it is a folder; name a file in it" in folder.stderr
+    ending = wordtrust("convert", ctm, tmp_path / "x.docx", code=1)
+    assert "Words that have confidences also go to .txt, .srt, .vtt and .html" in ending.stderr

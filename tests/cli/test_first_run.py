@@ -103,3 +103,15 @@ def test_a_script_does_not_wait_for_what_it_does_not_need(monkeypatch: pytest.Mo
     monkeypatch.setattr(first_run, "_compilations", [compilation])
     first_run.finish()  # the standard error of a test is no terminal
     assert not compilation._folder.exists()
+
+
+def test_what_is_not_done_in_time_is_left_for_later(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    compilation = first_run._Compilation(["graph"])
+    monkeypatch.setattr(compilation, "wait", lambda _: False)
+    monkeypatch.setattr(first_run, "_compilations", [compilation])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    first_run.finish()
+    assert "the rest is left for later" in capsys.readouterr().err

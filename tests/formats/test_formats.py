@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,11 @@ def test_a_mixed_folder_keeps_going_past_bad_files(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         list(stream(tmp_path))
     problems = Problems(skip=True)
-    found = {batch.origin.format for batch in stream_files(tmp_path, problems=problems)}
+    told: list[str] = []
+    found = {batch.origin.format for batch in stream_files(tmp_path, problems=problems, notify=told.append)}
     assert found == {"htk", "ctm", "whisper"}
-    assert sorted(Path(error.file).name for error in problems.errors) == ["cut.gz", "notes.md"]
+    assert [Path(error.file).name for error in problems.errors] == ["cut.gz"]
+    assert any(message.endswith("notes.md") for message in told)
 
 
 @pytest.mark.filterwarnings("ignore:acoustic scores look unscaled")
@@ -199,3 +202,30 @@ def test_what_is_skipped_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     with pytest.warns(WordtrustWarning, match=r"skipped: .*a\.json"):
         assert list(stream(tmp_path / "a.json", skip_bad=True)) == []
+
+
+def test_what_else_is_in_a_folder_is_passed_over(tmp_path: Path) -> None:
+    """A Kaldi decode folder has logs beside its lattices; what is named itself must be known."""
+    (tmp_path / "decode" / "log").mkdir(parents=True)
+    lattices = next(sample.path for sample in samples() if sample.path.name == "two.slf")
+    shutil.copy(lattices, tmp_path / "decode" / "a.slf")
+    for name in ("a", "b"):
+        (tmp_path / "decode" / "log" / f"{name}.log").write_text("# gmm-latgen-faster --beam=13\nLOG: done\n")
+    with pytest.warns(WordtrustWarning, match=r"passed over 2 files of no known format, e\.g\. .*log/a\.log"):
+        assert len(read(tmp_path / "decode"))
+    with pytest.raises(UnknownFormat, match="no known format"):
+        read(tmp_path / "decode" / "log" / "a.log")
+    with pytest.raises(UnknownFormat, match="no known format"):
+        read(tmp_path / "decode" / "log")
+    with pytest.raises(UnknownFormat, match="no known format"):  # whatever else is given
+        read([tmp_path / "decode" / "a.slf", tmp_path / "decode" / "log"])
+
+
+def test_graphs_to_decode_with_are_told_from_damaged_lattices(tmp_path: Path) -> None:
+    header = b"\xd6\xfd\xb2\x7e\x06\0\0\0vector\x08\0\0\0standard" + struct.pack("<iiQqqq", 2, 0, 3, 0, 1, 0)
+    for name, data in (("HCLG.fst", header), ("fsts.1", b"utt-1 " + header)):
+        (tmp_path / name).write_bytes(data + bytes(64))
+        for wanted in (None, "kaldi-binary"):
+            with pytest.raises(InputError, match=r"'standard', not a lattice\. Graphs to decode") as caught:
+                read(tmp_path / name, format=wanted)
+            assert "damaged" not in str(caught.value)

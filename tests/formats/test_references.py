@@ -231,3 +231,12 @@ def test_real_references() -> None:
     assert sum(reference.text.startswith('"') for reference in references.values()) == 41
     assert len({reference.speaker for reference in references.of_split("eval").values()}) == 249
     assert all(reference.words and reference.duration for reference in references.values())
+
+
+def test_the_words_of_a_recognizer_are_no_references(tmp_path: Path) -> None:
+    (tmp_path / "hyp.ctm").write_text("2347 A 0.05 0.24 THEY 0.9\n2347 A 0.29 0.10 SAY\n")
+    with pytest.raises(InputError, match=r"looks like CTM, a recognizer's words, .* are the two swapped"):
+        read_references(tmp_path / "hyp.ctm")
+    (tmp_path / "text").write_bytes("u1 你好\n".encode("gb18030"))
+    with pytest.raises(InputError, match=r"not UTF-8.*Chinese: -f gb18030"):
+        read_references(tmp_path / "text")

@@ -35,6 +35,7 @@ from .messages import notify
 _PATIENCE = 60.0  # seconds that a command waits for the helper at most
 _SHORT = 1.0  # seconds that it waits without a word
 _POLL = 0.05
+_LATER = "the rest is left for later"
 # One utterance of two words: a CompactLattice and a Lattice, as Kaldi writes them.
 _KALDI = (
     "bs*OLvVH~t004GnV{~tF5C8xGV{dJ6VPkY`VRUq9V`Vfn0ssI2000000{{R30000000000000000{{R3000000000000000004l0004l000000"
@@ -123,9 +124,10 @@ def finish() -> None:
         if sys.stderr.isatty() and not compilation.wait(_SHORT):
             notify("done; compiling what later commands need, once (Ctrl-C: not now) ...")
             compilation.add_helper()  # instead of this process
-            compilation.wait(_PATIENCE)
+            if not compilation.wait(_PATIENCE):
+                notify(_LATER)
     except KeyboardInterrupt:
-        notify("left for later")
+        notify(_LATER)
     compilation.stop()
 
 

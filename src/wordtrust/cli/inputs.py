@@ -68,7 +68,7 @@ class Inputs:
 
         problems = Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress(task, self.paths) as watch:
-            yield from transcript_sources(self.paths, self.options, problems, watch=watch)
+            yield from transcript_sources(self.paths, self.options, problems, watch=watch, notify=notify)
         _notify_left_out(problems)
 
     def copy_ctm(

@@ -120,6 +120,14 @@ def claim_output(path: Path, *, overwrite: bool, is_folder: bool = False) -> Non
         require_new(path, overwrite=overwrite)  # who had it until now may have written it
 
 
+def require_model_first(model: Path, paths: tuple[str, ...]) -> None:
+    """Refuse a MODEL that stands behind what it is for."""
+    from ..confidence.shipped import is_model
+
+    if model.exists() and not is_model(model) and (later := [path for path in paths if is_model(path)]):
+        raise OptionError(f"{model}: no model; the MODEL comes first: {later[0]} {model}")
+
+
 def only_one(option: str, values: tuple[str, ...]) -> str:
     """The value of an option that must not be given twice: click would silently forget the first one."""
     if len(values) > 1:

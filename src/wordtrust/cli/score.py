@@ -22,6 +22,7 @@ from .options import (
     only_one,
     out_option,
     overwrite_option,
+    require_model_first,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -70,11 +71,13 @@ def score(
     """
     from ..transcripts.writer import TranscriptPrinter, TranscriptWriter
 
+    require_model_first(model, inputs.paths)
     scorer = _load(model, criterion, allow_mismatch, jobs)
     _warn_of_own_scales(scorer, inputs)
     target = Path(only_one("--out", out))
     if not is_stream(target) and any(target.resolve() == Path(path).resolve() for path in inputs.paths):
         raise OptionError(f"{target}: is what is read; name another file")
+    TranscriptWriter(target)  # refuses what cannot be written
     claim_output(target, overwrite=overwrite)
     if (done := _calibrated_ctm(scorer, inputs, target)) is not None:
         echo(f"{target}: {counted(done[0], 'utterance')}, {counted(done[1], 'word')}", err=True)

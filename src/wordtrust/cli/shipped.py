@@ -12,7 +12,7 @@ from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import echo, notify
-from .options import claim_output, json_option, out_option, overwrite_option
+from .options import claim_output, json_option, out_option, overwrite_option, require_model_first
 
 
 @click.command()
@@ -64,6 +64,7 @@ def adapt(model: Path, inputs: Inputs, out: Path, *, overwrite: bool) -> None:
     from ..confidence.adapt import adapt as adapt_model
     from ..confidence.model_file import load_model, refuse_to_overwrite, save_model
 
+    require_model_first(model, inputs.paths)
     refuse_to_overwrite(out, overwrite=overwrite)
     claim_output(out, overwrite=overwrite, is_folder=True)
     adapted_model = adapt_model(load_model(model), inputs.batches("adapting"))

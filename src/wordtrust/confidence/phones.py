@@ -78,7 +78,7 @@ def _lines(stream: Stream) -> Iterator[tuple[int, str]]:
             line = data.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             problem = f"byte 0x{data[error.start]:02x} at column {error.start + 1} is not UTF-8"
-            remedy = "Convert the file, as in: iconv -f latin1 -t utf-8"
+            remedy = "Convert the file from its encoding: iconv -f latin1 -t utf-8 (Chinese: -f gb18030)"
             raise stream.error(problem, place=place, remedy=remedy) from None
         if line.strip():
             yield number, line

@@ -180,7 +180,12 @@ class WordScorer:
         """Refuse what the model was not trained for: its confidences would mean nothing."""
         recognizer, trained = lattices.origin.recognizer, self.model.recognizer
         if recognizer and trained and recognizer != trained:
-            raise self._mismatch(lattices, f"the recognizer is {recognizer}, the model was trained for {trained}")
+            raise self._mismatch(
+                lattices,
+                f"the recognizer is {recognizer}, the model was trained for {trained}",
+                f'Use a model trained for it; if it is {trained}, say so with "name" in recognizer.json beside the '
+                "files (without, the name is that of their folder)",
+            )
         if lattices.origin.tolerance is None:
             self._check_ratio(lattices)
             return

@@ -41,6 +41,7 @@ from pathlib import Path
 from ..base.errors import InputError, OptionError, UnknownFormat, WordtrustWarning
 from ..base.files import is_stream
 from ..base.json_checks import parse
+from ..base.number_format import counted
 from ..base.problems import Problems
 from ..lattices.assemble import Tokens
 from ..lattices.batching import SomeLattices, as_batches, reject_transcripts
@@ -84,18 +85,53 @@ def stream_files(
     """
     problems = problems or Problems()
     options = replace(options, tokens=Tokens(options.normalizer))
-    read = _read_files(listed_paths(paths), options, problems, watch)
     say = notify or _warn
+    read = _read_files(
+        known_streams(listed_paths(paths), options.format, problems, watch=watch, notify=say), options, problems
+    )
     yield from with_checked_times(weighed(with_checked_words(read, say), say), say)
 
 
-def _read_files(
-    paths: Sequence[str | Path], options: ReadOptions, problems: Problems, watch: Callable[[int], None] | None
-) -> Iterator[ReadBatch]:
-    """Batches as they are in files."""
+def known_streams(
+    paths: Sequence[str | Path],
+    family: str | None = None,
+    problems: Problems | None = None,
+    *,
+    watch: Callable[[int], None] | None = None,
+    notify: Callable[[str], None] | None = None,
+) -> Iterator[tuple[Stream, Format]]:
+    """All inputs that `paths` name, each with its format. Use each before asking for the next.
+
+    A folder may hold other things: where something in it is known, files of no known format are passed over, and
+    `notify` is told how many. A file that is named itself must be known.
+    """
+    problems, known, passed_over = problems or Problems(), set[str](), list[tuple[str, UnknownFormat]]()
     for source in streams(paths, problems, watch):
         try:
-            fmt, own_options = detect_format(source, options.format), options.beside(source.path)
+            fmt = detect_format(source, family)
+        except InputError as error:
+            if source.folder and isinstance(error, UnknownFormat):
+                passed_over.append((source.folder, error))
+            else:
+                problems.report(error.at(file=source.name))
+            continue
+        known.add(source.folder)
+        yield source, fmt
+    for folder, unknown in passed_over:
+        if folder not in known:
+            problems.report(unknown)
+    passed = [unknown.file for folder, unknown in passed_over if folder in known]
+    if passed:
+        (notify or _warn)(f"passed over {counted(len(passed), 'file')} of no known format, e.g. {passed[0]}")
+
+
+def _read_files(
+    sources: Iterable[tuple[Stream, Format]], options: ReadOptions, problems: Problems
+) -> Iterator[ReadBatch]:
+    """Batches as they are in files."""
+    for source, fmt in sources:
+        try:
+            own_options = options.beside(source.path)
             assert fmt.read is not None
             _require_words_to_make(fmt, options)
             keeps_scales = fmt.keeps_scales(source.head(HEAD))
@@ -258,7 +294,7 @@ def read_stream(source: Stream, options: ReadOptions, problems: Problems) -> Ite
 
 def format_names(paths: str | Path | Iterable[str | Path]) -> set[str]:
     """The names of the formats of files, by their first bytes."""
-    return {detect_format(source).name for source in streams(listed_paths(paths), Problems(), None)}
+    return {fmt.name for _, fmt in known_streams(listed_paths(paths), notify=lambda _: None)}
 
 
 def detect_format(source: Stream, family: str | None = None) -> Format:
@@ -283,7 +319,8 @@ def detect_format(source: Stream, family: str | None = None) -> Format:
         if surest >= 1:
             break
     if head.startswith(_SOUND) or (head[:4] == b"RIFF" and head[8:12] == b"WAVE"):
-        raise source.error("this is audio", remedy=f"Turn it into words with: wordtrust transcribe {source.name}")
+        remedy = f"Turn it into words with: wordtrust transcribe {source.name}"
+        raise UnknownFormat("this is audio", file=source.name, remedy=remedy)
     if surest < 0.5:
         _refuse_service_error(source, head)
         raise _unknown(source, head, best if surest > 0 else None)
@@ -313,6 +350,10 @@ def _candidates(family: str | None) -> list[Format]:
 
 
 def _unknown(source: Stream, head: bytes, nearest: Format | None) -> UnknownFormat:
+    from .kaldi.binary import NO_LATTICE, other_graph
+
+    if graph := other_graph(head):
+        return UnknownFormat(f"this is {graph}", file=source.name, remedy=NO_LATTICE)
     names = ", ".join(fmt.name for fmt in formats_by_name().values() if fmt.read)
     guess = f"The nearest is {nearest.title}: try --format {nearest.name}. " if nearest else ""
     return UnknownFormat(

@@ -42,6 +42,7 @@ class Stream:
     ) -> None:
         self.name = name  # for messages: the path, or archive:member
         self.path = path  # on disk; of the archive for its members
+        self.folder = ""  # that was named instead of this file, if one was
         self.budget = budget or Budget()  # of the file, shared by all that is unpacked from it
         self._raw = raw
         own = self.budget.read if budget is None else None
@@ -186,13 +187,15 @@ def streams(
     problems = problems or Problems()
     for given in paths:
         try:
-            files = _files(given)
+            files = [(path, file) for path in _named(given) for file in _files(path)]
         except InputError as error:
             problems.report(error)
             continue
-        for path in files:
+        for path, file in files:
             try:
-                yield from _inside(path, problems, watch)
+                for stream in _inside(file, problems, watch):
+                    stream.folder = "" if file == path else str(path)
+                    yield stream
             except InputError as error:
                 problems.report(error)
 
@@ -214,23 +217,33 @@ def listed_paths(paths: Any) -> list[str | Path]:
 def side_files(given: str | Path) -> list[Path]:
     """The files that a path, folder or pattern stands for, with what lies beside them and says how to read them."""
     try:
-        files = [file for path in _files(given) for file in (sorted(_entries(path)) if path.is_dir() else [path])]
+        files = [
+            file
+            for name in _named(given)
+            for path in _files(name)
+            for file in (sorted(_entries(path)) if path.is_dir() else [path])
+        ]
     except InputError:
         return []
     beside = {file.parent / name for file in files for name in _SIDE_FILES}
     return [*files, *sorted(file for file in beside if file.is_file())]
 
 
-def _files(given: str | Path) -> list[Path]:
-    path = Path(given)
-    if os.path.isdir(path):  # unlike the methods of a path, these take any name
-        return [path] if (path / STORE_FILE).is_file() else _folder(path)
-    if os.path.exists(path):
-        return [path]
+def _named(given: str | Path) -> list[Path]:
+    """The files and folders that a user names, by a path or a pattern."""
+    if os.path.exists(given):  # unlike the methods of a path, this takes any name
+        return [Path(given)]
     matches = [] if "\0" in str(given) else sorted(Path(name) for name in glob.glob(str(given), recursive=True))
     if not matches:
         raise InputError("no such file, folder or pattern", file=str(given), remedy="Check the path")
-    return [file for match in matches for file in (_files(match) if match.is_dir() else [match]) if not _is_odd(file)]
+    return [match for match in matches if not _is_odd(match)]
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, the store, or the files and stores in the folder."""
+    if not os.path.isdir(path) or (path / STORE_FILE).is_file():
+        return [path]
+    return _folder(path)
 
 
 def _folder(folder: Path) -> list[Path]:

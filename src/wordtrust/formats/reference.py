@@ -68,9 +68,8 @@ def text_lines(stream: Stream) -> Iterator[tuple[int, str]]:
             line = data.decode()
         except UnicodeDecodeError as error:
             found = f"byte 0x{data[error.start]:02x} at column {error.start + 1} is not UTF-8"
-            raise line_error(
-                stream, line_number, found, "Convert the file, as in: iconv -f latin1 -t utf-8"
-            ) from None
+            remedy = "Convert the file from its encoding: iconv -f latin1 -t utf-8 (Chinese: -f gb18030)"
+            raise line_error(stream, line_number, found, remedy) from None
         if line.strip():
             yield line_number, line
 

@@ -44,6 +44,8 @@ OPTIONAL = ("speaker", "split", "duration", "accent")
 _COLUMNS = frozenset({*REQUIRED, *OPTIONAL})
 _TRN = re.compile(r"(?P<text>.*)\((?P<utt>[^()\s]+)\)\s*")
 _CHANNEL = re.compile(r"(?:ch|chan|channel)?[_-]?([a-z]|[0-9]{1,3})")
+_CTM = re.compile(r"\s*\S+\s+\d+(\.\d*)?\s+\d+(\.\d*)?\s+\S+(\s+-?[\d.]+)?\s*")  # behind the name
+_NO_REFERENCES = "This looks like CTM, a recognizer's words, and not like references; are the two swapped?"
 _EXAMPLES = 3  # names that a message lists
 
 
@@ -142,7 +144,8 @@ def read_references(*paths: str | Path, normalizer: Normalizer = DEFAULT, glm: G
             place = f"line {line}"
             if reference.utt in places:
                 found = f"the utterance is there a second time, first in {places[reference.utt]}"
-                raise stream.error(found, utt=reference.utt, place=place, remedy="Keep one of the two")
+                remedy = _NO_REFERENCES if _CTM.fullmatch(reference.text) else "Keep one of the two"
+                raise stream.error(found, utt=reference.utt, place=place, remedy=remedy)
             places[reference.utt] = f"{stream.name}, {place}"
             references.append(reference)
         if len(references) == before:

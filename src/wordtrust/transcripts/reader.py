@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from ..base.errors import InputError, OptionError
 from ..base.problems import Problems
-from ..formats import detect_format, read_stream
-from ..formats.format import ReadOptions
-from ..formats.inputs import Stream, listed_paths, streams
+from ..formats import known_streams, read_stream
+from ..formats.format import Format, ReadOptions
+from ..formats.inputs import Stream, listed_paths
 from ..formats.transcript import FORMAT, open_transcripts
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
@@ -45,12 +45,13 @@ def transcript_sources(
     problems: Problems | None = None,
     *,
     watch: Callable[[int], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Iterator[TranscriptSource]:
     """Files, folders and globs one by one. What cannot be read raises an `InputError`, or goes to `problems`."""
     problems = problems or Problems()
-    for source in streams(listed_paths(paths), problems, watch):
+    for source, fmt in known_streams(listed_paths(paths), options.format, problems, watch=watch, notify=notify):
         try:
-            yield _opened(source, options, problems)
+            yield _opened(source, fmt, options, problems)
         except InputError as error:
             problems.report(error.at(file=source.name))
 
@@ -67,8 +68,8 @@ def read_transcripts(path: str | Path | Iterable[str | Path]) -> Transcripts:
     return Transcripts(read, about=sources[0].about, left_out=sources[0].left_out)
 
 
-def _opened(source: Stream, options: ReadOptions, problems: Problems) -> TranscriptSource:
-    if detect_format(source, options.format).name != FORMAT.name:
+def _opened(source: Stream, fmt: Format, options: ReadOptions, problems: Problems) -> TranscriptSource:
+    if fmt.name != FORMAT.name:
         return TranscriptSource(
             source.name,
             _printed(source, replace(options.beside(source.path), keep_times=True), problems),
@@ -111,10 +112,12 @@ def _reported(items: Iterator[Item], source: Stream, problems: Problems) -> Iter
 
 def are_ours(paths: Iterable[str | Path], options: ReadOptions = ReadOptions()) -> bool:
     """Whether the first of these files is one that wordtrust wrote."""
-    coming = streams(paths)  # it closes the file when it is gone
+    coming = known_streams(
+        listed_paths(paths), options.format, notify=lambda _: None
+    )  # it closes the file when it is gone
     try:
-        source = next(coming, None)
-        return source is not None and detect_format(source, options.format).name == FORMAT.name
+        _, fmt = next(coming, (None, None))
+        return fmt is not None and fmt.name == FORMAT.name
     except InputError:
         return False  # whoever reads it says what is wrong with it
 

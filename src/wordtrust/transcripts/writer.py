@@ -76,13 +76,13 @@ class TranscriptWriter:
     ) -> None:
         about = {} if about is None else about
         self._target = Target(Path(path), recordings, about, left_out, {} if channels is None else channels)
+        if self._target.path.is_dir():
+            raise OptionError(f"{path}: cannot be written: it is a folder; name a file in it")
         self._open = _format_of(self._target.path, format)
         self._stack = ExitStack()
         self._add: AddTranscripts | None = None
 
     def __enter__(self) -> Self:
-        if self._target.path.is_dir():
-            raise OptionError(f"{self._target.path}: cannot be written: it is a folder")
         self._add = self._stack.enter_context(self._open(self._target))
         return self
 

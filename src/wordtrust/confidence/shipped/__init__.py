@@ -36,6 +36,8 @@ def folder_of(model: str | Path, kind: str = MODEL) -> Path:
     An `OptionError` if there also is a model of that name in the working directory.
     """
     if str(model) not in names(kind):
+        if kind == MODEL and str(model) in names(COMBINATION) and not Path(model).exists():
+            raise OptionError(f"{model}: no model but what joins several recognizers: combine ... --joint {model}")
         return Path(model)
     if (Path(model) / kind).is_file():
         raise OptionError(

@@ -25,6 +25,7 @@ from .lattices import KaldiBatch, KaldiReader
 NAME = "kaldi-binary"
 PIECE = 1 << 22
 _BEGINNING = re.compile(rb"(?:[^\s\0]{1,%d} (?:\0B)?)?%s" % (fst.MAX_KEY, re.escape(fst.MAGIC)))
+NO_LATTICE = "Graphs to decode or train with (HCLG.fst, fsts.*.gz) hold nothing that was recognised; lat.*.gz do"
 _CUT_OFF = "The file is cut off or damaged: copy or make it again"
 _MARK = b"\0B"  # before binary objects of other kinds; lattices have none, but copies of them may
 _SHORT = 256  # bytes that nearly all names and headers fit into
@@ -38,6 +39,13 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # all formats are a
         return 0.0
     header = fst.read_header(head[beginning.end() - len(fst.MAGIC) :])
     return 1.0 if isinstance(header, fst.FstHeader) else 0.3
+
+
+def other_graph(head: bytes) -> str:
+    """What graph of OpenFst, and no lattice, a file begins with; empty if it begins with none."""
+    beginning = _BEGINNING.match(head)
+    header = fst.read_header(head[beginning.end() - len(fst.MAGIC) :]) if beginning else None
+    return header if isinstance(header, str) and header.endswith("not a lattice") else ""
 
 
 def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
@@ -215,7 +223,8 @@ class Archive:
             return None
         utt = self._utt(name, file_position)
         if isinstance(header, str):
-            raise self._reader.error(f"found {header}", utt=utt, place=file_position + at, remedy=_CUT_OFF)
+            remedy = NO_LATTICE if other_graph(head[at:]) else _CUT_OFF
+            raise self._reader.error(f"found {header}", utt=utt, place=file_position + at, remedy=remedy)
         states = header.states if header.states >= 0 else np.iinfo(np.int64).max
         begin = self._at + at + header.size
         return ArchiveEntry(utt, file_position, begin, header, begin, np.array([states, 0, 0, 0, 0]))
