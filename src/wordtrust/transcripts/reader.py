@@ -70,11 +70,9 @@ def read_transcripts(path: str | Path | Iterable[str | Path]) -> Transcripts:
 
 def _opened(source: Stream, fmt: Format, options: ReadOptions, problems: Problems) -> TranscriptSource:
     if fmt.name != FORMAT.name:
-        return TranscriptSource(
-            source.name,
-            _printed(source, replace(options.beside(source.path), keep_times=True), problems),
-            is_ours=False,
-        )
+        options = replace(options.beside(source.path), keep_times=True)
+        about = {"calibrated": False}
+        return TranscriptSource(source.name, _printed(source, options, problems), about, is_ours=False)
     file = open_transcripts(source, problems)
     records = (Transcript(*record) for record in _reported(file.records, source, problems))
     return TranscriptSource(source.name, records, file.about, file.left_out)
