@@ -199,3 +199,12 @@ def test_what_rover_says(tmp_path: Path, seed: int) -> None:
     subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     lines = (tmp_path / "rover.ctm").read_text().splitlines()
     assert [word for word, *_ in found] == [line.split()[4] for line in lines]
+
+
+def test_transcripts_say_which_systems_were_combined(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.ctm").write_text("call A 0.00 0.50 so 0.9\ncall A 0.50 0.50 what 0.5\n")
+    systems = [f"{name}={tmp_path / name}.ctm" for name in "ab"]
+    result = run("combine", *systems, "--transcripts", tmp_path / "rover.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "rover.json").read_text())["recognizers"] == [{"name": "a"}, {"name": "b"}]

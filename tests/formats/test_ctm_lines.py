@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,9 @@ def test_totals_stay_when_words_are_calibrated(tmp_path: Path, fitted: Calibrato
     assert first[:5] == ["2347", "A", "0.05", "1.10", "UH-HUH"]
     by_lattice = CalibratedWords(fitted)(read(tmp_path / "in.ctm"))[0].words[0].confidence
     assert float(first[5]) == pytest.approx(by_lattice, abs=1e-6)
+    result = run("score", tmp_path / "cal.json", tmp_path / "in.ctm", "--out", tmp_path / "words.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "words.json").read_text())["models"] == ["cal.json"]
 
 
 def test_transcripts_have_the_times_that_are_written(tmp_path: Path, fitted: Calibrator) -> None:

@@ -284,3 +284,22 @@ def test_a_page_of_uncalibrated_confidences_expects_no_errors(tmp_path: Path) ->
     with TranscriptWriter(tmp_path / "ours.html") as writer:
         writer.add(TALK)
     assert "missing ones do not count" in (tmp_path / "ours.html").read_text()
+
+
+def test_several_files_keep_what_is_known_about_them(tmp_path: Path) -> None:
+    for name, model in (("a", "m"), ("b", "n")):
+        about = {"file": f"{name}.wav", "duration": 2.0, "recognizers": [{"name": "r"}], "models": [model]}
+        with TranscriptWriter(tmp_path / f"{name}.json", about=about) as writer:
+            writer.add([Transcript(name, (Word("w", "w", 0.0, 1.0, 0.5),))])
+    (tmp_path / "c.ctm").write_text("c 1 0 1 w 0.5\n")
+    ours = [tmp_path / "a.json", tmp_path / "b.json"]
+    for out, paths in (("ours.json", ours), ("all.json", [*ours, tmp_path / "c.ctm"])):
+        convert_transcripts(transcript_sources(paths), tmp_path / out)
+    known = json.loads((tmp_path / "ours.json").read_text())
+    assert known["files"] == ["a.wav", "b.wav"]
+    assert (known["models"], known["recognizers"]) == (["m", "n"], [{"name": "r"}])
+    assert not {"duration", "file"} & known.keys()
+    assert "calibrated" not in known
+    everything = json.loads((tmp_path / "all.json").read_text())
+    assert everything["files"] == ["a.wav", "b.wav"]
+    assert everything["calibrated"] is False

@@ -118,7 +118,8 @@ def combine(
     )
     _warn(result)
     if target and result.transcripts is not None:
-        _write_transcripts(target, result.transcripts, given.channels())
+        about = {"recognizers": [{"name": name} for name in sources], **({"models": [joint.name]} if joint else {})}
+        _write_transcripts(target, result.transcripts, given.channels(), about)
     if result.comparison is not None:
         _print(result.comparison, report, figures, as_json)
 
@@ -186,11 +187,14 @@ def _warn(result: CombinationResult) -> None:
 
 
 def _write_transcripts(
-    path: Path, transcripts: Sequence[Transcript], channels: Mapping[str, tuple[str, str]]
+    path: Path,
+    transcripts: Sequence[Transcript],
+    channels: Mapping[str, tuple[str, str]],
+    about: Mapping[str, object],
 ) -> None:
     from ..transcripts.writer import TranscriptWriter
 
-    with TranscriptWriter(path, channels=channels) as writer:
+    with TranscriptWriter(path, about=about, channels=channels) as writer:
         writer.add(transcripts)
     echo(f"{path}: {counted(len(transcripts), 'utterance')}", err=True)
 

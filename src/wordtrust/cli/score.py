@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -84,8 +84,10 @@ def score(
         return
     inputs = replace(inputs, options=replace(inputs.options, keep_times=model.is_file()))
     utterances, words, in_domain, channels = 0, 0, True, dict[str, tuple[str, str]]()
-    batches = _noting_channels(inputs.batches("scoring"), channels)
-    with TranscriptPrinter() if is_stdout(target) else TranscriptWriter(target, channels=channels) as writer:
+    about: dict[str, Any] = {"models": [model.name]}
+    batches = _noting_origins(inputs.batches("scoring"), channels, about)
+    writing = TranscriptPrinter() if is_stdout(target) else TranscriptWriter(target, about=about, channels=channels)
+    with writing as writer:
         for transcripts, domain_factor in _scored(scorer, batches, alternatives):
             writer.add(transcripts)
             utterances, words = utterances + len(transcripts), words + sum(len(each.words) for each in transcripts)
@@ -105,12 +107,17 @@ def _calibrated_ctm(scorer: WordScorer | CalibratedWords, inputs: Inputs, out: P
     return inputs.copy_ctm("scoring", out, scorer.calibrator.predict)
 
 
-def _noting_channels(batches: Iterator[Lattices], channels: dict[str, tuple[str, str]]) -> Iterator[Lattices]:
-    """The batches; `channels` gets the files and channels of CTM, for writing it again."""
+def _noting_origins(
+    batches: Iterator[Lattices], channels: dict[str, tuple[str, str]], about: dict[str, Any]
+) -> Iterator[Lattices]:
+    """The batches; `channels` gets the files and channels of CTM, for writing it again, `about` the recognizers."""
     from ..formats.ctm import names_and_channels
 
     for batch in batches:
         channels |= names_and_channels(batch)
+        recognizer = {"name": batch.origin.recognizer}
+        if batch.origin.recognizer and recognizer not in about.get("recognizers", ()):
+            about.setdefault("recognizers", []).append(recognizer)
         yield batch
 
 

@@ -120,12 +120,30 @@ def are_ours(paths: Iterable[str | Path], options: ReadOptions = ReadOptions()) 
         return False  # whoever reads it says what is wrong with it
 
 
+def _join_about(about: dict[str, Any], other: Mapping[str, Any]) -> None:
+    """Make what is known about some recordings true of another one too."""
+    lists = {name: [*about.get(name, ()), *other.get(name, ())] for name in ("recognizers", "models")}
+    files = [file for known in (about, other) for file in (*known.get("files", ()), known.get("file")) if file]
+    is_calibrated = about.get("calibrated") is not False and other.get("calibrated") is not False
+    of_one = {"file", "duration", "channel"}
+    shared = {name: value for name, value in about.items() if name not in of_one and other.get(name) == value}
+    about.clear()
+    about |= shared | {name: _distinct(values) for name, values in {**lists, "files": files}.items() if values}
+    if not is_calibrated:
+        about["calibrated"] = False
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    return [value for index, value in enumerate(values) if value not in values[:index]]
+
+
 def convert_transcripts(
     sources: Iterable[TranscriptSource], path: str | Path, *, format: str | None = None, utts: Iterable[str] = ()  # noqa: A002
 ) -> tuple[int, int]:  # fmt: skip
     """Write transcripts as they are read, all or those of the names `utts`: how many, and their words.
 
-    What a file says about its recording is kept where it is the only one.
+    Of several files the names of recordings, models and recognizers are kept, and what they agree on; durations,
+    channels and the stretches that are left out are of one recording, and kept where a file is the only one.
     """
     coming, wanted, present = iter(sources), set(utts), set[str]()
     first = next(coming, None)
@@ -136,7 +154,7 @@ def convert_transcripts(
     with TranscriptWriter(path, format=format, recordings=True, about=about, left_out=left_out) as writer:
         for source in chain([first], coming):
             if source is not first:  # no longer the only one; both are read when the writer ends
-                about.clear()
+                _join_about(about, source.about)
                 (left_out or []).clear()
             for transcript in source.transcripts:
                 if not wanted or transcript.utt in wanted:
