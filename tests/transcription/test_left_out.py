@@ -43,7 +43,7 @@ def test_every_second_has_words_or_a_reason(cuts: list[int], damage: list[int], 
     for tenth in range(end):
         inside = any(start <= tenth / 10 + 0.05 <= stop for start, stop in covered)
         silent = 0 if inside else silent + 1
-        assert silent < 10 * SHORTEST
+        assert silent <= 10 * SHORTEST  # seconds are not exact: 2.8 - 0.8 is less than 2
     assert list(stretches) == sorted(stretches, key=lambda each: each.start)
 
 
