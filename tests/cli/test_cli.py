@@ -251,3 +251,21 @@ def test_advice_that_fits_the_mistake(tmp_path: Path) -> None:
         assert "it is a folder; name a file in it" in folder.stderr
     ending = wordtrust("convert", ctm, tmp_path / "x.docx", code=1)
     assert "Words that have confidences also go to .txt, .srt, .vtt and .html" in ending.stderr
+
+
+def test_references_that_are_none_are_asked_about(tmp_path: Path) -> None:
+    ctm, ref = tmp_path / "a.ctm", tmp_path / "utt2spk"
+    ctm.write_text("u 1 0.00 0.50 so 0.9\nu 1 0.50 0.50 far 0.8\n")
+    ref.write_text("u speaker\n")
+    for verb in (("info", ctm), ("evaluate", "--scores", ctm)):
+        done = wordtrust(*verb, "--ref", ref)
+        assert f"more than there are words: does {ref} say what was said" in done.stderr
+    ref.write_text("u so far\n")
+    done = wordtrust("evaluate", "--scores", ctm, "--ref", ref)
+    assert "does" not in done.stderr
+    assert "against 1-best" not in done.stdout  # there is nothing else
+
+
+def test_converted_words_are_counted(tmp_path: Path) -> None:
+    done = wordtrust("convert", SAMPLE / f"{PICTURE}.slf.gz", tmp_path / "a.ctm")
+    assert f"{len((tmp_path / 'a.ctm').read_text().splitlines())} words as NIST CTM" in done.stdout

@@ -62,7 +62,8 @@ def test_channels(tmp_path: Path) -> None:
     ("out", "message"),
     [
         ("w.srt", "one file holds one recording, here are 2"),
-        ("no/{name}.srt", "there is no folder"),
+        ("no/no/{name}.srt", "there is no folder"),
+        ("no/w.jsonl", "there is no folder"),
         ("{name}.doc", "should end in"),
         ("folder.jsonl", "it is a folder"),
     ],
@@ -70,6 +71,12 @@ def test_channels(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_refused_first(tmp_path: Path, out: str, message: str) -> None:
     (tmp_path / "folder.jsonl").mkdir()
     assert message in str(run(recording_path(), recording_path(), "--out", tmp_path / out).exception)
+
+
+def test_the_folder_of_many_files_is_made(tmp_path: Path) -> None:
+    done = run(recording_path(), "--out", tmp_path / "words" / "{name}.srt")
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in (tmp_path / "words").iterdir()] == ["beckett.srt"]
 
 
 def test_bad_input_is_an_error_or_skipped(tmp_path: Path) -> None:

@@ -13,7 +13,15 @@ import click
 
 from ..base.errors import OptionError
 from .inputs import announce_compilation, load_references
-from .messages import echo, notify, notify_report, notify_skipped, warn_if_barely_adapted, warn_of_missing_outputs
+from .messages import (
+    echo,
+    notify,
+    notify_report,
+    notify_skipped,
+    warn_if_barely_adapted,
+    warn_of_missing_outputs,
+    warn_of_odd_references,
+)
 from .options import (
     claim_report,
     criterion_option,
@@ -67,6 +75,7 @@ class ScoreFiles:
                 heard=heard,
             )  # fmt: skip
         _warn_of_missing(references, heard)
+        warn_of_odd_references(evaluation.errors["one_best"].total.wer, self.ref)
         if not evaluation.scores:
             notify("these words have no confidences: only the words are compared")
         return evaluation

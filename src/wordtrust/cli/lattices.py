@@ -15,7 +15,7 @@ from ..base.files import STDOUT, is_stream
 from ..base.number_format import counted
 from ..base.visible_text import json_text
 from .inputs import Inputs, lattice_inputs
-from .messages import echo
+from .messages import echo, warn_of_odd_references
 from .options import PATH, claim_output, glm_option, json_option, out_option, overwrite_option, reference_option
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def info(inputs: Inputs, ref: Path | None, glm: Path | None, *, as_json: bool) -
 
     references = None if ref is None else inputs.references(ref, glm)
     files = count_by_file(inputs.batches("reading", references), references)
+    if ref is not None:
+        warn_of_odd_references(total(files.values()).one_best.wer, ref)
     if as_json:
         listed = {file: counts.to_dict() for file, counts in files.items()}
         echo(json_text(total(files.values()).to_dict() | {"files": listed}))
@@ -107,7 +109,10 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
             yield with_word_posteriors(batch) if chosen.name == "ctm" else batch
 
     write(converted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
-    count = f"{counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')}"
+    size = (
+        counted(done.words, "word") if chosen.name == "ctm" else counted(done.arcs, "arc")
+    )  # CTM has the 1-best only
+    count = f"{counted(done.utterances, 'utterance')}, {size}"
     echo(f"{out}: {count} as {chosen.title}", err=is_stream(out))
 
 

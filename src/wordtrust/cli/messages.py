@@ -68,6 +68,12 @@ def warn_of_generic(scorer: WordScorer, recognizer: str) -> None:
     )
 
 
+def warn_of_odd_references(wer: float | None, ref: Path) -> None:
+    """More errors than words: hardly a recognizer that bad, rather a file that does not say what was said."""
+    if wer is not None and wer > 1:
+        notify(f"{wer:.0%} errors, more than there are words: does {ref} say what was said in these utterances?")
+
+
 def warn_of_missing_outputs(missing: int, references: int) -> None:
     """A file of words cannot say that nothing was recognized, so what it lacks is not counted as deletions."""
     if missing > 0:

@@ -8,7 +8,7 @@ import click
 
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs, resumable
-from .messages import echo, notify
+from .messages import echo, notify, warn_of_odd_references
 from .options import (
     claim_output,
     glm_option,
@@ -43,6 +43,7 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: b
     tuned = choose(
         list(inputs.batches("reading", references)), references, notify=lambda stage: notify(f"tuning {stage} ...")
     )
+    warn_of_odd_references(tuned.dev.get("as_given"), ref)
     tuned.save(out)
     if as_json:
         echo(tuned.to_json(), nl=False)

@@ -335,6 +335,9 @@ def _refuse_service_error(source: Stream, head: bytes) -> None:
         document = parse(head)
     except InputError:
         return
+    if document == {}:
+        remedy = "There are no words to read; go on without it (--skip-bad)"
+        raise source.error("an empty answer, as services give where nothing was said", remedy=remedy)
     try:
         refuse_service_error(document)
     except InputError as error:

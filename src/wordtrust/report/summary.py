@@ -45,7 +45,8 @@ def error_table(evaluation: Evaluation) -> Table:
         rows.append((label_for(WORD_SOURCES, source), wer, *(f"{count:,}" for count in counts), change))
     columns = ("words by", "WER %, 95%", "substituted", "deleted", "inserted", "against 1-best")
     strong = tuple(index for index, source in enumerate(sources) if source == "best_confidence")
-    return Table("Word errors", columns, tuple(rows), strong=strong)
+    shown = len(columns) if any(row[-1] for row in rows) else -1  # without the change, where nothing is compared
+    return Table("Word errors", columns[:shown], tuple(row[:shown] for row in rows), strong=strong)
 
 
 def score_table(

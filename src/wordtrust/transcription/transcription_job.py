@@ -66,20 +66,22 @@ def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording], *, overw
             path = Path(pattern.replace("{name}", recording.name))
             path = path if is_stream(path) else Path(os.path.realpath(path))
             TranscriptWriter(path, recordings=True)
-            _check_writable(path, of)
+            _check_writable(path, of, may_make_folder="{name}" in pattern)
             require_new(path, overwrite=overwrite)
             if recording not in outputs.setdefault(path, []):
                 outputs[path].append(recording)
     return outputs
 
 
-def _check_writable(path: Path, inputs: Sequence[AudioRecording]) -> None:
-    require_parent(path)
+def _check_writable(path: Path, inputs: Sequence[AudioRecording], *, may_make_folder: bool) -> None:
+    """Refuse what cannot be written; the folder of many files is made if it is the only one that is missing."""
+    will_make = may_make_folder and not path.parent.exists()
+    require_parent(path.parent if will_make else path)
     if is_stream(path):
         return
     if path.is_dir():
         raise OptionError(f"{path}: cannot be written: it is a folder")
-    if not os.access(path.parent, os.W_OK):
+    if not os.access(path.parent.parent if will_make else path.parent, os.W_OK):
         raise OptionError(f"{path}: cannot be written: the folder does not allow it")
     if any(path == Path(recording.audio.path).resolve() for recording in inputs):
         raise OptionError(f"{path}: is what is read; name another file")
@@ -115,6 +117,8 @@ class TranscriptionJob:
 
     def __enter__(self) -> Self:
         with ExitStack() as on_error:
+            for folder in {path.parent for path in self._files}:
+                folder.mkdir(exist_ok=True)
             for path in self._files[:_MOST_CLAIMED]:
                 on_error.enter_context(claimed(path))
             if self._journal is not None:
