@@ -30,7 +30,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
                                          "FailureReason": "The media format is wrong."}},
                    'the job failed: "The media format is wrong."'),
     "amazon call": ({"CallAnalyticsJob": {"CallAnalyticsJobStatus": "IN_PROGRESS"}}, "(status IN_PROGRESS)"),
-    "amazon file": ({"jobName": "j", "accountId": "1", "status": "IN_PROGRESS", "results": {}}, "(status IN_PROGRESS)"),
+    "amazon file": ({"jobName": "j", "status": "IN_PROGRESS", "results": {}}, "(status IN_PROGRESS)"),
     "google nothing": ({}, "an empty answer, as services give where nothing was said"),
     "amazon done": ({"TranscriptionJob": {"TranscriptionJobStatus": "COMPLETED",
                                           "Transcript": {"TranscriptFileUri": "https://x/y.json"}}},
