@@ -154,3 +154,17 @@ def test_what_another_process_wrote_meanwhile_stays(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("wordtrust.cli.options.claimed", claimed_after_another)
     assert "is there already" in refused("convert", LATTICES, out)
     assert out.read_text() == "theirs"
+
+
+def test_a_model_that_another_training_made_meanwhile_stays(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While this one read its data."""
+    pytest.importorskip("torch")
+    out = tmp_path / "model"
+
+    def read_while_another_ends(*_args: object) -> None:
+        run("calibrate", "moonshine-tiny", made / "networks", "--out", out)
+
+    monkeypatch.setattr("wordtrust.training.prepare.read_training_data", read_while_another_ends)
+    assert "--overwrite" in refused("train", made / "networks", "--dev", made / "networks", "--out", out)

@@ -105,6 +105,7 @@ def train(
     assert out is not None
     from ..training import pipeline
 
+    _refuse_target(out, None, overwrite)  # again: another training may have ended while the data were read
     if pipeline.has_checkpoint(out):
         notify("going on where an earlier training stopped")
     with _epoch_progress(chosen.epochs) as progress:
