@@ -161,3 +161,13 @@ def test_an_utterance_without_words() -> None:
     shown = page_utterance(ExampleUtterance(Transcript("u", ()), ("a",), (), ()))
     assert shown.facts == "1 error, 1 word said"
     assert np.array([word.marks for word in shown.said]).tolist() == ["gone"]
+
+
+def test_words_without_confidences_show_none() -> None:
+    bare = [replace(each, has_confidences=False) for each in EXAMPLES]
+    shown = page_utterance(bare[2])
+    assert shown.facts == "1 error, 4 words said"
+    assert [word.marks for word in shown.recognized] == ["w", "w", "w", "w bad"]
+    assert shown.recognized[-1].hints == ("wrong, said was: there", "0.00 to 0.10 s")
+    assert [each.transcript.utt for each in pick(bare, "worst")] == ["d", "c"]
+    assert pick(bare, "misleading") == []

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import wordtrust as wt
+from tests.helpers.html_page import HtmlPage
 from tests.transcripts.test_reader import ENDINGS, TALK
 from wordtrust.transcripts.transcript import Transcript, Transcripts
+from wordtrust.transcripts.words import Word
 
 
 def test_a_transcript_is_a_sequence_of_words() -> None:
@@ -31,9 +33,22 @@ def test_lists_of_transcripts_stay_lists_of_transcripts() -> None:
     shown = repr(TALK + TALK)
     assert shown.startswith("<Transcripts: 6, with 12 words, confidence 0.73\n  In [?Middle-]earth.\n")
     assert shown.endswith("\n  ...>")
-    assert TALK._repr_html_().count("<div><div") == 3
     assert "and 1 more" in Transcripts([TALK[0]] * 101)._repr_html_()
     assert Transcripts()._repr_html_() == "(no transcripts)"
+
+
+def test_notebook_view_of_segments_has_one_legend_names_where_they_change_and_times() -> None:
+    def segment(name: str, start: float, *words: str) -> Transcript:
+        return Transcript(
+            name, tuple(Word(word, word, start + n, start + n + 1, 0.75) for n, word in enumerate(words))
+        )
+
+    segments = [segment("talk", 0, "a", "b"), segment("talk", 61, "c"), segment("<b>", 3700, "d"), segment("e", 0)]
+    page = HtmlPage(Transcripts(segments)._repr_html_())
+    assert page.texts == [
+        "4 transcripts, 4 words, confidence 0.75 (", "under 50%", ", ", "under 90%", ")",
+        "talk, 0:00 to 0:02", "a", " ", "b", "1:01 to 1:02", "c", "<b>, 1:01:40 to 1:01:41", "d", "e", "(no words)",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -225,7 +225,7 @@ def evaluate_words(
     An utterance counts only if every word has a confidence, or none of the words of all utterances has: a recognizer
     that leaves some out gives no number for them, and the words that it is sure of would be judged alone. Utterances
     without a reference or without confidences raise an error, or go to `problems` when that skips them. `inspect`
-    sees every batch with confidences, with its references noted.
+    sees every batch that counts, with its references noted; words without confidences have 1, and no posteriors.
 
     References with segments (STM) are compared by sclite's rules (networks/segments.py), or as `how` says, and plain
     ones by sclite's if it says so. CTM
@@ -249,18 +249,20 @@ def evaluate_words(
             if inspect:
                 _inspect_words(with_posteriors, references, inspect)
     parts = measured or [evaluation for _, evaluation in words_alone]
-    if measured:
-        for lacking, _ in words_alone:
+    for lacking, _ in words_alone:
+        if measured:
             with_confidences(lacking, problems)
+        elif inspect:
+            _inspect_words(lacking, references, inspect)
     return _total([*parts, *_missed(references, seen, parts)])
 
 
 def _inspect_words(lattices: Lattices, references: Mapping[str, Reference], inspect: Inspect) -> None:
     """Show the batch without what is to be ignored, with its references noted."""
     kept, spoken = spoken_words(lattices, references)
-    assert kept.posterior is not None
     texts = tuple(" ".join(words) for words in spoken)
-    inspect(replace(kept, notes={**kept.notes, REFERENCE: texts}), kept.posterior, one_best(kept))
+    confidence = np.ones(len(kept.word), np.float32) if kept.posterior is None else kept.posterior
+    inspect(replace(kept, notes={**kept.notes, REFERENCE: texts}), confidence, one_best(kept))
 
 
 def _has_scores(lattices: Lattices) -> bool:

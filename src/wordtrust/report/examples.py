@@ -39,6 +39,7 @@ class ExampleUtterance:
     reference: tuple[str, ...]
     correct: tuple[bool, ...]  # for each word of the transcript
     aligned: tuple[int, ...]  # the index of its reference word, -1 for none
+    has_confidences: bool = True  # False: its words came without, and theirs mean nothing
 
     def __post_init__(self) -> None:
         words = len(self.transcript.words)
@@ -86,7 +87,8 @@ def pick(examples: Iterable[ExampleUtterance], category: str, most: int = MOST) 
     measures = np.array([_measures(example) for example in listed], np.float64).reshape(-1, 3)
     ranks = CATEGORIES[category](UtteranceMeasures(*measures.T)).tolist()
     order = sorted(range(len(listed)), key=lambda index: (-ranks[index], listed[index].transcript.utt))
-    return [listed[index] for index in order[:most] if ranks[index] >= 0]
+    chosen = [listed[index] for index in order[:most] if ranks[index] >= 0]
+    return [example for example in chosen if example.has_confidences or category != "misleading"]
 
 
 def _measures(example: ExampleUtterance) -> tuple[float, float, float]:
@@ -161,7 +163,9 @@ def _example(
     path = Paths(np.array([0, last - first], np.int64), paths.arcs[first:last])
     alignment = score_paths(one, path, ReferenceWords.of([reference], one)).alignments[0]
     transcript = transcripts(one, np.minimum(confidence[arcs], np.float32(1)), path, show=show)[0]
-    return ExampleUtterance(transcript, reference, alignment.correct, alignment.reference)
+    scores = networks.posterior, networks.acoustic, networks.transition
+    has_confidences = any(score is not None for score in scores)
+    return ExampleUtterance(transcript, reference, alignment.correct, alignment.reference, has_confidences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,7 @@ def page_utterance(example: ExampleUtterance) -> PageUtterance:
     """An example as the page shows it, cut to a readable length."""
     words, confidence = example.transcript.words, example.transcript.confidence
     facts = [counted(example.errors, "error"), f"{counted(len(example.reference), 'word')} said"]
-    if confidence is not None:
+    if confidence is not None and example.has_confidences:
         facts.append(f"mean confidence {confidence:.2f}")
     longest = max(len(words), len(example.reference))
     more = f"Only the first {MOST_WORDS} of {longest:,} words are shown." if longest > MOST_WORDS else ""
@@ -207,7 +211,7 @@ def _recognized(example: ExampleUtterance) -> list[PageWord]:
     shown = []
     words = example.transcript.words[:MOST_WORDS]
     for index, (word, (written, space)) in enumerate(zip(words, spelled(words), strict=True)):
-        marks = f"w c{round(word.confidence * _STEPS)}"
+        marks = f"w c{round(word.confidence * _STEPS)}" if example.has_confidences else "w"
         if not example.correct[index]:
             marks += " bad"
         shown.append(PageWord(cut(written), marks, _hints(example, index, word), space))
@@ -221,7 +225,8 @@ def _hints(example: ExampleUtterance, index: int, word: Word) -> tuple[str, ...]
         verdict = "right"
     else:
         verdict = f"wrong, said was: {cut(example.reference[aligned])}" if aligned >= 0 else "wrong, nothing was said"
-    lines = [f"{word.confidence:.2f}, {verdict}", f"{word.start:.2f} to {word.end:.2f} s"]
+    shown = f"{word.confidence:.2f}, " if example.has_confidences else ""
+    lines = [f"{shown}{verdict}", f"{word.start:.2f} to {word.end:.2f} s"]
     others = [f"{cut(other.word)} {other.confidence:.2f}" for other in word.alternatives]
     return (*lines, f"or: {', '.join(others)}") if others else tuple(lines)
 

@@ -27,7 +27,7 @@ from .examples import ExampleUtterance, page_utterance, pick
 from .population_charts import population_charts
 from .summary import error_table, score_table, subset_table, summary, tiles
 from .svg import draw
-from .wording import ABOUT_POPULATIONS, MEASURES, NO_PROBABILITIES, POPULATIONS, capital, label_for
+from .wording import ABOUT_POPULATIONS, ABOUT_WORDS, MEASURES, NO_PROBABILITIES, POPULATIONS, capital, label_for
 
 MOST_LETTERS = 300  # of titles and facts
 _CATEGORIES = {
@@ -92,14 +92,16 @@ def write_report(
 
         charts = chain.from_iterable(section.charts for section in sections)
         save_figures([*charts, *combined, *training], figures)
+    has_scores = bool(evaluation.scores or log or comparison)
     page = template.render(
-        _frame(title, about or {}),
+        _frame(title, about or {}) | {"measures": MEASURES if has_scores else ABOUT_WORDS},
         tiles=tiles(evaluation),
         summary=summary(evaluation),
         errors=error_table(evaluation),
         scores=score_table(evaluation),
         sections=sections,
         examples=_example_groups(examples),
+        has_shades=any(example.has_confidences for example in examples),
         combined=combined,
         counts=subset_table(comparison) if comparison else None,
         training=training,

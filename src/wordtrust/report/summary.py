@@ -110,6 +110,8 @@ def tiles(evaluation: Evaluation) -> list[Tile]:
     """Word errors, the quality of the confidences, and what to do with them."""
     listed = []
     output, scores = evaluation.errors.get("best_confidence"), _output_scores(evaluation)
+    if output is None and scores is None:
+        return _word_tiles(evaluation)
     if output is not None and output.total.wer is not None:
         own = evaluation.errors.get("one_best")
         remark = "" if own is None or own.total.wer is None else f"1-best as given: {percentage(own.total.wer, 2)}"
@@ -130,6 +132,26 @@ def tiles(evaluation: Evaluation) -> list[Tile]:
         remark = f"in the least trusted {percentage(REVIEWED)} of the words"
         listed.append(Tile(percentage(metrics.errors_caught, 0), "of the wrong words found", remark))
     return listed
+
+
+def _word_tiles(evaluation: Evaluation) -> list[Tile]:
+    """Of words alone: how many errors there are, how many words were said and are right."""
+    own = evaluation.errors.get("one_best")
+    if own is None or own.total.wer is None:
+        return []
+    total = own.total
+    wrong = ((total.substitutions, "substituted"), (total.deletions, "deleted"), (total.insertions, "inserted"))
+    right = total.reference_words - total.substitutions - total.deletions
+    return [
+        Tile(percentage(total.wer, 2), "word error rate", counted(total.errors, "error")),
+        Tile(f"{total.reference_words:,}", "words were said", counted(evaluation.utterances, "utterance")),
+        Tile(percentage(right / total.reference_words, 1), "of them correct", counted(right, "word")),
+        Tile(
+            percentage(total.insertions / total.reference_words, 1),
+            "inserted words",
+            ", ".join(f"{percentage(count / total.reference_words, 1)} {kind}" for count, kind in wrong[:2]),
+        ),
+    ]
 
 
 def summary(evaluation: Evaluation) -> list[str]:
@@ -154,12 +176,15 @@ def _typeset(value: float) -> str:
 
 def _about_words(evaluation: Evaluation) -> Iterator[str]:
     output, own, best = (evaluation.errors.get(name) for name in ("best_confidence", "one_best", "oracle"))
+    name = "The output has"
+    if output is None:  # words alone, or with confidences that chose nothing
+        output, own, name = own, None, "The recognizer's words have"
     if output is None or output.total.wer is None:
         return
     total, rate = output.total, percentage(output.total.wer, 2)
     who = f"{counted(evaluation.utterances, 'utterance')} of {counted(len(output.speakers), 'speaker')}"
     yield f"In {who}, {counted(total.reference_words, 'word')} were said."
-    yield f"The output has {counted(total.errors, 'error')}: a word error rate of {rate}{_between(output)}."
+    yield f"{name} {counted(total.errors, 'error')}: a word error rate of {rate}{_between(output)}."
     if own is not None:
         yield _difference(output, own)
     if best is not None and total.errors:

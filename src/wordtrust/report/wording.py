@@ -55,6 +55,7 @@ MEASURES = {
     "caught": "share of the wrong words among the least trusted 10% of the words.",
     "95%": "intervals that resample speakers (utterances where no speaker is known).",
 }
+ABOUT_WORDS = {name: MEASURES[name] for name in ("WER", "95%")}  # of words without confidences
 NO_PROBABILITIES = (
     "Some of these scores lie outside 0 to 1: they are not probabilities, so no diagram says how true they are."
 )

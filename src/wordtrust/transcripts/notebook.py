@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from ..base.visible_text import visible
-from .words import HIGH, LOW, Word, level, percent, spelled, surer_alternative
+from .words import HIGH, LOW, Word, clock, level, percent, spelled, surer_alternative
 
 # One hue that grows stronger, see-through on light and dark pages; the kinds of underline do without colour.
 _TINT = "rgba(234, 88, 12, {:.2f})"
@@ -15,18 +15,38 @@ _UNDERLINE = {"low": "underline wavy", "medium": "underline dotted", "high": "no
 
 
 def words_html(heading: str, words: Sequence[Word]) -> str:
-    """The words below a heading, as one HTML element with inline styles."""
-    spans = "".join(
-        _span(word, written) + space for word, (written, space) in zip(words, spelled(words), strict=True)
-    )
-    marks = ", ".join(
+    """The words below a heading with a legend, as one HTML element with inline styles."""
+    return f"<div>{_soft(f'{escape(heading)} ({_legend()})')}{_words_div(words)}</div>"
+
+
+def utterances_html(heading: str, utterances: Iterable[tuple[str, Sequence[Word]]], more: int = 0) -> str:
+    """Utterances or segments below one heading with a legend, each with its times and, where it changes, its name."""
+    shown, last = list[str](), None
+    for name, words in utterances:
+        times = f"{clock(words[0].start)} to {clock(words[-1].end)}" if words else ""
+        facts = ", ".join(escape(fact) for fact in (visible(name) if name != last else "", times) if fact)
+        shown.append(f"<div>{_soft(facts) if facts else ''}{_words_div(words)}</div>")
+        last = name
+    rest = f"<div>and {more:,} more</div>" if more > 0 else ""
+    return f"<div>{_soft(f'{escape(heading)} ({_legend()})')}{''.join(shown)}{rest}</div>"
+
+
+def _legend() -> str:
+    return ", ".join(
         f'<span style="text-decoration: {_UNDERLINE[name]}">under {percent(limit)}</span>'
         for name, limit in (("low", LOW), ("medium", HIGH))
     )
-    return (
-        f'<div><div style="opacity: .75; font-size: .85em">{escape(heading)} ({marks})</div>'
-        f'<div dir="auto" style="line-height: 1.8; max-width: 60em">{spans.rstrip() or "(no words)"}</div></div>'
+
+
+def _soft(html: str) -> str:
+    return f'<div style="opacity: .75; font-size: .85em">{html}</div>'
+
+
+def _words_div(words: Sequence[Word]) -> str:
+    spans = "".join(
+        _span(word, written) + space for word, (written, space) in zip(words, spelled(words), strict=True)
     )
+    return f'<div dir="auto" style="line-height: 1.8; max-width: 60em">{spans.rstrip() or "(no words)"}</div>'
 
 
 def _span(word: Word, written: str) -> str:

@@ -28,7 +28,7 @@ from ..lattices.text import JOINER
 from ..lattices.weights import Reals
 from ..networks.word_confidence import word_confidence
 from .alternatives import find_alternatives
-from .notebook import words_html
+from .notebook import utterances_html, words_html
 from .table import data_frame
 from .terminal import words_text
 from .utterance import UtteranceWords, mean_confidence
@@ -144,9 +144,10 @@ class Transcripts(list[Transcript]):
         return Transcripts([*self, *others])
 
     def _repr_html_(self) -> str:
-        more = len(self) - _SHOWN
-        shown = "".join(transcript._repr_html_() for transcript in self[:_SHOWN])
-        return shown + (f"<div>and {more:,} more</div>" if more > 0 else "") or "(no transcripts)"
+        if not self:
+            return "(no transcripts)"
+        heading = f"{counted(len(self), 'transcript')}, {_counts(self.words)}"
+        return utterances_html(heading, ((each.utt, each.words) for each in self[:_SHOWN]), len(self) - _SHOWN)
 
     def __repr__(self) -> str:
         lines = [f"<Transcripts: {len(self):,}, with {_counts(self.words)}"]
