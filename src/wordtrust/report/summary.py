@@ -137,9 +137,9 @@ def tiles(evaluation: Evaluation) -> list[Tile]:
 def _word_tiles(evaluation: Evaluation) -> list[Tile]:
     """Of words alone: how many errors there are, how many words were said and are right."""
     own = evaluation.errors.get("one_best")
-    if own is None or own.total.wer is None:
+    total = None if own is None else own.total
+    if total is None or total.wer is None:
         return []
-    total = own.total
     wrong = ((total.substitutions, "substituted"), (total.deletions, "deleted"), (total.insertions, "inserted"))
     right = total.reference_words - total.substitutions - total.deletions
     return [
