@@ -69,7 +69,7 @@ class ScoreFiles:
         references, heard = load_references(self.ref, glm), set[str]()
         problems = Problems(skip=self.skip_bad, notify=notify_skipped)
         with byte_progress("reading", self.paths) as watch:
-            batches = stream_files(self.paths, ReadOptions(for_scoring=True), problems, watch=watch)
+            batches = stream_files(self.paths, ReadOptions(for_scoring=True, keep_silent=True), problems, watch=watch)
             evaluation = evaluate_model(
                 batches, references=references, rules=self.rules, glm=glm, problems=problems, inspect=inspect,
                 heard=heard,

@@ -56,7 +56,8 @@ def evaluate(
     `heard` gets the names of the references that there are words for.
     """
     mapping = read_glm(glm) if isinstance(glm, str | Path) else glm
-    batches = read_batches(networks, problems, ReadOptions(for_scoring=references is not None))
+    for_scoring = references is not None
+    batches = read_batches(networks, problems, ReadOptions(for_scoring=for_scoring, keep_silent=for_scoring))
     if references is not None:
         if model is not None or criterion is not None:
             raise OptionError("words that come with confidences are evaluated without a model and a criterion")

@@ -235,7 +235,7 @@ def evaluate_words(
     problems = problems or Problems()
     measured, words_alone = list[Evaluation](), list[tuple[Lattices, Evaluation]]()
     seen = set[str]() if heard is None else heard
-    known = (with_references(batch, references, problems) for batch in batches)
+    known = (with_references(_without_silent(batch, references), references, problems) for batch in batches)
     for kept in unique_utterances(known, problems):
         seen.update(kept.utts)
         if not len(kept):
@@ -255,6 +255,15 @@ def evaluate_words(
         elif inspect:
             _inspect_words(lacking, references, inspect)
     return _total([*parts, *_missed(references, seen, parts)])
+
+
+def _without_silent(batch: Lattices, references: Mapping[str, Reference]) -> Lattices:
+    """The batch without utterances of CTM that have no words and no reference: a comment may call them otherwise."""
+    if batch.origin.format != "ctm":
+        return batch
+    has_words = np.bincount(batch.utterance_of_arc, (batch.word > 0) | (batch.surface > 0), len(batch)) > 0
+    kept = has_words | np.array([utt in references for utt in batch.utts], np.bool_)
+    return batch if kept.all() else batch[kept]
 
 
 def _inspect_words(lattices: Lattices, references: Mapping[str, Reference], inspect: Inspect) -> None:

@@ -13,7 +13,7 @@ Writing gives the recognizer's 1-best, one line for each normalised word, spelle
 pieces of `Middle-earth` are two lines, `Middle-` and `earth`). White space in names becomes `_`, a control character
 U+FFFD; a word that CTM gives a meaning of its own (`;;`, `<ALT>`) is written as the normalised one. Times have three
 decimals, confidences six; the channel is that of the CTM which was read, else 1. An utterance without words is a
-comment, as CTM cannot hold it.
+comment, as CTM cannot hold it; for `evaluate` such a comment is read as an utterance without words.
 """
 
 from __future__ import annotations
@@ -240,6 +240,7 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
     recordings = read_recordings(stream.name, stream.lines(), options, tokens, problems)
     has_picked = any(recording.alternations for recording in recordings.values())
     keep_times = options.for_scoring or options.keep_times
+    has_confidences = _has_confidences(recordings.values())
     has_channels = any(channel != b"1" for _, channel in recordings)
     builder = Builder(tokens, problems, origin=Origin(stream.name, "ctm"), max_arcs=options.max_arcs)
     several = files_with_channels(recordings)
@@ -250,10 +251,18 @@ def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[L
             if not recording.is_bad:
                 made = _branched if recording.alternations else _linear
                 notes = {CHANNEL: channel.decode("utf-8", "replace")} if has_channels else {}
-                yield from builder.add(replace(made(utt, recording, has_picked, keep_times), notes=notes))
+                lattice = replace(made(utt, recording, has_picked, keep_times), notes=notes)
+                is_unknown = not len(recording) and not has_confidences
+                yield from builder.add(replace(lattice, posterior=None) if is_unknown else lattice)
         except InputError as error:
             problems.report(error.at(file=stream.name, utt=utt, place=f"line {recording.line}"))
     yield from builder.flush()
+
+
+def _has_confidences(recordings: Iterable[CtmRecording]) -> bool:
+    """Whether a recording with words has confidences: those without words are then like it."""
+    given = (recording.columns()[3] for recording in recordings if len(recording))
+    return not all(np.isnan(confidence).any() for confidence in given)
 
 
 def files_with_channels(recordings: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
@@ -314,7 +323,11 @@ def read_recordings(
     name: str, lines: Iterable[tuple[int, bytes]], options: ReadOptions, tokens: Tokens, problems: Problems
 ) -> dict[tuple[bytes, bytes], CtmRecording]:
     """All words by file and channel. A bad recording is reported once, and marked."""
+    silent: dict[bytes, int] = {}
+    lines = _noting_silent(lines, silent) if options.keep_silent else lines
     recordings = _by_file_and_channel(name, lines, tokens, problems, options.for_scoring)
+    files = {file for file, _ in recordings} if silent else set()
+    recordings |= {(file, b"1"): CtmRecording(line) for file, line in silent.items() if file not in files}
     several = files_with_channels(recordings)
     for (file, channel), recording in recordings.items():
         error = None
@@ -327,6 +340,14 @@ def read_recordings(
             utt = utterance_name(file, channel, several)
             problems.report(error.at(file=name, utt=utt, place=f"line {recording.line}"))
     return recordings
+
+
+def _noting_silent(lines: Iterable[tuple[int, bytes]], silent: dict[bytes, int]) -> Iterator[tuple[int, bytes]]:
+    """The lines; `silent` gets the names that comments, as `ctm_text` writes them, say have no words."""
+    for line_number, raw in lines:
+        if raw.startswith(b";; ") and raw.endswith(b" has no words") and len(fields := raw.split()) == 5:
+            silent.setdefault(fields[1], line_number)
+        yield line_number, raw
 
 
 def _by_file_and_channel(

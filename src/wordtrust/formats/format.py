@@ -37,6 +37,7 @@ class ReadOptions:
     acoustic_scale: float | None = None  # the same as a factor
     word_ins_penalty: float | None = None  # cost of each word
     for_scoring: bool = False  # CTM: keep the times of words as written, and words whose confidences are no shares
+    keep_silent: bool = False  # CTM: utterances that a comment says have no words are utterances
     keep_times: bool = False  # to be written again: keep the times of words of CTM, and which phrase words are of
     tokens: Tokens | None = field(default=None, repr=False, compare=False)  # shared by the files of one run
 
