@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..base.errors import OptionError
-from ..base.files import is_stdout, is_stream
+from ..base.files import is_stdout, is_stream, require_new, require_parent
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import echo, notify, warn_if_barely_adapted, warn_of_generic
@@ -42,7 +43,8 @@ _OUT_OF_DOMAIN = (
 @click.argument("model", type=click.Path(path_type=Path))
 @lattice_inputs
 @out_option(required=True, multiple=True, metavar="FILE",
-              help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl.")  # fmt: skip
+              help=f"Where the words go, by the ending: {_OUTPUTS}; - prints .jsonl; "
+              "{name} stands for the utterance's name, and each has a file.")  # fmt: skip
 @overwrite_option
 @criterion_option
 @click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
@@ -69,24 +71,29 @@ def score(
     Examples: wordtrust score model eval.ark.gz --out words.ctm
               wordtrust score calls.json calls.ctm --out calibrated.ctm
     """
-    from ..transcripts.writer import TranscriptPrinter, TranscriptWriter
+    from ..transcripts.writer import TranscriptFiles, TranscriptPrinter, TranscriptWriter
 
     require_model_first(model, inputs.paths)
     scorer = _load(model, criterion, allow_mismatch, jobs)
     _warn_of_own_scales(scorer, inputs)
     target = Path(only_one("--out", out))
-    if not is_stream(target) and any(target.resolve() == Path(path).resolve() for path in inputs.paths):
-        raise OptionError(f"{target}: is what is read; name another file")
-    TranscriptWriter(target)  # refuses what cannot be written
-    claim_output(target, overwrite=overwrite)
-    if (done := _calibrated_ctm(scorer, inputs, target)) is not None:
+    if not (is_each := "{name}" in target.name):
+        _refuse_input(target, inputs)
+        TranscriptWriter(target)  # refuses what cannot be written
+        claim_output(target, overwrite=overwrite)
+    if not is_each and (done := _calibrated_ctm(scorer, inputs, target)) is not None:
         echo(f"{target}: {counted(done[0], 'utterance')}, {counted(done[1], 'word')}", err=True)
         return
     inputs = replace(inputs, options=replace(inputs.options, keep_times=model.is_file()))
     utterances, words, in_domain, channels = 0, 0, True, dict[str, tuple[str, str]]()
     about: dict[str, Any] = {"models": [model.name]}
     batches = _noting_origins(inputs.batches("scoring"), channels, about)
-    writing = TranscriptPrinter() if is_stdout(target) else TranscriptWriter(target, about=about, channels=channels)
+    writing: TranscriptPrinter | TranscriptFiles | TranscriptWriter
+    if is_each:
+        writing = TranscriptFiles(target, partial(_require_free, inputs, overwrite=overwrite), about=about)
+    else:
+        to_stdout = is_stdout(target)
+        writing = TranscriptPrinter() if to_stdout else TranscriptWriter(target, about=about, channels=channels)
     with writing as writer:
         for transcripts, domain_factor in _scored(scorer, batches, alternatives):
             writer.add(transcripts)
@@ -96,6 +103,18 @@ def score(
         notify(_OUT_OF_DOMAIN)
     if not is_stdout(target):
         echo(f"{target}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
+
+
+def _refuse_input(target: Path, inputs: Inputs) -> None:
+    if not is_stream(target) and any(target.resolve() == Path(path).resolve() for path in inputs.paths):
+        raise OptionError(f"{target}: is what is read; name another file")
+
+
+def _require_free(inputs: Inputs, target: Path, *, overwrite: bool) -> None:
+    """Refuse one of many outputs whose place is taken."""
+    _refuse_input(target, inputs)
+    require_parent(target)
+    require_new(target, overwrite=overwrite)
 
 
 def _calibrated_ctm(scorer: WordScorer | CalibratedWords, inputs: Inputs, out: Path) -> tuple[int, int] | None:

@@ -137,7 +137,8 @@ def write_srt(target: Target) -> Iterator[AddTranscripts]:
             if named not in (None, transcript.utt):
                 raise OptionError(
                     f"{target.path}: subtitles belong to one recording, and {visible(transcript.utt)!r} comes after "
-                    f"{visible(named or '')!r}. Write a file for each, or .vtt, which names them"
+                    f"{visible(named or '')!r}. Write a file for each (`score --out "
+                    "'{name}.srt'`), or .vtt, which names them"
                 )
             named = transcript.utt
             for cue in cues(transcript.words):

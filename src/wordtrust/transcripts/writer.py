@@ -16,6 +16,7 @@ Transcripts are utterances, each with a name and a clock of its own, unless a wr
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -25,6 +26,7 @@ from typing import Any, Self
 
 from ..base.errors import OptionError
 from ..base.files import is_stream
+from ..base.visible_text import visible
 from .ctm_writer import write_ctm
 from .json_writer import json_line, write_json, write_jsonl
 from .page import write_page
@@ -96,6 +98,44 @@ class TranscriptWriter:
     ) -> None:
         self._add = None
         self._stack.__exit__(kind, error, trace)
+
+
+class TranscriptFiles:
+    """Writes a file for each utterance; `{name}` in `pattern` stands for its name.
+
+    `claim` may refuse a file. What a file name cannot hold, or what leads to another folder, becomes `_`. A context
+    manager like `TranscriptWriter`, but each file appears when its utterance is added.
+    """
+
+    def __init__(
+        self, pattern: str | Path, claim: Callable[[Path], None], *, about: Mapping[str, Any] | None = None
+    ) -> None:
+        self._pattern, self._claim, self._about = str(pattern), claim, about
+        self._written: set[Path] = set()
+        TranscriptWriter(self._path("name"))  # refuses what cannot be written
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, transcripts: Sequence[UtteranceWords]) -> None:
+        """Write these too."""
+        for transcript in transcripts:
+            path = self._path(transcript.utt)
+            if path in self._written:
+                raise OptionError(f"{path}: two utterances would be written to this file. Write them to .jsonl")
+            self._claim(path)
+            self._written.add(path)
+            with TranscriptWriter(path, about=self._about) as writer:
+                writer.add([transcript])
+
+    def _path(self, name: str) -> Path:
+        plain = re.sub(r"[/\\\0]|^\.+", "_", visible(name))
+        return Path(self._pattern.replace("{name}", plain))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
 
 
 class TranscriptPrinter:
