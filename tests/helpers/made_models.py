@@ -51,5 +51,5 @@ def write_model(folder: Path, networks: Lattices, seed: int = 0, **about: Any) -
 
 def write_networks(path: Path, networks: Lattices) -> Path:
     """Networks as a store."""
-    wt.write(networks, path)
+    wt.write(networks, path, format="store")
     return path
