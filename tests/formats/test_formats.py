@@ -46,7 +46,9 @@ def test_every_sample_reads(sample: Sample) -> None:
     assert any(any(lattice.words) for lattice in lattices)
 
 
-@pytest.mark.parametrize("data", [b"hello world, this is prose.\n", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"{}"])
+@pytest.mark.parametrize(
+    "data", [b"hello world, this is prose.\n", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"[{}]"]
+)
 def test_an_unknown_file_lists_the_known_formats(data: bytes) -> None:
     with pytest.raises(UnknownFormat, match="Known formats: store, kaldi-text") as caught:
         detect_format(unpacked(io.BytesIO(data), "x.bin", Path("x.bin")))

@@ -42,6 +42,15 @@ def test_samples_are_transcribed_as_a_file_is(tmp_path: Path) -> None:
     assert again.text == by_file.text
 
 
+def test_channels_count_from_one() -> None:
+    stereo = np.stack([recording(), np.zeros_like(recording())])
+    assert spoken(wt.transcribe(stereo, "ears", sample_rate=16000, channel=1))
+    assert not spoken(wt.transcribe(stereo, "ears", sample_rate=16000, channel=2))
+    for channel in (0, 3):
+        with pytest.raises(wt.OptionError, match=f"no channel {channel}: 1 to 2, or None for the mean of all"):
+            wt.transcribe(stereo, "ears", sample_rate=16000, channel=channel)
+
+
 def test_recognizers_of_your_own() -> None:
     mine: Any = loader("ears")()
     assert wt.transcribe(recording_path(), mine) == wt.transcribe(str(recording_path()), "ears")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,19 @@ def test_notebook_view_of_segments_has_one_legend_names_where_they_change_and_ti
         "4 transcripts, 4 words, confidence 0.75 (", "under 50%", ", ", "under 90%", ")",
         "talk, 0:00 to 0:02", "a", " ", "b", "1:01 to 1:02", "c", "<b>, 1:01:40 to 1:01:41", "d", "e", "(no words)",
     ]  # fmt: skip
+
+
+def test_on_the_terminal_each_has_a_line() -> None:
+    silent = Transcripts([*TALK, Transcript("silent", ())])
+    assert silent.to_rich().plain.splitlines() == [each.to_rich().plain for each in TALK]
+    assert silent.to_rich().spans
+
+
+def test_what_has_no_words_has_no_confidence(tmp_path: Path) -> None:
+    """As docs/json.md says: null."""
+    Transcripts([Transcript("silent", ())]).save(tmp_path / "a.json")
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert document["confidence"] is document["segments"][0]["confidence"] is None
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -91,6 +91,7 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
     from ..transcripts.reader import are_ours
     from ..transcripts.writer import names_format
 
+    _require_ending(out, to)
     claim_output(out, overwrite=overwrite)
     if names_format(out, to) and (not can_write(out, to) or are_ours(inputs.paths, inputs.options)):
         _convert_transcripts(inputs, out, to, utts)
@@ -109,11 +110,20 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
             yield with_word_posteriors(batch) if chosen.name == "ctm" else batch
 
     write(converted(), out, format=chosen.name, frame_length=inputs.options.frame_length)
-    size = (
-        counted(done.words, "word") if chosen.name == "ctm" else counted(done.arcs, "arc")
-    )  # CTM has the 1-best only
+    # CTM has the words of the 1-best only.
+    size = counted(done.words, "word") if chosen.name == "ctm" else counted(done.arcs, "arc")
     count = f"{counted(done.utterances, 'utterance')}, {size}"
     echo(f"{out}: {count} as {chosen.title}", err=is_stream(out))
+
+
+def _require_ending(out: Path, to: str | None) -> None:
+    """A name without an ending may be a slip, and is no store unless that is said or there is one already."""
+    from ..formats.inputs import STORE_FILE
+
+    if to is None and not out.suffix and not is_stream(out) and not (out / STORE_FILE).is_file():
+        raise OptionError(
+            f"{out}: no ending names a format (`wordtrust formats`); for a store: {out}.store, or --to store"
+        )
 
 
 def _convert_transcripts(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:

@@ -48,7 +48,7 @@ from ..lattices.batching import SomeLattices, as_batches, reject_transcripts
 from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
-from .inputs import HEAD, STORE_FILE, Stream, listed_paths, streams
+from .inputs import HEAD, Stream, listed_paths, streams
 from .scaling import ReadBatch, weighed
 from .service_errors import refuse_service_error
 from .time_checks import with_checked_times
@@ -275,13 +275,13 @@ def writable(path: Path, name: str | None = None) -> Format:
     for fmt in writers.values():
         if any(plain.endswith(suffix) for suffix in fmt.suffixes):
             return fmt
-    if not path.suffix and (is_stream(path) or (path / STORE_FILE).is_file()):
+    if not path.suffix:
         return writers["jsonl" if is_stream(path) else "store"]
     listed = ", ".join(f"{'/'.join(fmt.suffixes)} ({fmt.name})" for fmt in writers.values())
-    ending = "the ending names no format that lattices are written in" if path.suffix else "no ending names a format"
     raise OptionError(
-        f"{path}: {ending}. Known: {listed}; or say which (--to; format=). Words that have confidences also go to "
-        ".txt, .srt, .vtt and .html; those without get some from wordtrust score; scorer(lattices).save(...)"
+        f"{path}: the ending names no format that lattices are written in. Known: {listed}; or say which (--to; "
+        "format=). Words that have confidences also go to .txt, .srt, .vtt and .html; those without get some from "
+        "wordtrust score; scorer(lattices).save(...)"
     )
 
 

@@ -248,14 +248,15 @@ def transcribe(
 
     `audio` is a file, several files, or samples with their `sample_rate`. `recognizer` may be an object of your own
     with `identity` and `recognize` (`wordtrust.recognizers.base`). `model` is the confidence model, by default the
-    one for the recognizer. Several recognizers, and a model for each, are sequences, or strings with commas between
-    the names. Two `jobs` and more are processes, so a script that asks for them needs `if __name__ == "__main__"`.
+    one for the recognizer. `channel` counts from 1; None is the mean of all. Several recognizers, and a model for
+    each, are sequences, or strings with commas between the names. Two `jobs` and more are processes, so a script that
+    asks for them needs `if __name__ == "__main__"`.
     """
     files = _opened(audio, sample_rate)
     with Transcriber(
         _recognizers(recognizer), split_names(model or ()), alternatives=alternatives, jobs=jobs
     ) as transcriber:
-        opened = recordings(files, "mix" if channel is None else str(channel))
+        opened = recordings(files, _channel_option(files, channel))
         heard = [(recording, list(transcriber.recognize(recording))) for recording in opened]
         segments = [(recording, segment) for recording, recognized in heard for segment in recognized]
         transcripts = [transcriber.transcript(recording, segment) for recording, segment in segments]
@@ -270,6 +271,17 @@ def transcribe(
     outcome = [HeardSegment(each.start, each.end, bool(words.words), each.dropped) for each, words in said]
     silent = left_out(outcome, files[0].damaged, files[0].duration)
     return Transcripts(transcripts, about=opened[0].about | about, left_out=silent)
+
+
+def _channel_option(files: Sequence[AudioFile], channel: int | None) -> str:
+    """What `recordings` is to be told; a number that a file has no channel for is an error."""
+    if channel is None:
+        return "mix"
+    for audio in files:
+        if not 1 <= channel <= audio.channels:
+            found = f"there is no channel {channel}: 1 to {audio.channels}, or None for the mean of all"
+            raise OptionError(f"{audio.path}: {found}")
+    return str(channel)
 
 
 def _opened(audio: Any, sample_rate: float | None) -> list[AudioFile]:

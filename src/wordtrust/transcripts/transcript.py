@@ -64,7 +64,10 @@ class Transcript(UtteranceWords):
         return self.words[index]
 
     def save(self, path: str | Path) -> None:
-        """Write it in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet."""
+        """Write it in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet.
+
+        A file that is there is replaced, when the new one is whole.
+        """
         write_transcripts([self], path)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -123,12 +126,21 @@ class Transcripts(list[Transcript]):
         return mean_confidence(self.words)
 
     def save(self, path: str | Path) -> None:
-        """Write them in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet."""
+        """Write them in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet.
+
+        A file that is there is replaced, when the new one is whole.
+        """
         write_transcripts(self, path, about=self.about, left_out=self.left_out)
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each word. Needs pandas."""
         return data_frame(self)
+
+    def to_rich(self) -> Text:
+        """For the terminal: a line for each that has words, marked as `Transcript.to_rich` does."""
+        from rich.text import Text
+
+        return Text("\n").join(transcript.to_rich() for transcript in self if transcript.words)
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Transcript: ...
