@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from wordtrust.base.errors import InputError
-from wordtrust.formats.glm import Glm, read_glm
 from wordtrust.formats.references import read_references
+from wordtrust.formats.references.glm import Glm, read_glm
 
 RULES = """;; rules of a test
 * name "test.glm"

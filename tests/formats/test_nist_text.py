@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordtrust.formats.nist_text import MAX_DEPTH, SpelledWord, as_written, first_words, normalised, parse_text
+from wordtrust.formats.references.nist_text import (
+    MAX_DEPTH,
+    SpelledWord,
+    as_written,
+    first_words,
+    normalised,
+    parse_text,
+)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
 from wordtrust.formats import formats_by_name
 from wordtrust.formats.format import ReadOptions
-from wordtrust.formats.json_documents import iterate_documents
+from wordtrust.formats.onebest.json_documents import iterate_documents
 from wordtrust.lattices.lattice import Lattice, Lattices
 
 NAMES = ("amazon", "assemblyai", "azure", "ctm", "deepgram", "google", "vosk", "whisper")

@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.command_line import refused
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
-from wordtrust.formats.service_errors import refuse_service_error
+from wordtrust.formats.onebest.service_errors import refuse_service_error
 
 ERRORS: dict[str, tuple[Any, str]] = {
     "google": ({"error": {"code": 403, "message": "Requests are blocked.", "status": "PERMISSION_DENIED"}},

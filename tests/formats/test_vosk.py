@@ -13,7 +13,7 @@ from tests.helpers.reading import path_scores, read_bytes
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats.format import ReadOptions
-from wordtrust.formats.vosk import FORMAT
+from wordtrust.formats.onebest.vosk import FORMAT
 from wordtrust.lattices.lattice import Lattice, Lattices
 
 

@@ -14,7 +14,7 @@ from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.base.problems import Problems
 from wordtrust.formats.format import ReadOptions
-from wordtrust.formats.whisper import FORMAT
+from wordtrust.formats.onebest.whisper import FORMAT
 from wordtrust.lattices.lattice import Lattices
 
 

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordtrust.base.errors import InputError
-from wordtrust.formats.nist_text import NO_WORD, Parts, SpelledWord, as_written, is_same, normalised, parse_text
+from wordtrust.formats.references.nist_text import (
+    NO_WORD,
+    Parts,
+    SpelledWord,
+    as_written,
+    is_same,
+    normalised,
+    parse_text,
+)
 from wordtrust.networks import word_graph
 from wordtrust.networks.word_graph import WordGraph, align_graphs
 

@@ -61,7 +61,7 @@ class ScoreFiles:
         from ..confidence.evaluate_model import evaluate as evaluate_model
         from ..formats import stream_files
         from ..formats.format import ReadOptions
-        from ..formats.glm import read_glm
+        from ..formats.references.glm import read_glm
 
         if self.ref is None:
             raise OptionError("--scores needs the references: --ref REF.tsv")

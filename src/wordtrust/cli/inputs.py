@@ -17,8 +17,8 @@ from .options import skip_bad_option
 if TYPE_CHECKING:
     from ..base.problems import Problems
     from ..formats.format import ReadOptions
-    from ..formats.glm import Glm
     from ..formats.references import Reference, References
+    from ..formats.references.glm import Glm
     from ..lattices.lattice import Lattices
     from ..lattices.text import Normalizer
     from ..lattices.weights import Reals
@@ -164,8 +164,8 @@ def resumable(command: Callable[..., None]) -> Callable[..., None]:
 
 def load_references(ref: Path, glm: Glm | Path | None = None, normalizer: Normalizer | None = None) -> References:
     """The references of a --ref option, with the rules of --glm."""
-    from ..formats.glm import read_glm
     from ..formats.references import read_references
+    from ..formats.references.glm import read_glm
     from ..lattices.text import DEFAULT
 
     rules = read_glm(glm) if isinstance(glm, Path) else glm

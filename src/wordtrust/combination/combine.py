@@ -19,7 +19,7 @@ import numpy as np
 from ..base.errors import OptionError
 from ..base.threads import available_cores
 from ..confidence.shipped import COMBINATION, folder_of
-from ..formats.glm import Glm
+from ..formats.references.glm import Glm
 from ..lattices.lattice import Ints
 from ..transcripts.transcript import Transcript
 from .combination_file import FittedCombination

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formats.nist_text import NO_WORD, SpelledWord
+from ..formats.references.nist_text import NO_WORD, SpelledWord
 from ..lattices.lattice import Ints
 from ..lattices.weights import Reals
 from ..networks.word_graph import WordGraph, align_graphs

@@ -16,9 +16,9 @@ from ..formats import format_names
 from ..formats.batches import BatchSource, files_of, read_batches
 from ..formats.ctm import names_and_channels
 from ..formats.format import ReadOptions
-from ..formats.glm import Glm, read_glm
-from ..formats.nist_text import NistNormalizer
 from ..formats.references import Reference, read_references, renamed
+from ..formats.references.glm import Glm, read_glm
+from ..formats.references.nist_text import NistNormalizer
 from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths
 from ..lattices.text import DEFAULT, Normalizer

@@ -18,8 +18,8 @@ from ..base.problems import Problems
 from ..evaluation.evaluation import with_confidences
 from ..evaluation.metrics import Scores
 from ..formats.batches import BatchSource
-from ..formats.glm import Glm
 from ..formats.references import Reference
+from ..formats.references.glm import Glm
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from ..transcripts.transcript import Transcripts, transcripts

@@ -24,8 +24,8 @@ from ..evaluation.evaluation import (
 )
 from ..formats.batches import BatchSource, read_batches
 from ..formats.format import ReadOptions
-from ..formats.glm import Glm, read_glm
 from ..formats.references import Reference, read_references
+from ..formats.references.glm import Glm, read_glm
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..networks.segments import Comparison

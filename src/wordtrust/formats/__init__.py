@@ -15,15 +15,15 @@
     sphinx, openfst, jsonl, ctm, trn, nbest/
     ctm_lines           from CTM to CTM, line by line: other confidences, and nothing else
     transcript/         our own transcripts: .json, .jsonl, .parquet
-    whisper, vosk, google, amazon, azure, deepgram, assemblyai
+    onebest/            JSON of Whisper, Vosk and speech services
     drawing             Graphviz and SVG, written only
 
     symbols             words.txt: numbers to words
     frames              lattices with an arc a frame, joined to words
     digits, interning   numbers and equal words in text, for compiled parsers
     parquet_footer      how much is in a parquet file, before it is unpacked
-    onebest, chains, json_documents    shared by transcripts and N-best lists
-    references          what was really said; reference, stm, nist_text and glm are parts of it
+    chains              utterances that are one path, for transcripts and N-best lists
+    references/         what was really said: tables, Kaldi's text, STM, TRN, GLM rules
 
 A new format is one new module with a `FORMAT` (or several `FORMATS`), its name in _MODULES, and a sample file in
 tests/samples.
@@ -49,15 +49,16 @@ from ..lattices.lattice import Lattices, concatenate
 from ..lattices.text import DEFAULT, Normalizer
 from .format import Format, ReadOptions, WriteOptions, recognizer_name
 from .inputs import HEAD, Stream, listed_paths, streams
+from .onebest.service_errors import refuse_service_error
 from .scaling import ReadBatch, weighed
-from .service_errors import refuse_service_error
 from .time_checks import with_checked_times
 from .word_checks import with_checked_words
 
 # In the order in which equally sure ones are tried.
 _MODULES = (
     "store", "kaldi", "htk", "sphinx", "openfst", "jsonl", "nbest", "transcript", "ctm", "trn",
-    "whisper", "vosk", "google", "amazon", "azure", "deepgram", "assemblyai", "drawing",
+    "onebest.whisper", "onebest.vosk", "onebest.google", "onebest.amazon", "onebest.azure",
+    "onebest.deepgram", "onebest.assemblyai", "drawing",
 )  # fmt: skip
 
 _SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the first bytes of audio files

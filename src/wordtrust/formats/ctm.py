@@ -44,7 +44,7 @@ from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark
 from .chains import SegmentWords, linear_lattice, segment_chains
 from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
-from .onebest import checked_confidence
+from .onebest.lattices import checked_confidence
 
 DURATION = "duration"
 MIDDLES = ("middle", "middle_rest", "middle_last")  # a number in three parts, as arcs carry floats

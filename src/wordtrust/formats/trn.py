@@ -21,7 +21,7 @@ from ..lattices.lattice import Ints, Lattices, Origin
 from .chains import SegmentWords, linear_lattice, segment_chains
 from .format import Format, ReadOptions
 from .inputs import Stream
-from .nist_text import NO_WORD, Part, Parts, parse_text
+from .references.nist_text import NO_WORD, Part, Parts, parse_text
 
 MAX_BRANCHES = 100
 Branches = list[list[str]]  # the words of each alternative

@@ -20,9 +20,9 @@ import numpy as np
 from ..base.arrays import Reals, csr_offsets
 from ..base.errors import InputError, OptionError
 from ..formats.ctm import exact_middles
-from ..formats.glm import Glm
-from ..formats.nist_text import NO_WORD, Parts, SpelledWord, Spelling, as_written, cached, normalised
-from ..formats.reference import Reference, Segment
+from ..formats.references.glm import Glm
+from ..formats.references.nist_text import NO_WORD, Parts, SpelledWord, Spelling, as_written, cached, normalised
+from ..formats.references.reference import Reference, Segment
 from ..lattices.lattice import Flags, Ints, Lattice, Lattices, Times
 from ..lattices.paths import one_best
 from ..lattices.text import DEFAULT, JOINER, Normalizer

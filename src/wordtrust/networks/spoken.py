@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..formats.nist_text import HESITATION, Parts
 from ..formats.references import Reference, References
+from ..formats.references.nist_text import HESITATION, Parts
 from ..lattices.lattice import Lattices
 from ..lattices.text import DEFAULT
 from .segments import Comparison, align_segments

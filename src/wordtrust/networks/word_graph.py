@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..base.arrays import row_offsets
 from ..base.errors import InputError
-from ..formats.nist_text import NO_WORD, Parts, SpelledWord, Spelling, is_same
+from ..formats.references.nist_text import NO_WORD, Parts, SpelledWord, Spelling, is_same
 from ..lattices.lattice import Flags, Ints, Offsets
 from .word_graph_kernels import NO_WORD_FLAG, OPTIONAL_FLAG, UNKNOWN_FLAG, align_all
 

@@ -20,8 +20,8 @@ import vosk
 
 from ..audio import RATE, Samples
 from ..base.errors import InputError, OptionError
-from ..formats.json_documents import JsonObject
-from ..formats.vosk import VoskAlternative, alternatives_of
+from ..formats.onebest.json_documents import JsonObject
+from ..formats.onebest.vosk import VoskAlternative, alternatives_of
 from .base import NOTHING, NBestRecord, RecognizerIdentity
 from .nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ..formats.recognized import PHRASE
+from ..formats.onebest.recognized import PHRASE
 from ..lattices.lattice import Lattices
 from ..lattices.paths import Paths
 from .transcript import Transcript

@@ -24,9 +24,9 @@ from ...lattices.lattice import Lattices
 from ...lattices.text import JOINER
 from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream
-from ..json_documents import scan_keys
-from ..onebest import MAX_DOCUMENT, lattices
-from ..recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
+from ..onebest.json_documents import scan_keys
+from ..onebest.lattices import MAX_DOCUMENT, lattices
+from ..onebest.recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 from .records import TranscriptFile, TranscriptRecord, Word, left_out_of, record_of
 
 NAME = "transcript"

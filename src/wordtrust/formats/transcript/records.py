@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...base import json_checks as check
 from ...base.errors import InputError
 from ...lattices.graph import LATEST
-from ..onebest import checked_confidence
+from ..onebest.lattices import checked_confidence
 
 ABOUT = b"wordtrust transcript"  # in the metadata of .parquet: what is known about the recording, as JSON
 JOINS = "joins_next"  # written where it is true only

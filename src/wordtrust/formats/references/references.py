@@ -24,14 +24,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..base.errors import InputError, OptionError
-from ..base.number_format import counted
-from ..base.problems import Problems
-from ..lattices.graph import LATEST
-from ..lattices.lattice import CHANNEL, Lattices, concatenate
-from ..lattices.text import DEFAULT, Normalizer, is_mark
+from ...base.errors import InputError, OptionError
+from ...base.number_format import counted
+from ...base.problems import Problems
+from ...lattices.graph import LATEST
+from ...lattices.lattice import CHANNEL, Lattices, concatenate
+from ...lattices.text import DEFAULT, Normalizer, is_mark
+from ..inputs import Stream, streams
 from .glm import Glm
-from .inputs import Stream, streams
 from .nist_text import parse_text
 from .reference import UTF8_MARK, Line, Reference, Segment, WordsOf, line_error, seconds, text_lines
 from .stm import PartsOf, is_stm, plain_words, read_stm

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..base.json_checks import number_in
+from ...base.json_checks import number_in
 from .json_documents import JsonKeys, JsonObject
-from .onebest import by_channel, channel, confidence, json_format
+from .lattices import by_channel, channel, confidence, json_format
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 _OTHERS = {"channels", "items", "transcripts", "final", "result_index"}  # Deepgram, Amazon, Watson

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .json_documents import JsonKeys, JsonObject
-from .onebest import by_channel, channel, checked_confidence, flattened, json_format
+from .lattices import by_channel, channel, checked_confidence, flattened, json_format
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 
 _CALL = {"JobStatus", "Participants", "ContentMetadata", "ConversationCharacteristics", "Categories"}

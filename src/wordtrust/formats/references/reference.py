@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from ..base.errors import InputError
-from ..lattices.graph import LATEST
-from .inputs import Stream
+from ...base.errors import InputError
+from ...lattices.graph import LATEST
+from ..inputs import Stream
 from .nist_text import Parts
 
 UTF8_MARK = b"\xef\xbb\xbf"

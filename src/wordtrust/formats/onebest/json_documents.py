@@ -9,8 +9,8 @@ from functools import lru_cache
 from json import JSONDecoder
 from typing import Any
 
-from ..base import json_checks
-from ..base.errors import InputError
+from ...base import json_checks
+from ...base.errors import InputError
 
 HEAD_CUT = 60_000  # a longer head may end within the document
 

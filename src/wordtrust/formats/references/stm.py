@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ..lattices.text import UNKNOWN_MARKS
-from .inputs import Stream
+from ...lattices.text import UNKNOWN_MARKS
+from ..inputs import Stream
 from .nist_text import HESITATION, Parts, first_words
 from .reference import NUMBER, Line, Reference, Segment, WordsOf, line_error, seconds, text_lines
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .inputs import Stream, streams
+from ..inputs import Stream, streams
 from .nist_text import Parts, parse_text
 from .reference import line_error, text_lines
 

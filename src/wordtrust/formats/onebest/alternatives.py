@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import row_offsets
-from ..lattices.assemble import RawLattice, Tokens
-from ..lattices.lattice import Times
-from ..lattices.text import Normalizer
-from .chains import SegmentChains, SegmentWords, aligned_times, segment_chains
+from ...base.arrays import row_offsets
+from ...lattices.assemble import RawLattice, Tokens
+from ...lattices.lattice import Times
+from ...lattices.text import Normalizer
+from ..chains import SegmentChains, SegmentWords, aligned_times, segment_chains
 from .recognized import RecognizedPhrase, RecognizedWord
 
 Reals = NDArray[np.float64]

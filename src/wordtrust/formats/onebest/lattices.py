@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import InputError
-from ..base.problems import Problems
-from ..lattices.assemble import Builder, RawLattice, Tokens
-from ..lattices.graph import LATEST
-from ..lattices.lattice import Lattices, Origin, Times
+from ...base.errors import InputError
+from ...base.problems import Problems
+from ...lattices.assemble import Builder, RawLattice, Tokens
+from ...lattices.graph import LATEST
+from ...lattices.lattice import Lattices, Origin, Times
+from ..chains import linear_lattice
+from ..format import Format, ReadOptions
+from ..inputs import Stream
 from .alternatives import branched_lattice
-from .chains import linear_lattice
-from .format import Format, ReadOptions
-from .inputs import Stream
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
 from .recognized import PHRASE, RecognizedPhrase, RecognizedTranscript, RecognizedWord
 from .service_errors import refuse_service_error

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..base.errors import InputError
-from ..lattices.assemble import MAX_ARCS
+from ...base.errors import InputError
+from ...lattices.assemble import MAX_ARCS
 
 PHRASE = "phrase"  # the number of a word's phrase, where lattices keep it
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..base.errors import InputError
+from ...base.errors import InputError
 from .json_documents import JsonKeys, JsonObject
-from .onebest import by_channel, channel, confidence, flattened, json_format
+from .lattices import by_channel, channel, confidence, flattened, json_format
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 _TOP_KEYS = {"NBest", "RecognitionStatus", "recognizedPhrases", "combinedRecognizedPhrases", "combinedPhrases"}

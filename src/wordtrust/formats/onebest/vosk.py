@@ -17,19 +17,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import row_offsets
-from ..base.errors import InputError
-from ..base.json_checks import record
-from ..base.problems import Problems
-from ..lattices.assemble import Builder, RawLattice, Tokens
-from ..lattices.lattice import Lattices, Origin
-from ..lattices.text import Normalizer
-from .chains import SegmentWords, aligned_times, segment_chains
-from .format import Format, ReadOptions
-from .inputs import Stream
+from ...base.arrays import row_offsets
+from ...base.errors import InputError
+from ...base.json_checks import record
+from ...base.problems import Problems
+from ...lattices.assemble import Builder, RawLattice, Tokens
+from ...lattices.lattice import Lattices, Origin
+from ...lattices.text import Normalizer
+from ..chains import SegmentWords, aligned_times, segment_chains
+from ..format import Format, ReadOptions
+from ..inputs import Stream
+from ..nbest.lists import LARGEST_SCORE
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
-from .nbest.lists import LARGEST_SCORE
-from .onebest import MAX_DOCUMENT, confidence, flattened, lattices
+from .lattices import MAX_DOCUMENT, confidence, flattened, lattices
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 _KEYS = {"result", "text", "partial", "partial_result", "alternatives", "spk", "spk_frames"}

@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..base.json_checks import record
+from ...base.json_checks import record
 from .json_documents import JsonKeys, JsonObject, decode_utf8
-from .onebest import confidence, json_format
+from .lattices import confidence, json_format
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 # Thai to Lao, Burmese, Khmer, kana and Han: scripts without spaces. Then the first bytes of such letters, as

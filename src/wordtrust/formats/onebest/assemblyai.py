@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..base.errors import InputError
+from ...base.errors import InputError
 from .json_documents import JsonKeys, JsonObject
-from .onebest import by_channel, channel, confidence, json_format
+from .lattices import by_channel, channel, confidence, json_format
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 
 # What an answer says about itself, most of it before its long texts.

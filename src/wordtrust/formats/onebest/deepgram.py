@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .json_documents import JsonKeys, JsonObject
-from .onebest import by_channel, confidence, flattened, json_format
+from .lattices import by_channel, confidence, flattened, json_format
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 
 

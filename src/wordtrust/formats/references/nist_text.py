@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..lattices.text import DEFAULT, JOINER, UNKNOWN, Normalizer
+from ...lattices.text import DEFAULT, JOINER, UNKNOWN, Normalizer
 
 NO_WORD = "@"
 MAX_DEPTH = 50  # of alternatives within alternatives

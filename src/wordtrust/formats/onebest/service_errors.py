@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import InputError
+from ...base.errors import InputError
 
 _LONGEST = 300  # characters of a message that are quoted
 _MESSAGES = ("message", "Message", "err_msg", "errorMessage", "description", "detail", "details", "reason")
