@@ -232,7 +232,7 @@ def test_pipes_and_devices_in_folders_are_passed_over(tmp_path: Path) -> None:
     assert list(read_all(Path(f"{tmp_path}/*.jsonl"))) == [str(tmp_path / "a.jsonl")]
 
 
-@pytest.mark.parametrize("packed", [LATTICE, gzip.compress(LATTICE)])
+@pytest.mark.parametrize("packed", [LATTICE, gzip.compress(LATTICE)], ids=["plain", "packed"])
 def test_a_pipe_that_is_named_is_read(packed: bytes, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(packed,))
