@@ -42,10 +42,10 @@ def test_recognising_a_format_takes_no_time(form: Format) -> None:
     for beginning, unit, end in product(BEGINNINGS, UNITS, ENDS):
         head = (beginning + unit * (16_000 // len(unit)) + end).encode()
         for name in ("x", f"x{form.suffixes[0]}" if form.suffixes else "y"):
-            began = time.perf_counter()
+            began = time.process_time()
             form.sniff(head, name)
-            slowest = max(slowest, time.perf_counter() - began)
-    assert slowest < 0.5
+            slowest = max(slowest, time.process_time() - began)
+    assert slowest < 1.5  # processor time, also where lines are counted for coverage
 
 
 def lattice_of(words: int, arcs: int, utt: str = "u") -> str:

@@ -36,8 +36,8 @@ def refuse_service_error(document: Any) -> None:
 def _refuse_amazon_job(document: dict[str, Any]) -> None:
     """The description of a job, which is not its transcript."""
     job = next((document[name] for name in _AMAZON_JOBS if isinstance(document.get(name), dict)), None)
-    if job is None and "jobName" in document and not document.get("results"):
-        job = {"JobStatus": document.get("status", "unknown")}
+    if job is None and {"jobName", "status"} <= document.keys() and not document.get("results"):
+        job = {"JobStatus": document["status"]}
     if job is None:
         return
     status = next((str(job[name]) for name in job if name.endswith("JobStatus")), "unknown")
