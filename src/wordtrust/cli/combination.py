@@ -91,22 +91,15 @@ def combine(
               wordtrust combine a=calls-a.ctm b=calls-b.ctm --ref calls.stm
               wordtrust combine a=a.ctm b=b.ctm c=c.ctm --transcripts rover.ctm
     """
-    from ..combination.combination_file import refuse_to_overwrite
     from ..combination.combine import combine as combine_systems
     from ..combination.systems import CombinationInput
-    from ..transcripts.writer import TranscriptWriter
 
     announce_compilation()
     if old_words_file:
         notify("--words is now called --transcripts (elsewhere, --words is a symbol table)")
     target = transcripts_file or old_words_file
     _check_options(fit=bool(fit), out=out, joint=joint, folds=bool(fold_model))
-    if target:
-        TranscriptWriter(target)  # refuses a name of no known format
-        claim_output(target, overwrite=overwrite)
-    if out:
-        refuse_to_overwrite(out)
-        claim_output(out, overwrite=overwrite, is_folder=True)
+    _claim(target, out, overwrite=overwrite)
     claim_report(report, figures, overwrite=overwrite)
     sources = {name: _source(value) for name, value in _named(systems).items()}
     given = CombinationInput.of(sources, ref, rules=rules, glm=glm, allow_mismatch=allow_mismatch)
@@ -122,6 +115,19 @@ def combine(
         _write_transcripts(target, result.transcripts, given.channels(), about)
     if result.comparison is not None:
         _print(result.comparison, report, figures, as_json)
+
+
+def _claim(transcripts_file: Path | None, fitted: Path | None, *, overwrite: bool) -> None:
+    """Say at once what could not be written in the end."""
+    from ..combination.combination_file import refuse_to_overwrite
+    from ..transcripts.writer import TranscriptWriter
+
+    if transcripts_file:
+        TranscriptWriter(transcripts_file)  # refuses a name of no known format
+        claim_output(transcripts_file, overwrite=overwrite)
+    if fitted:
+        refuse_to_overwrite(fitted)
+        claim_output(fitted, overwrite=overwrite, is_folder=True)
 
 
 def _source(value: str) -> str | tuple[str, str]:

@@ -21,7 +21,7 @@
     symbols             words.txt: numbers to words
     frames              lattices with an arc a frame, joined to words
     digits, interning   numbers and equal words in text, for compiled parsers
-    parquet_footer      how much is in a parquet file, before it is unpacked
+    parquet_checks      how much is in a parquet file, before it is unpacked
     chains              utterances that are one path, for transcripts and N-best lists
     references/         what was really said: tables, Kaldi's text, STM, TRN, GLM rules
 

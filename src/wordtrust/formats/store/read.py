@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -23,25 +22,13 @@ from ...base.threads import ahead
 from ...lattices.assemble import BATCH_ARCS
 from ...lattices.lattice import Flags, Ints, Lattices, Offsets, Times
 from ..format import ReadOptions
-from ..parquet_footer import group_sizes
+from ..parquet_checks import arrow_errors, group_sizes
 from . import layout
 from .decode import DAMAGED, Decoder, RowGroup, arc_columns, row_columns
 
 _RAISE = f"{DAMAGED}; or raise --max-arcs"
 _FREE_BYTES = 100_000_000  # that any row group may unpack to
 _GROUP_ROWS = 1 << 20  # of a row group, besides those of its largest lattice; we write a quarter of them
-
-
-@contextmanager
-def _damage(file: str, place: str = "") -> Iterator[None]:
-    """Whatever arrow finds wrong with a file becomes an `InputError`."""
-    try:
-        yield
-    except InputError as error:
-        raise error.at(file=file, place=place) from None
-    except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, RuntimeError) as error:
-        message = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"cannot be read on: {message}", file=file, place=place, remedy=DAMAGED) from None
 
 
 class ShardReader:
@@ -62,7 +49,7 @@ class ShardReader:
             _check_groups(rows, 2 * most)  # a lattice has as many nodes as arcs and one more at most
             _check_groups(arcs, most)
             for row_table, arc_table in ahead(_groups(row_file, arc_file, str(rows), str(arcs), most)):
-                with _damage(str(rows), f"row {first} and after"):
+                with arrow_errors(str(rows), f"row {first} and after", remedy=DAMAGED):
                     group = self._decoder.decode(row_table, arc_table)
                 yield from self._lattices(group, first, str(rows))
                 first += len(group.utts)
@@ -115,7 +102,7 @@ def _check_size(path: Path, size: int) -> None:
 
 def _check_groups(path: Path, most: int) -> None:
     """Refuse columns with more values than this in a row group, or that unpack to far more than the file's size."""
-    with _damage(str(path)), path.open("rb") as file:
+    with arrow_errors(str(path), remedy=DAMAGED), path.open("rb") as file:
         size, groups = path.stat().st_size, group_sizes(file)
         values = max((group.values for group in groups), default=0)
         largest = max((group.unpacked for group in groups), default=0)
@@ -127,7 +114,7 @@ def _check_groups(path: Path, most: int) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    with _damage(str(path)):
+    with arrow_errors(str(path), remedy=DAMAGED):
         file = pq.ParquetFile(path)
     with file:
         yield file
@@ -135,18 +122,18 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _groups(row_file: Any, arc_file: Any, row_name: str, arc_name: str, most: int) -> Iterator[tuple[Any, Any]]:
     """The row groups of both files, of at most so many rows."""
-    with _damage(row_name):
+    with arrow_errors(row_name, remedy=DAMAGED):
         row_names = row_columns(row_file.schema_arrow)
-    with _damage(arc_name):
+    with arrow_errors(arc_name, remedy=DAMAGED):
         arc_names = arc_columns(arc_file.schema_arrow)
         if row_file.num_row_groups != arc_file.num_row_groups:
             message = f"{arc_file.num_row_groups} row groups, but {row_file.num_row_groups} of utterances"
             raise InputError(message, remedy=DAMAGED)
     for group in range(row_file.num_row_groups):
-        with _damage(row_name, f"row group {group}"):
+        with arrow_errors(row_name, f"row group {group}", remedy=DAMAGED):
             _check_rows(row_file, group, most)
             row_table = row_file.read_row_group(group, columns=row_names)
-        with _damage(arc_name, f"row group {group}"):
+        with arrow_errors(arc_name, f"row group {group}", remedy=DAMAGED):
             _check_rows(arc_file, group, most)
             arc_table = arc_file.read_row_group(group, columns=arc_names)
         yield row_table, arc_table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +13,7 @@ import pyarrow.parquet as pq
 from ...base import json_checks as check
 from ...base.errors import InputError
 from ..inputs import Stream
-from ..parquet_footer import group_sizes
-from ..unpacking import BYTE_ERRORS
+from ..parquet_checks import arrow_errors, group_sizes
 from .records import ABOUT, TranscriptFile, TranscriptRecord, Word, left_out_of, word_of
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives")
@@ -25,13 +23,14 @@ _LONGEST_TEXT = 1 << 13  # bytes of a name or word
 _FREE_BYTES, _FREE_VALUES = 100_000_000, 200_000  # that any table may unpack to
 _TEXTS = ("utt", "word", "norm")
 _ROWS = 1 << 12  # read at a time
+_DAMAGED = "The file is cut off or damaged; copy or make it again"
 _REMEDY = "Name the folder that has a store.json in it, or a table of words that wordtrust wrote"
 
 
 def open_table(stream: Stream) -> TranscriptFile:
     """The transcripts of a table; utterances without words have no rows."""
     data = stream.document()
-    with _damage(stream.name):
+    with arrow_errors(stream.name, remedy=_DAMAGED):
         table = pq.ParquetFile(pa.BufferReader(data))
         missing = set(COLUMNS) - set(table.schema_arrow.names)
         if missing:
@@ -60,7 +59,7 @@ def _records(table: Any, name: str) -> Iterator[TranscriptRecord]:
     """An index of 0 begins the next utterance."""
     utt, words = "", list[Word]()
     for row_number, row in enumerate(_rows(table, name)):
-        with _damage(name, f"row {row_number}"):
+        with arrow_errors(name, f"row {row_number}", remedy=_DAMAGED):
             index, row_utt = check.number(row, "index"), check.string(row, "utt")
             if index == 0 and words:
                 yield TranscriptRecord(utt, tuple(words))
@@ -77,7 +76,7 @@ def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
     wanted = [column for column in table.schema_arrow.names if column in (*COLUMNS, "joins_next")]
     batches = table.iter_batches(_ROWS, columns=wanted)
     while True:
-        with _damage(name):
+        with arrow_errors(name, remedy=_DAMAGED):
             batch = next(batches, None)
             if batch is None:
                 return
@@ -96,16 +95,3 @@ def _check_texts(batch: Any) -> None:
         longest = pc.max(pc.binary_length(texts)).as_py() if len(texts) else 0
         if (longest or 0) > _LONGEST_TEXT:
             raise InputError(f"the column {name!r} has a text of {longest:,} bytes", remedy="No word is as long")
-
-
-@contextmanager
-def _damage(file: str, place: str = "") -> Iterator[None]:
-    """Whatever arrow finds wrong with a file becomes an `InputError`."""
-    try:
-        yield
-    except InputError as error:
-        raise error.at(file=file, place=place) from None
-    except (pa.ArrowException, *BYTE_ERRORS, TypeError) as error:
-        message = " ".join(str(error).split())[:200] or type(error).__name__
-        remedy = "The file is cut off or damaged; copy or make it again"
-        raise InputError(f"cannot be read on: {message}", file=file, place=place, remedy=remedy) from None

@@ -1,4 +1,4 @@
-"""What a parquet file says of its columns, asked before anything is unpacked: equal values pack to nothing.
+"""Parquet files that may be damaged or hostile: how much is in them, asked before anything is unpacked, and errors.
 
 The footer is read here and not by pyarrow, which ends the process where what is said of a column is damaged. It is
 a structure of Thrift's compact protocol; what does not matter here is passed over.
@@ -8,13 +8,31 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
+
+import pyarrow as pa
+
+from ..base.errors import InputError
+from .unpacking import BYTE_ERRORS
 
 _MAGIC, _TAIL = b"PAR1", 8  # bytes at the end: the size of the footer, and the magic
 _TRUE, _FALSE, _BYTE, _I64, _DOUBLE, _BINARY, _LIST, _STRUCT = 1, 2, 3, 6, 7, 8, 9, 12
 _ROW_GROUPS, _COLUMNS, _META_DATA, _VALUES, _BYTES = 4, 1, 3, 5, 6  # numbers of fields
 _DEEPEST = 20
+
+
+@contextmanager
+def arrow_errors(file: str, place: str = "", *, remedy: str) -> Iterator[None]:
+    """Whatever arrow finds wrong with a file becomes an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=file, place=place) from None
+    except (pa.ArrowException, *BYTE_ERRORS, TypeError) as error:
+        message = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"cannot be read on: {message}", file=file, place=place, remedy=remedy) from None
 
 
 @dataclass(frozen=True, slots=True)

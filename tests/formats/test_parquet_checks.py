@@ -17,7 +17,7 @@ from tests.helpers.bombs import read_bounded
 from tests.helpers.shared import SAMPLES
 from wordtrust.base.errors import InputError
 from wordtrust.formats import read
-from wordtrust.formats.parquet_footer import group_sizes
+from wordtrust.formats.parquet_checks import group_sizes
 from wordtrust.transcripts.reader import read_transcripts
 
 STORE = SAMPLES / "store" / "tide.store"
