@@ -23,9 +23,12 @@ from wordtrust.confidence.features import (
     columns_of,
     matrix,
 )
-from wordtrust.lattices.lattice import Floats, Lattices, concatenate
+from wordtrust.lattices.lattice import Floats, Lattice, Lattices, concatenate
 
-COMPUTED = ("posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate")
+COMPUTED = (
+    "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate",
+    "word_posterior_logit", "utterance_posterior", "utterance_words",
+)  # fmt: skip
 PHONES = {"": 0.0, "a": 1.0, "see": 2.0, "seat": 3.0}
 MASS = {"": 99.0, "a": 0.0, "see": 6.5, "seat": 2.0}
 
@@ -56,6 +59,7 @@ def small() -> Lattices:
     """`a see` (0 to 0.2 to 1 s), `seat` all along, and silence beside `see`."""
     made = network([0.0, 0.2, 1.0], [(0, 1), (0, 2), (1, 2), (1, 2)], ["a", "seat", "see", ""])
     given_posterior = np.array([0.75, 0.25, 0.6, 0.15], np.float32)
+    made = replace(made, picked=np.array([True, False, True, False]))
     return replace(made, posterior=given_posterior, acoustic=np.array([-10, -200, -40, 0], np.float32))
 
 
@@ -95,6 +99,9 @@ def test_the_columns_of_a_small_network_by_hand() -> None:
         "depth": [math.log(2), math.log(3), math.log(3), math.log(3)],
         "acoustic_rate": [-0.5, -2, -0.5, 0],
         "phone_rate": [0.05, 0.03, 0.025, 0],
+        "word_posterior_logit": [math.log(3), -math.log(3), math.log(1.5), math.log(0.15 / 0.85)],
+        "utterance_posterior": [(math.log(0.75) + math.log(0.6)) / 2] * 4,
+        "utterance_words": [math.log(3)] * 4,
     }
     for name, values in hand.items():
         assert column(networks, name) == pytest.approx(values, abs=1e-5), name
@@ -112,12 +119,27 @@ def test_evidence_is_taken_as_it_is_and_left_out_for_silence_where_it_is_about_w
         assert column(networks, name) == [*values[:3], 0.0 if name in OF_WORDS else values[3]], name
 
 
+def word_posterior_of(lattice: Lattice, arc: int) -> float:
+    """Summed over arcs that say the word while `arc` is in its middle; never less than its own, or more than 1."""
+    assert lattice.posterior is not None
+    hundredths = [round(100 * float(time)) for time in lattice.time]
+    spans = [(hundredths[s], hundredths[t]) for s, t in zip(lattice.source, lattice.target, strict=True)]
+    middle = sum(spans[arc])
+    same = [
+        float(lattice.posterior[k])
+        for k, (start, end) in enumerate(spans)
+        if lattice.words[k] == lattice.words[arc] and 2 * start <= middle < 2 * end
+    ]
+    return min(max(sum(same), float(lattice.posterior[arc])), 1.0)
+
+
 def plainly(networks: Lattices, name: str) -> list[float]:
     """A column computed arc by arc."""
     values = []
     for lattice in networks:
         assert lattice.posterior is not None
         assert lattice.acoustic is not None
+        assert lattice.picked is not None
         ends = list(zip(lattice.source.tolist(), lattice.target.tolist(), strict=True))
         hundredths = [round(100 * float(time)) for time in lattice.time]
         for arc, (source, target) in enumerate(ends):
@@ -126,6 +148,9 @@ def plainly(networks: Lattices, name: str) -> list[float]:
             leaving = sum(float(lattice.posterior[k]) for k, (s, _) in enumerate(ends) if s == source)
             across = sum(2 * hundredths[s] <= middle < 2 * hundredths[t] for s, t in ends)
             clipped = min(max(posterior, 1e-6), 1 - 1e-6)
+            alike = min(max(word_posterior_of(lattice, arc), 1e-6), 1 - 1e-6)
+            best = [k for k, is_picked in enumerate(lattice.picked) if is_picked and lattice.words[k]]
+            logs = [math.log(max(word_posterior_of(lattice, k), 1e-6)) for k in best]
             values.append(
                 {
                     "posterior_logit": math.log(clipped / (1 - clipped)),
@@ -134,6 +159,9 @@ def plainly(networks: Lattices, name: str) -> list[float]:
                     "depth": math.log(max(across, 1)),
                     "acoustic_rate": float(lattice.acoustic[arc]) / max(frames, 1),
                     "phone_rate": PHONES[word] / max(frames, 1),
+                    "word_posterior_logit": math.log(alike / (1 - alike)),
+                    "utterance_posterior": sum(logs) / max(len(logs), 1),
+                    "utterance_words": math.log(1 + len(best)),
                 }[name]
             )
     return values
@@ -162,6 +190,17 @@ def test_depth_does_not_depend_on_rounding_in_the_batch() -> None:
     assert column(concatenate([long, odd]), "depth")[1:] == pytest.approx([math.log(2)] * 3)
 
 
+def test_posteriors_of_one_word_add_up_over_its_arcs_that_are_said_together() -> None:
+    """`see` in two segmentations, once more later, and in another utterance; `seat` is another word."""
+    arcs = [(0, 1), (0, 2), (0, 2), (1, 3), (2, 3), (3, 4)]
+    made = network([0.0, 0.4, 0.5, 1.0, 1.5], arcs, ["see", "see", "seat", "", "", "see"])
+    networks = replace(made, posterior=np.array([0.4, 0.3, 0.3, 0.4, 0.6, 0.9], np.float32))
+    batch = concatenate([networks, replace(networks, utts=("v",), picked=np.zeros(6, bool))])
+    sums = [0.7, 0.7, 0.3, 1.0, 1.0, 0.9] * 2
+    assert arcs_of(batch).word_posterior == pytest.approx(sums, abs=1e-6)
+    assert column(batch, "utterance_words")[6:] == column(batch, "utterance_posterior")[6:] == [0.0] * 6
+
+
 def test_certain_posteriors_stay_finite() -> None:
     networks = replace(small(), posterior=np.array([0, 1, 1e-30, 1], np.float32))
     columns = matrix(arcs_of(networks), ("posterior_logit", "local_posterior"))
@@ -177,7 +216,8 @@ def test_what_a_recognizer_does_not_give_is_absent() -> None:
     bare = replace(small(), transition=None, acoustic=None, picked=None, extra={})
     assert available(bare, PAPER) == ("silence", "phones", "posterior", "frames")
     assert available(bare, FULL) == (
-        *available(bare, PAPER), "posterior_logit", "local_posterior", "frequency", "depth", "phone_rate"
+        *available(bare, PAPER), "posterior_logit", "local_posterior", "frequency", "depth", "phone_rate",
+        "word_posterior_logit",
     )  # fmt: skip
     some = replace(bare, extra={"rank": small().extra["rank"]}, acoustic=small().acoustic)
     assert set(available(some, FULL)) - set(available(bare, FULL)) == {"rank", "acoustic", "acoustic_rate"}
@@ -185,7 +225,10 @@ def test_what_a_recognizer_does_not_give_is_absent() -> None:
     assert available(replace(bare, posterior=None), ("posterior",)) == ("posterior",)  # every network has one
 
 
-@pytest.mark.parametrize("name", ["transition", "acoustic", "acoustic_rate", "one_best", *EVIDENCE])
+@pytest.mark.parametrize(
+    "name",
+    ["transition", "acoustic", "acoustic_rate", "one_best", "utterance_posterior", "utterance_words", *EVIDENCE],
+)
 def test_a_missing_column_is_an_error_never_a_zero(name: str) -> None:
     bare = replace(small(), transition=None, acoustic=None, picked=None, extra={})
     with pytest.raises(InputError, match=f"no '{name}' on the arcs.*trained with it"):
@@ -223,7 +266,7 @@ def test_unknown_and_repeated_columns_are_told(name: str, message: str) -> None:
 def test_the_version_is_that_of_the_columns() -> None:
     """Whoever changes what a column means has to change the version, and this test."""
     assert features.VERSION == 1
-    assert len(FULL) == 21
+    assert len(FULL) == 24
 
 
 def test_statistics_of_words_are_over_words() -> None:

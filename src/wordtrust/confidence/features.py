@@ -4,7 +4,9 @@
 - set `full`: these, and what recognizers give besides or what is hard to compute from the others. Of N-best lists:
   `logprob`, `least_token_logprob`, `tokens`, `rank`, `share`, `eot_logprob`, `empty_logprob`, `length`. Of all:
   `posterior_logit`; `local_posterior`: the log of an arc's share of its node; `frequency`: how often the word was
-  heard in training; `depth`: how many arcs compete at its middle; `acoustic_rate`, `phone_rate`: per frame.
+  heard in training; `depth`: how many arcs compete at its middle; `acoustic_rate`, `phone_rate`: per frame;
+  `word_posterior_logit`: of all arcs that say the same word at its middle; `utterance_posterior`, `utterance_words`:
+  the mean log-posterior of the words of the 1-best, and the log of their number.
 
 A column that a recognizer does not give is absent: a model trained without it does without it, and one that needs it
 says so. Columns about words are 0 for silence, before and after normalisation.
@@ -19,9 +21,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import logit
+from ..base.arrays import csr_offsets, logit
 from ..base.errors import InputError, OptionError
-from ..lattices.lattice import Flags, Floats, Lattices
+from ..lattices.lattice import Flags, Floats, Lattices, Offsets
 from .levels import local_log_posterior
 
 VERSION = 1  # of the meaning of the columns below; models for another version are refused
@@ -29,12 +31,15 @@ EVIDENCE = ("logprob", "least_token_logprob", "tokens", "rank", "share", "eot_lo
 PAPER = ("silence", "phones", "transition", "acoustic", "posterior", "frames", "one_best")
 FULL = (
     *PAPER, *EVIDENCE, "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate",
+    "word_posterior_logit", "utterance_posterior", "utterance_words",
 )  # fmt: skip
 SETS: Mapping[str, tuple[str, ...]] = {"paper": PAPER, "full": FULL}
 OF_WORDS = frozenset({"phones", "logprob", "least_token_logprob", "tokens", "frequency", "phone_rate"})
 FLAGS = frozenset({"silence", "one_best"})  # left as they are
 FRAME = 0.01  # seconds
 LIMIT = 8.0  # standard deviations from the mean: what lies beyond says no more, and no input can blow up a network
+TICK = 1e-6  # seconds: times that are nearer are one
+GRAIN = 2.0**-30  # of posteriors that are summed: whole numbers add up to the same in any order and batch
 SURE = 1e-6  # posteriors nearer to 0 or 1 than this count as this near
 
 Values = NDArray[np.float64]
@@ -55,6 +60,10 @@ class Arcs:
     @cached_property
     def _end(self) -> Values:
         return self.networks.end_time
+
+    @cached_property
+    def _utterance(self) -> Offsets:
+        return self.networks.utterance_of_arc
 
     @cached_property
     def silence(self) -> Flags:
@@ -90,7 +99,7 @@ class Arcs:
     def depth(self) -> Values:
         """The log of the number of arcs at the middle of each."""
         longest = float(self._end.max(initial=0.0) - self._start.min(initial=0.0)) + 1.0
-        shift = self.networks.utterance_of_arc * longest
+        shift = self._utterance * longest
         # rounded: the middle of 0.01 and 0.09 is a little less than 0.05, and beside a large shift it is not
         start, middle, end = (
             np.round(time, 6) + shift for time in (self._start, (self._start + self._end) / 2, self._end)
@@ -98,6 +107,49 @@ class Arcs:
         begun = np.searchsorted(start, middle, "right")  # arcs are sorted by their source, nodes by time
         ended = np.searchsorted(np.sort(end), middle, "right")
         return np.asarray(np.log(np.maximum(begun - ended, 1)))
+
+    @cached_property
+    def word_posterior(self) -> Values:
+        """The summed posteriors of all arcs that say the word of each at its middle."""
+        networks = self.networks
+        first = networks.time[networks.node_offsets[:-1]][self._utterance]
+        begin, end = (np.rint((time - first) / TICK).astype(np.int64) for time in (self._start, self._end))
+        words = self._utterance * len(networks.vocabulary) + networks.word
+        grouped = np.argsort(words, kind="stable")  # arcs are sorted by their source, nodes by time
+        group = np.empty(len(words), np.int64)
+        group[grouped] = np.cumsum(np.diff(words[grouped], prepend=-1) != 0)
+        group *= 2 * int(end.max(initial=0)) + 2  # so that all times of one are before those of the next
+        grains = np.rint(self.posterior / GRAIN).astype(np.int64)
+        begun = _sum_until((group + 2 * begin)[grouped], grains[grouped], group + begin + end)
+        by_end = np.argsort(group + 2 * end, kind="stable")
+        ended = _sum_until((group + 2 * end)[by_end], grains[by_end], group + begin + end)
+        return np.clip((begun - ended) * GRAIN, self.posterior, 1.0)
+
+    @property
+    def word_posterior_logit(self) -> Values:
+        """The posterior of the word on the real line."""
+        return clipped_logit(self.word_posterior)
+
+    @property
+    def utterance_posterior(self) -> Values:
+        """The mean log-posterior of the words of the 1-best; 0 where it has none."""
+        chosen, words = self._one_best_words
+        log_posterior = np.log(np.maximum(self.word_posterior[chosen], SURE))
+        total = np.bincount(self._utterance[chosen], log_posterior, len(words))
+        return np.asarray((total / np.maximum(words, 1))[self._utterance])
+
+    @property
+    def utterance_words(self) -> Values:
+        """The log of the number of words of the 1-best."""
+        _, words = self._one_best_words
+        return np.asarray(np.log1p(words)[self._utterance])
+
+    @cached_property
+    def _one_best_words(self) -> tuple[Offsets, Offsets]:
+        """Arcs with a word that are on the 1-best; [utterances] how many there are."""
+        assert self.networks.picked is not None
+        chosen = np.flatnonzero(self.networks.picked & ~self.silence)
+        return chosen, np.bincount(self._utterance[chosen], minlength=len(self.networks))
 
     @property
     def frequency(self) -> Values:
@@ -118,6 +170,12 @@ class Arcs:
 
 _COMPUTED = frozenset(FULL) - set(EVIDENCE) - {"transition", "acoustic", "one_best"}  # attributes of `Arcs`
 _ARRAYS = {"transition": "transition", "acoustic": "acoustic", "one_best": "picked"}  # of lattices, as they are
+_NEEDED = {"acoustic_rate": "acoustic", "utterance_posterior": "picked", "utterance_words": "picked"}
+
+
+def _sum_until(times: Offsets, values: Offsets, limits: Offsets) -> Offsets:
+    """[limits] the sum of the values whose time is not after each limit; times rise."""
+    return csr_offsets(values)[np.searchsorted(times, limits, "right")]
 
 
 def clipped_logit(probability: NDArray[np.floating]) -> Values:
@@ -151,8 +209,8 @@ def available(networks: Lattices, columns: Iterable[str]) -> tuple[str, ...]:
 def _is_given(networks: Lattices, column: str) -> bool:
     if column in EVIDENCE:
         return column in networks.extra
-    if column == "acoustic_rate":
-        return networks.acoustic is not None
+    if column in _NEEDED:
+        return getattr(networks, _NEEDED[column]) is not None
     return column in _COMPUTED or (column in _ARRAYS and getattr(networks, _ARRAYS[column]) is not None)
 
 
