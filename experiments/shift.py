@@ -171,15 +171,21 @@ def lacking_columns(scorer: WordScorer, batches: Sequence[Lattices]) -> list[str
     return [column for column in columns if any(column not in available(batch, columns) for batch in batches)]
 
 
+def networks_with_references(scorer: WordScorer, files: Sequence[str], references: References) -> list[Lattices]:
+    """Outputs of a recognizer as networks of the kind that the model knows; what has no reference is left out."""
+    scales = scorer.scales
+    tuned = None if scales is None else TunedScales(scales, scales, scales, {})
+    options = BuildOptions(scorer.tolerance, tuned=tuned, references=references)
+    known = (batch[[row for row, utt in enumerate(batch.utts) if utt in references]] for batch in stream(list(files)))
+    return [build_networks(batch, options) for batch in known if len(batch)]
+
+
 def outside_networks(scorer: WordScorer, folder: Path, data: ShiftData) -> list[Lattices]:
-    """Lattices of a recognizer outside its domain, as networks of the kind that the model knows."""
+    """Lattices of a recognizer outside its domain."""
     files = sorted(str(file) for file in folder.glob(f"{data.split}.*"))
     if not files:
         raise OptionError(f"{folder}: there is no {data.split}.*")
-    scales = scorer.scales
-    tuned = None if scales is None else TunedScales(scales, scales, scales, {})
-    options = BuildOptions(scorer.tolerance, tuned=tuned, references=data.references)
-    return [build_networks(batch, options) for batch in stream(files)]
+    return networks_with_references(scorer, files, data.references)
 
 
 def outside(scorer: WordScorer, batches: Sequence[Lattices], inside: Sequence[Lattices]) -> dict[str, Any]:

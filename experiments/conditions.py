@@ -1,0 +1,149 @@
+"""How confidences hold under other conditions than those of training: a row for each kind of speech.
+
+    python -m experiments.conditions MODEL OUTPUTS... --refs REFS.tsv --by condition --out FOLDER [--before MODEL]
+
+OUTPUTS are what a recognizer heard (`wordtrust recognize`), REFS.tsv says what was said and, in the column `--by`,
+under which condition. All figures are over the words of the recognizer's own 1-best, with the confidences that the
+model shows; `--before` is another model on the same words. Writes conditions.json and conditions.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from wordtrust.base.errors import InputError, OptionError, WordtrustError
+from wordtrust.base.files import atomic_text
+from wordtrust.base.table import Table
+from wordtrust.confidence.evaluate_model import arc_confidences
+from wordtrust.confidence.word_scorer import WordScorer, load
+from wordtrust.evaluation.evaluation import Evaluation, evaluate_networks
+from wordtrust.formats.references import read_references
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.study.steps import write_json
+
+from .shift import measures, networks_with_references
+
+ENOUGH_WRONG = 0.05  # of the words: where fewer are wrong, NCE says little
+
+
+def conditions_of(references: Path, column: str) -> dict[str, str]:
+    """The condition of every utterance: what the table of references has in a column."""
+    head, *lines = references.read_text("utf-8").splitlines()
+    names = head.split("\t")
+    if column not in names or "utt" not in names:
+        raise InputError(f"there is no column {column!r}", file=str(references), remedy="Name another one with --by")
+    rows = [line.split("\t") for line in lines]
+    return {row[names.index("utt")]: row[names.index(column)] for row in rows}
+
+
+def by_condition(batches: Sequence[Lattices], conditions: Mapping[str, str]) -> dict[str, list[Lattices]]:
+    """The utterances of each condition, in the order of their names."""
+    groups: dict[str, list[Lattices]] = {}
+    for batch in batches:
+        names = np.array([conditions[utt] for utt in batch.utts])
+        for name in np.unique(names).tolist():
+            groups.setdefault(name, []).append(batch[np.flatnonzero(names == name)])
+    return dict(sorted(groups.items()))
+
+
+def row_of(evaluation: Evaluation) -> dict[str, Any]:
+    """What the table shows of one condition."""
+    kind = "calibrated" if ("one_best", "calibrated") in evaluation.scores else "confidence"
+    errors = {name: evaluation.errors[name].total.wer for name in ("one_best", "best_confidence")}
+    return {"utterances": evaluation.utterances, "wer": errors} | measures(evaluation.scores["one_best", kind])
+
+
+def measure(scorer: WordScorer, groups: Mapping[str, Sequence[Lattices]]) -> dict[str, Any]:
+    """A row for each condition, and one for all of them together."""
+    rows, total = {}, Evaluation()
+    for name, batches in groups.items():
+        found = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths)
+        rows[name], total = row_of(found), total + found
+    return rows | ({"all": row_of(total)} if len(groups) > 1 else {})
+
+
+def summary(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """The mean over conditions, and the worst: of NCE where enough words are wrong for it to mean something."""
+    single = {name: row for name, row in rows.items() if name != "all" and "ece" in row}
+    judged = {name: row for name, row in single.items() if row["right"] <= 1 - ENOUGH_WRONG and "nce" in row}
+    made: dict[str, Any] = {}
+    for measure_name, kept, worst in (("ece", single, max), ("nce", judged, min)):
+        if kept:
+            name = worst(kept, key=lambda each: kept[each][measure_name])  # called at once
+            values = [row[measure_name] for row in kept.values()]
+            made[measure_name] = {"mean": float(np.mean(values)), "worst": kept[name][measure_name], "where": name}
+    return made
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """The table of one model, or of two side by side."""
+    models = results["models"]
+    head = ["speech", "utterances", "right %", "WER: 1-best", *(f"output, {name}" for name in models)]
+    head += [f"{what}, {name}" for what in ("mean %", "NCE", "ECE") for name in models]
+    cells = []
+    for condition, row in next(iter(models.values()))["rows"].items():
+        own = [model["rows"][condition] for model in models.values()]
+        cells.append((
+            condition, f"{row['utterances']:,}", _percent(row.get("right")), _percent(row["wer"]["one_best"]),
+            *(_percent(each["wer"]["best_confidence"]) for each in own),
+            *(_percent(each.get("mean")) for each in own),
+            *(_number(each.get(name)) for name in ("nce", "ece") for each in own),
+        ))  # fmt: skip
+    notes = [f"{name}: {_told(model['summary'])}." for name, model in models.items()]
+    return Table("Conditions", tuple(head), tuple(cells), " ".join(notes)).to_markdown()
+
+
+def _told(made: Mapping[str, Any]) -> str:
+    return "; ".join(
+        f"{name.upper()} {one['mean']:.3f} on average, at worst {one['worst']:.3f} ({one['where']})"
+        for name, one in made.items()
+    )
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+@click.command()
+@click.argument("model")
+@click.argument("outputs", nargs=-1, required=True)
+@click.option("--refs", type=click.Path(path_type=Path, exists=True), required=True, help="References, as a table.")
+@click.option("--by", default="condition", show_default=True, help="Its column that says the condition.")
+@click.option("--before", help="Another model, to compare with.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of conditions.json and .md.")
+def main(model: str, outputs: tuple[str, ...], refs: Path, by: str, before: str | None, out: Path) -> None:
+    """Measure how confidences hold under each condition."""
+    references, conditions = read_references(refs), conditions_of(refs, by)
+    models = {}
+    for name, where in {"before": before, "now": model}.items():
+        if where is not None:
+            scorer = load(where, allow_mismatch=True)
+            groups = by_condition(networks_with_references(scorer, outputs, references), conditions)
+            if not groups:
+                raise OptionError("none of the utterances has a reference")
+            rows = measure(scorer, groups)
+            models[name if before else Path(where).name] = {"model": where, "rows": rows, "summary": summary(rows)}
+    results = {"by": by, "models": models}
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / "conditions.json", results)
+    with atomic_text(out / "conditions.md") as file:
+        file.write(markdown(results))
+    click.echo(markdown(results))
+
+
+if __name__ == "__main__":
+    try:
+        main(standalone_mode=False)
+    except (WordtrustError, click.ClickException) as error:
+        sys.exit(f"experiments.conditions: {error}")
