@@ -105,46 +105,59 @@ def mixed(utt: str, speech: Samples, place: Place, others: list[Samples]) -> Sam
     """Speech in its place, with a pause before and after it; `others` babble where the place is full of them."""
     random = random_of(utt)
     pause = np.zeros(round(_PAUSE * RATE))
-    heard = _echoed(np.concatenate([pause, speech, pause]), place.echo, random)
+    heard = echoed(np.concatenate([pause, speech, pause]), place.echo, random)
     noise = _noise(place.noise, len(heard), others, random)
-    heard = heard / _level(speech) + noise / _level(noise) * 10 ** (-place.snr / 20)
+    heard = heard / level(speech) + noise / level(noise) * 10 ** (-place.snr / 20)
     return np.asarray(heard * (_LOUDEST / np.abs(heard).max()))
 
 
-def _level(samples: Samples) -> float:
+def level(samples: Samples) -> float:
+    """The root of the mean square."""
     return float(np.sqrt(np.mean(samples**2)))
 
 
-def _echoed(samples: Samples, seconds: float, random: np.random.Generator) -> Samples:
-    """Heard in a room: the direct sound, and noise that dies away as its impulse response."""
+def echoed(samples: Samples, seconds: float, random: np.random.Generator, direct: float = _DIRECT) -> Samples:
+    """Heard in a room: the direct sound, and noise that dies away as its impulse response.
+
+    `seconds` until the echo is 60 dB down; `direct`: the energy of the direct sound over that of the whole echo.
+    """
     if not seconds:
         return samples
     time = np.arange(round(seconds * RATE)) / RATE
     response = random.normal(size=len(time)) * 10 ** (-3 * time / seconds)
-    response *= 1 / np.sqrt(_DIRECT * np.sum(response**2))
+    response *= 1 / np.sqrt(direct * np.sum(response**2))
     response[0] = 1.0
     size = len(samples) + len(response) - 1
     whole = np.fft.irfft(np.fft.rfft(samples, size) * np.fft.rfft(response, size), size)
     return whole[: len(samples)]
 
 
-def _noise(kind: str, length: int, others: list[Samples], random: np.random.Generator) -> Samples:
-    if kind == "babble":
-        return _babble(length, others, random)
+def coloured_noise(length: int, slope: float, random: np.random.Generator, lowest: float = 0.0) -> Samples:
+    """Noise whose energy falls with the frequency to the power of `slope`: 0 white, 1 pink, 2 brown.
+
+    Nothing is left below `lowest` Hz, where brown noise would have most of its energy and no ear hears it.
+    """
     noise = random.normal(size=length)
-    if kind == "white":
+    if not slope and not lowest:
         return noise
     spectrum = np.fft.rfft(noise)
-    spectrum[1:] /= np.sqrt(np.arange(1, len(spectrum)))  # pink: the same energy in every octave
-    spectrum[0] = 0
+    spectrum[1:] /= np.sqrt(np.arange(1, len(spectrum)) ** slope)
+    spectrum[: 1 + int(lowest * length / RATE)] = 0
     return np.fft.irfft(spectrum, length)
 
 
-def _babble(length: int, others: list[Samples], random: np.random.Generator) -> Samples:
+def babble(length: int, others: list[Samples], random: np.random.Generator) -> Samples:
     """Several people, each from anywhere in what they say."""
     total = np.zeros(length)
-    for choice in random.choice(len(others), _TALKERS, replace=False).tolist():
-        repeated = np.resize(others[choice], length + len(others[choice]))
-        start = int(random.integers(len(others[choice])))
+    for other in others:
+        repeated = np.resize(other, length + len(other))
+        start = int(random.integers(len(other)))
         total += repeated[start : start + length]
     return total
+
+
+def _noise(kind: str, length: int, others: list[Samples], random: np.random.Generator) -> Samples:
+    if kind == "babble":
+        talkers = random.choice(len(others), _TALKERS, replace=False).tolist()
+        return babble(length, [others[talker] for talker in talkers], random)
+    return coloured_noise(length, 1.0 if kind == "pink" else 0.0, random)
