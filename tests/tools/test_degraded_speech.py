@@ -48,7 +48,7 @@ def level(samples: Samples) -> float:
 
 
 def frame_levels(samples: Samples) -> Samples:
-    return np.sqrt(np.mean(samples[: len(samples) // 320 * 320].reshape(-1, 320) ** 2, axis=1))
+    return np.asarray(np.sqrt(np.mean(samples[: len(samples) // 320 * 320].reshape(-1, 320) ** 2, axis=1)))
 
 
 @pytest.mark.parametrize("condition", ["noise", "babble"])
