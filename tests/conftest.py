@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 # Kernels are compiled inside the first example, so there is no deadline; CI repeats the same examples every time.
-settings.register_profile("wordtrust", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("wordtrust", deadline=None, max_examples=60, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("wordtrust")
 if os.environ.get("CI") and hasattr(providers, "_local_constants"):
     # Numbers and strings of the modules loaded so far get into examples, and which are loaded depends on the order.

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: in a process of its own."""
+"""The command line as a user meets it: all of it in this process, and the main ways in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.command_line import wordtrust
 from tests.helpers.shared import SAMPLES
 from wordtrust import read, write
 from wordtrust.cli import cli, main
@@ -19,8 +20,8 @@ from wordtrust.cli.walkthrough import PICTURE
 SAMPLE = Path(__file__).parents[2] / "src" / "wordtrust" / "sample" / "lattices"
 
 
-def wordtrust(*words: str | Path, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command and check its exit code."""
+def process(*words: str | Path, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own and check its exit code."""
     command = [sys.executable, "-m", "wordtrust", *map(str, words)]
     wide = {**os.environ, "COLUMNS": "140"}
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=cwd, env=wide)
@@ -53,7 +54,7 @@ def test_info_for_people() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("out", ["x.store", "x.slf", "x.ark", "x.ark.gz", "x.ctm", "x.jsonl", "x.dot"])
 def test_convert_writes_what_the_ending_says(out: str, tmp_path: Path) -> None:
-    done = wordtrust("convert", f"{SAMPLE}/*.slf.gz", tmp_path / out)
+    done = (process if out == "x.store" else wordtrust)("convert", f"{SAMPLE}/*.slf.gz", tmp_path / out)
     assert "36 utterances" in done.stdout
     if not out.endswith(".dot"):
         again = json.loads(wordtrust("info", tmp_path / out, "--json").stdout)
@@ -77,7 +78,7 @@ def test_bad_input_fails_or_is_skipped(tmp_path: Path) -> None:
     bad = tmp_path / "bad.slf"
     bad.write_text("VERSION=1.0\nN=2 L=1\nI=0 t=0\nI=1 t=1\nJ=0 S=0 E=7 W=a a=-1\n")
     good = SAMPLES / "htk"
-    failed = wordtrust("convert", bad, good, tmp_path / "out.jsonl", code=1)
+    failed = process("convert", bad, good, tmp_path / "out.jsonl", code=1)
     assert "bad.slf" in failed.stderr
     assert not (tmp_path / "out.jsonl").exists()
     done = wordtrust("convert", bad, good, tmp_path / "out.jsonl", "--skip-bad")
@@ -91,7 +92,7 @@ def test_no_input_and_bad_options_are_explained(tmp_path: Path) -> None:
     assert "no such file" in wordtrust("info", tmp_path / "nothing", code=1).stderr
     assert "frame length" in wordtrust("info", SAMPLE, "--frame-length", "0", code=1).stderr
     assert "cannot read the format" in wordtrust("info", SAMPLE, "--format", "nope", code=1).stderr
-    assert "Usage" in wordtrust("info", code=2).stderr
+    assert "Usage" in process("info", code=2).stderr
 
 
 @pytest.mark.parametrize("verb", cli.commands)
@@ -100,7 +101,7 @@ def test_help_has_an_explanation_with_an_example(verb: str) -> None:
 
 
 def test_help_lists_the_verbs() -> None:
-    assert set(cli.commands) <= set(wordtrust("--help").stdout.split())
+    assert set(cli.commands) <= set(process("--help").stdout.split())
 
 
 def test_formats_are_listed() -> None:
@@ -200,12 +201,12 @@ def test_a_dash_is_stdout_and_nothing_else_is_printed_there(tmp_path: Path) -> N
     ctm, ref = tmp_path / "a.ctm", tmp_path / "ref.tsv"
     ctm.write_text("u 1 0.00 0.50 so 0.9\nu 1 0.50 0.50 far 0.8\n")
     ref.write_text("utt\ttext\nu\tso far\n")
-    lines = wordtrust("convert", ctm, "-", cwd=tmp_path).stdout.splitlines()
+    lines = process("convert", ctm, "-", cwd=tmp_path).stdout.splitlines()
     assert [json.loads(line)["utt"] for line in lines] == ["u"]
-    printed = wordtrust("convert", ctm, "-o", "-", "--to", "ctm", cwd=tmp_path)
+    printed = process("convert", ctm, "-o", "-", "--to", "ctm", cwd=tmp_path)
     assert len(printed.stdout.splitlines()) == 2
     assert "as NIST CTM" in printed.stderr
-    words = wordtrust("combine", f"a={ctm}", f"b={ctm}", "--ref", ref, "--transcripts", "-", cwd=tmp_path)
+    words = process("combine", f"a={ctm}", f"b={ctm}", "--ref", ref, "--transcripts", "-", cwd=tmp_path)
     assert [json.loads(line)["text"] for line in words.stdout.splitlines()] == ["so far"]
     assert "ROVER" in words.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ctm", "ref.tsv"]
@@ -216,7 +217,7 @@ def test_a_dash_is_stdout_and_nothing_else_is_printed_there(tmp_path: Path) -> N
 def test_tune_prints_its_scales_alone(out: str, tmp_path: Path) -> None:
     corpus = SAMPLE.parent / "corpus"
     nbest, ref = corpus / "moonshine-tiny" / "eval.jsonl.gz", corpus / "refs.tsv"
-    done = wordtrust("tune", nbest, "--ref", ref, "--out", out, cwd=tmp_path)
+    done = process("tune", nbest, "--ref", ref, "--out", out, cwd=tmp_path)
     assert isinstance(json.loads(done.stdout), dict)
     assert "scale" in done.stderr
     assert not list(tmp_path.iterdir())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 
 import pytest
@@ -39,12 +39,12 @@ ENDS = ("x", " x", "|", "")
 def test_recognising_a_format_takes_no_time(form: Format) -> None:
     """Patterns that try all ways to divide a text take minutes for one of these."""
     slowest = 0.0
+    names = cycle(("x", f"x{form.suffixes[0]}") if form.suffixes else ("x",))
     for beginning, unit, end in product(BEGINNINGS, UNITS, ENDS):
         head = (beginning + unit * (16_000 // len(unit)) + end).encode()
-        for name in ("x", f"x{form.suffixes[0]}" if form.suffixes else "y"):
-            began = time.process_time()
-            form.sniff(head, name)
-            slowest = max(slowest, time.process_time() - began)
+        began = time.process_time()
+        form.sniff(head, next(names))
+        slowest = max(slowest, time.process_time() - began)
     assert slowest < 1.5  # processor time, also where lines are counted for coverage
 
 

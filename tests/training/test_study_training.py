@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +14,29 @@ pytest.importorskip("torch", reason="needs the extra `train`")
 
 from tests.training.test_multi_recognizer import OPTIONS, two_recognizers
 from wordtrust.base.errors import InputError, OptionError
+from wordtrust.base.processes import PARENT
 from wordtrust.confidence.model_file import load_model
+from wordtrust.training.__main__ import main
 from wordtrust.training.dataset import write_pack
 from wordtrust.training.study_training import StudyTraining
 
 
+class Here:
+    """A training in this process instead of one of its own, which takes seconds to start."""
+
+    def __init__(self, command: list[str], stdout: int | None, env: dict[str, str]) -> None:
+        assert stdout == 2  # what trainings say is no output here
+        assert env[PARENT] == str(os.getpid())
+        assert command[:3] == [sys.executable, "-m", "wordtrust.training"]
+        self.returncode = main(command[3:])
+
+    def poll(self) -> int:
+        return self.returncode
+
+
 @pytest.mark.slow
-def test_all_models_of_a_study(tmp_path: Path) -> None:
+def test_all_models_of_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", Here)
     packs = {name: tmp_path / f"{name}.pack" for name in ("a", "b")}
     for name, data in two_recognizers().items():
         write_pack(packs[name], data)

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @endings
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(many)
 def test_what_is_written_is_read_and_written_again_to_the_same_bytes(
     folder: Path, ending: str, found: list[Transcript]

@@ -31,6 +31,7 @@ from ..evaluation.eer_nce import eer_and_nce
 from .batches import DeviceBatches, WordInputs
 from .dataset import Dataset, TrainingData
 from .lattice_rnn import Batch, LatticeRNN, confidence_of, loss_of
+from .optimizer import optimizer_of
 from .options import TrainOptions
 from .worker import Worker
 
@@ -114,7 +115,7 @@ class Trainer:
             _start_from(self.network, Path(options.start))
         self._parallel = worker.wrap(self.network)
         self._average = {name: weight.detach().clone() for name, weight in self.network.named_parameters()}
-        self._adam = torch.optim.AdamW(_groups(self.network, options), weight_decay=options.decay)
+        self._adam = optimizer_of(self.network, options)
         self.state = TrainingState(rate=options.rate)
         self.best = self._weights()
         words, merge = WordInputs(data.table, self.config), self.config.merge
@@ -365,14 +366,6 @@ def _for_columns(weight: NDArray[np.float32], theirs: tuple[str, ...], ours: tup
         if column in theirs:
             weights[:, i] = weight[:, theirs.index(column)]
     return np.concatenate([weights, weight[:, len(theirs) :]], axis=1)
-
-
-def _groups(network: LatticeRNN, options: TrainOptions) -> list[dict[str, Any]]:
-    """Weights by how fast they learn: word vectors as fast as the rest would learn the training data by heart."""
-    embedding = [] if network.embedding is None else [network.embedding.weight]
-    rest = [weight for weight in network.parameters() if not any(weight is vectors for vectors in embedding)]
-    pairs = ((rest, 1.0), (embedding, options.embedding_rate))
-    return [{"params": weights, "lr": options.rate, "share": share} for weights, share in pairs if weights]
 
 
 def _default_batch_arcs(arcs: int) -> int:
