@@ -214,7 +214,7 @@ def test_the_file_gives_the_same_model(tmp_path: Path, fitted: Fit) -> None:
 
 def broken(path: Path, about: dict[str, object], **arrays: np.ndarray) -> Path:
     """The file with other contents."""
-    from wordtrust.confidence.tensors import read_tensors
+    from wordtrust.base.tensors import read_tensors
 
     old, known = read_tensors(path)
     save_file({**old, **arrays}, path, {"about": json.dumps({**known, **about})})

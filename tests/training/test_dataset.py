@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from tests.helpers.model_data import COLUMNS, WORDS, random_dataset, training_data
 from tests.helpers.mutate import damaged
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.confidence.tensors import write_tensors
+from wordtrust.base.tensors import write_tensors
 from wordtrust.training.dataset import Dataset, read_pack, write_pack
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from wordtrust.base.errors import OptionError
+from wordtrust.base.tensors import write_tensors
 from wordtrust.confidence.model_card import TrainingRecord
 from wordtrust.confidence.model_file import Model, checksum, in_bytes, shared_words
-from wordtrust.confidence.tensors import table_arrays, table_from, write_tensors
+from wordtrust.confidence.tensors import table_arrays, table_from
 from wordtrust.confidence.word_table import WordTable
 from wordtrust.lattices.lattice import Floats
 

@@ -20,22 +20,14 @@ from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_folder, atomic_text
 from ..base.locks import locked
+from ..base.tensors import read_tensors, typed, write_tensors
 from ..base.version import __version__
 from ..networks.tuned_scales import TunedScales
 from . import features, shipped
 from .config import Config, weight_shapes
 from .features import Statistics
 from .model_card import ModelCard
-from .tensors import (
-    read_tensors,
-    statistics_arrays,
-    statistics_from,
-    table_arrays,
-    table_from,
-    typed,
-    with_heard_only,
-    write_tensors,
-)
+from .tensors import statistics_arrays, statistics_from, table_arrays, table_from, with_heard_only
 from .word_table import WordTable
 
 KIND = "wordtrust model"

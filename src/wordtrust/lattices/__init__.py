@@ -5,5 +5,6 @@ assemble, graph         the only door into it: raw lattices are normalised, chec
 text                    how words are normalised and put together again
 weights, posterior      scores weighed together; forward-backward, pruning
 paths, path_kernels     best paths by every decoding criterion
+kbest                   the k best word sequences
 draw                    pictures
 """

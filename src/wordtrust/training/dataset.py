@@ -17,18 +17,11 @@ from numpy.typing import NDArray
 
 from ..base.arrays import csr_offsets, csr_rows
 from ..base.errors import InputError, OptionError
+from ..base.tensors import read_tensors, typed, write_tensors
 from ..confidence.features import Statistics, check_columns
 from ..confidence.levels import in_batches
 from ..confidence.model_card import ModelCard
-from ..confidence.tensors import (
-    read_tensors,
-    statistics_arrays,
-    statistics_from,
-    table_arrays,
-    table_from,
-    typed,
-    write_tensors,
-)
+from ..confidence.tensors import statistics_arrays, statistics_from, table_arrays, table_from
 from ..confidence.word_table import WordTable
 
 KIND = "wordtrust training data"

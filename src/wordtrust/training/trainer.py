@@ -23,10 +23,10 @@ from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 from ..base.folds import in_fold
 from ..base.locks import claimed
+from ..base.tensors import read_tensors, write_tensors
 from ..confidence.config import IDENTITY, Config
 from ..confidence.model_card import TrainingRecord
 from ..confidence.model_file import LOG, load_model
-from ..confidence.tensors import read_tensors, write_tensors
 from ..evaluation.eer_nce import eer_and_nce
 from .batches import DeviceBatches, WordInputs
 from .dataset import Dataset, TrainingData

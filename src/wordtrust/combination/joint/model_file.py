@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import InputError
-from ...confidence.tensors import read_tensors, write_tensors
+from ...base.tensors import read_tensors, write_tensors
 from .arc_models import PER_SYSTEM, SHARED, ConfidenceModel, Layers, Matrix, PotentialModel, columns_of
 from .model import JointModel, Members, SubsetSettings
 
