@@ -23,8 +23,10 @@ from wordtrust.confidence.features import (
     columns_of,
     matrix,
 )
+from wordtrust.lattices.evidence import OPTIONAL_EVIDENCE
 from wordtrust.lattices.lattice import Floats, Lattice, Lattices, concatenate
 
+TOKENS = OPTIONAL_EVIDENCE["has_tokens"]
 COMPUTED = (
     "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate",
     "word_posterior_logit", "utterance_posterior", "utterance_words",
@@ -51,7 +53,7 @@ def network(
         transition=some(-9, 0),
         posterior=some(0, 1),
         picked=rng.random(len(arcs)) < 0.5,
-        extra={name: some(-3, 5) for name in EVIDENCE},
+        extra={name: some(-3, 5) for name in (*EVIDENCE, *TOKENS)},
     )
 
 
@@ -109,12 +111,13 @@ def test_the_columns_of_a_small_network_by_hand() -> None:
     assert networks.transition is not None
     assert column(networks, "one_best") == networks.picked.astype(float).tolist()
     assert column(networks, "transition") == networks.transition.tolist()
-    assert set(hand) | {"one_best", "transition"} | set(EVIDENCE) == set(FULL)
+    assert column(networks, "has_tokens") == [1, 1, 1, 1]
+    assert set(hand) | {"one_best", "transition"} | {*EVIDENCE, "has_tokens", *TOKENS} == set(FULL)
 
 
 def test_evidence_is_taken_as_it_is_and_left_out_for_silence_where_it_is_about_words() -> None:
     networks = small()
-    for name in EVIDENCE:
+    for name in (*EVIDENCE, *TOKENS):
         values = networks.extra[name].tolist()
         assert column(networks, name) == [*values[:3], 0.0 if name in OF_WORDS else values[3]], name
 
@@ -235,6 +238,42 @@ def test_a_missing_column_is_an_error_never_a_zero(name: str) -> None:
         matrix(arcs_of(bare), (name,))
 
 
+def without_tokens(networks: Lattices) -> Lattices:
+    return replace(networks, extra={name: values for name, values in networks.extra.items() if name not in TOKENS})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_optional_evidence_that_is_missing_is_the_mean_and_flagged(seed: int) -> None:
+    """Whether it is missing in a whole batch, or in some utterances of it."""
+    networks, columns = random_batch(100 * seed), (*TOKENS, "posterior", "has_tokens")
+    bare = without_tokens(networks)
+    mixed = concatenate([bare[:2], networks[2:5], bare[5:]])
+    arcs, half = arcs_of(networks), arcs_of(mixed)
+    of_whole = Statistics.of(matrix(arcs, columns), columns, arcs.silence)
+    made, absent = of_whole.normalise(matrix(half, columns), half.silence), np.isin(mixed.utterance_of_arc, [0, 1, 5])
+    full = of_whole.normalise(matrix(arcs, columns), arcs.silence)
+    np.testing.assert_array_equal(made[~absent], full[~absent])
+    hidden = full.copy()
+    hidden[:, features.optional_groups(columns)[0]] = 0
+    np.testing.assert_array_equal(made[absent], hidden[absent])
+    for lenient in (False, True):
+        np.testing.assert_array_equal(features.normalised(arcs_of(bare), of_whole, lenient=lenient), hidden)
+    there = networks[2:5]
+    np.testing.assert_allclose(
+        Statistics.of(matrix(half, columns), columns, half.silence).mean[:3],
+        Statistics.of(matrix(arcs_of(there), columns), columns, arcs_of(there).silence).mean[:3],
+        rtol=1e-6,
+    )
+
+
+def test_an_optional_group_is_there_as_a_whole_or_not_at_all() -> None:
+    networks = small()
+    part = replace(networks, extra={name: networks.extra[name] for name in (*EVIDENCE, *TOKENS[:2])})
+    assert column(part, "has_tokens") == [0, 0, 0, 0]
+    assert np.isnan(column(part, TOKENS[0])[:3]).all()
+    assert set(FULL) - set(available(part, FULL)) == {"has_tokens", *TOKENS}
+
+
 def test_lattices_without_posteriors_are_told() -> None:
     with pytest.raises(InputError, match=r"no posteriors.*Build networks first"):
         matrix(arcs_of(replace(small(), posterior=None)), ("posterior",))
@@ -266,7 +305,7 @@ def test_unknown_and_repeated_columns_are_told(name: str, message: str) -> None:
 def test_the_version_is_that_of_the_columns() -> None:
     """Whoever changes what a column means has to change the version, and this test."""
     assert features.VERSION == 1
-    assert len(FULL) == 24
+    assert len(FULL) == 28
 
 
 def test_statistics_of_words_are_over_words() -> None:

@@ -222,6 +222,44 @@ def test_tokens_that_do_not_fit_the_words_are_left_out(token_logprobs: Any, coun
     assert set(read({"nbest": [record]})[0].extra) == {"logprob", "tokens", "length", "rank", "share"}
 
 
+def with_tokens(**more: Any) -> Record:
+    """`a b.` in three tokens."""
+    record = hypothesis(-1, ("a", 0, 1, -0.1), ("b.", 1, 2, -0.5), token_logprobs=[-0.1, -0.2, -0.3], **more)
+    record["words"][1]["tokens"] = 2
+    return {"nbest": [record]}
+
+
+def test_entropies_ranks_and_margins_of_tokens_become_those_of_words() -> None:
+    record = with_tokens(token_entropies=[0.5, 1.5, 1], token_ranks=[0, 3, 1], token_margins=[2, 0.5, -1])
+    lattice = read(record)[0]
+    assert lattice.extra["token_entropy"].tolist() == [0.5, 1.5]
+    assert lattice.extra["token_rank"].tolist() == [0, pytest.approx(math.log(4))]
+    assert lattice.extra["token_margin"].tolist() == [2, -1]
+    mixed = read([record, {**with_tokens(), "utt": "bare"}])
+    assert np.isnan(mixed.extra["token_rank"][2:]).all()
+    assert "token_rank" not in mixed["bare"].extra
+    punctuation = hypothesis(-1, ("a", 0, 1, -0.1), (".", 1, 2, -0.5), token_entropies=[0.5, 2.0])
+    assert read({"nbest": [punctuation]})[0].extra["token_entropy"].tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"token_entropies": [0.1, 0.2]}, r"nbest\[0\].token_entropies has 2 numbers, and its words have 3 tokens"),
+        ({"token_ranks": "many"}, r"nbest\[0\].token_ranks has no numbers, and its words have 3 tokens"),
+        ({"token_ranks": [0, -1, 2]}, r"token_ranks has -1.*from 0 on"),
+        ({"token_entropies": [0, 1, -0.5]}, r"token_entropies has -0.5.*from 0 on"),
+        ({"token_entropies": [0, None, 1]}, "token_entropies has None"),
+        ({"token_margins": [0, "x" * 99, 1]}, "token_margins has 'xxx"),
+        ({"token_margins": [0, 1e31, 1]}, "token_margins has 1e"),
+        ({"token_margins": [0, True, 1]}, "token_margins has True"),
+    ],
+)
+def test_values_of_tokens_that_cannot_be_are_told(wrong: Record, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(with_tokens(**wrong))
+
+
 def test_an_utterance_without_words_does_not_split_the_batch() -> None:
     full = {"nbest": [hypothesis(-1, ("a", 0, 1, -0.1), eot_logprob=-0.5)]}
     empty = {

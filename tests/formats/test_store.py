@@ -24,7 +24,7 @@ from wordtrust.formats import formats_by_name, read, stream, write
 from wordtrust.formats.inputs import STORE_FILE
 from wordtrust.formats.store import sniff
 from wordtrust.formats.store.write import StoreWriter
-from wordtrust.lattices.lattice import Lattice, Origin, ReadingFacts
+from wordtrust.lattices.lattice import Lattice, Origin, ReadingFacts, concatenate
 from wordtrust.lattices.weights import Scales
 
 # What is written comes back
@@ -41,6 +41,8 @@ def corpora(draw: st.DrawFn) -> list[Lattice]:
             lattice = replace(lattice, picked=flags, extra={"rank": flags.astype(np.float32)})
         if draw(st.booleans()):
             lattice = replace(lattice, extra={**lattice.extra, f"e{number}": np.zeros(lattice.arcs, np.float32)})
+        if draw(st.booleans()):
+            lattice = replace(lattice, extra={**lattice.extra, "token_rank": np.ones(lattice.arcs, np.float32)})
         if draw(st.booleans()):
             lattice = replace(lattice, notes={"speaker": f"speaker {number}", "text": ""})
         scales = draw(st.sampled_from([Scales(), Scales(0.1, 0.9, -0.5, 0.25)]))
@@ -85,6 +87,20 @@ def test_rows_of_one_kind_are_one_batch(tmp_path: Path) -> None:
     assert (len(first), len(second)) == (5, 3)
     assert (first.posterior, second.acoustic) == (None, None)
     assert first.vocabulary is second.vocabulary
+
+
+def test_optional_evidence_of_some_rows_does_not_split_a_batch(tmp_path: Path) -> None:
+    parts = [simple(f"u{number}", acoustic=[0, 0, number]) for number in range(4)]
+    parts[1::2] = [replace(part, extra={"token_rank": np.ones(3, np.float32)}) for part in parts[1::2]]
+    joined = concatenate(part.batch() for part in parts)
+    assert np.isnan(joined.extra["token_rank"]).tolist() == [True] * 3 + [False] * 3 + [True] * 3 + [False] * 3
+    for path in (write_store(tmp_path / "s", *parts), tmp_path / "t"):
+        if path.name == "t":
+            with StoreWriter(path) as store:
+                store.add(joined)
+        (batch,) = stream(path)
+        np.testing.assert_array_equal(batch.extra["token_rank"], joined.extra["token_rank"])
+        assert all(after.equals(before) for before, after in zip(parts, batch, strict=True))
 
 
 def test_batches_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

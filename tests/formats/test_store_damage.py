@@ -192,6 +192,9 @@ BAD_ARCS: list[tuple[dict[str, Any], str]] = [
     ({"acoustic": pa.array([0.0, 1.0, 2.0], pa.float64())}, "the column 'acoustic' is double, not float"),
     ({"picked": [1, 0, 1]}, "the column 'picked' is int64, not bool"),
     ({"extra.rank": float32(0, 1, np.nan)}, "extra.rank is not finite on all arcs"),
+    ({"extra.token_rank": float32(0, 1, np.nan)}, "extra.token_rank is not finite on all arcs"),
+    ({"extra.token_rank": float32(0, np.inf, 0)}, "extra.token_rank is not finite on all arcs"),
+    ({"extra.token_rank": float32(0, 1, None)}, "'extra.token_rank' is null on some arcs of an utterance"),
     ({"extra.rank": ["a", "b", "c"]}, "the column 'extra.rank' is string, not float"),
     ({"extra.word": float32(0, 1, 1)}, "'extra.word' has a name that means something else"),
 ]

@@ -52,7 +52,10 @@ class EngineDecoding:
         """Each token behind the row of the step before that `parents` names."""
         logprobs = self.logprobs(tokens, parents)
         best = np.argpartition(-logprobs, self.best, axis=1)[:, : self.best]
-        return NextTokens(best, np.take_along_axis(logprobs, best, axis=1), logprobs[:, END])
+        order = np.argsort(-np.take_along_axis(logprobs, best, axis=1), axis=1, kind="stable")
+        best = np.take_along_axis(best, order, axis=1)
+        entropy = -(np.exp(logprobs) * logprobs).sum(axis=1)
+        return NextTokens(best, np.take_along_axis(logprobs, best, axis=1), logprobs[:, END], entropy)
 
     def logprobs(self, tokens: Ints, parents: Ints) -> Floats:
         """[rows, tokens] log-probabilities of what follows."""

@@ -57,6 +57,10 @@ def check_record(record: Mapping[str, Any], seconds: float) -> None:
         assert not times or (times[0] >= 0 and times[-1] <= seconds)
         if logprobs is not None:
             within = 1e-4 * (len(logprobs) + 1)  # they are rounded
+            for name in ("token_entropies", "token_ranks", "token_margins"):
+                assert len(one[name]) == len(logprobs)
+            ranks_and_margins = zip(one["token_ranks"], one["token_margins"], strict=True)
+            assert all(margin >= 0 if rank == 0 else margin <= 0 for rank, margin in ranks_and_margins)
             assert sum(logprobs) + one["eot_logprob"] == pytest.approx(one["score"], abs=within)
             assert one["avg_logprob"] == pytest.approx(one["score"] / (len(logprobs) + 1), abs=1e-4)
             assert sum(word["logprob"] for word in words) == pytest.approx(sum(logprobs), abs=2 * within)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordtrust.audio import RATE
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.formats import read
-from wordtrust.recognizers.ctc.search import Alphabet, align, nbest, prefix_beam_search, score
+from wordtrust.recognizers.ctc.search import Alphabet, align, label_evidence, nbest, prefix_beam_search, score
 
 Reals = NDArray[np.float64]
 
@@ -93,6 +93,21 @@ def test_alignment_is_that_of_the_likeliest_row(utterance: tuple[Reals, int]) ->
             row[begin:stop] = label
         assert collapse(tuple(row.tolist()), blank) == key
         assert frames[np.arange(length), row].sum() == pytest.approx(best, abs=1e-9)
+
+
+@given(utterances())
+def test_evidence_of_a_label_is_that_of_its_best_frame(utterance: tuple[Reals, int]) -> None:
+    frames, blank = utterance
+    for key in by_enumeration(frames, blank):
+        labels = np.array(key, np.int64)
+        first, end = align(frames, blank, labels)
+        evidence = label_evidence(frames, labels, first, end)
+        for index, label in enumerate(key):
+            row = max(frames[first[index] : end[index]].tolist(), key=lambda row: row[label])
+            others = sorted((value for other, value in enumerate(row) if other != label), reverse=True)
+            assert evidence.entropies[index] == pytest.approx(-sum(math.exp(value) * value for value in row))
+            assert evidence.ranks[index] == sum(other > row[label] for other in others)
+            assert evidence.margins[index] == pytest.approx(row[label] - others[0])
 
 
 def test_a_narrow_beam_still_has_the_best_of_a_clear_case() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 
 import numpy as np
@@ -45,7 +46,8 @@ class Made:
         self.texts = [(*self.texts[parent], token) for token, parent in pairs]
         rows = np.stack([self.logprobs(text) for text in self.texts])
         order = np.argsort(-rows, axis=1, kind="stable")[:, : self.best]
-        return NextTokens(order, np.take_along_axis(rows, order, axis=1), rows[:, END])
+        entropy = -(np.exp(rows) * rows).sum(axis=1)
+        return NextTokens(order, np.take_along_axis(rows, order, axis=1), rows[:, END], entropy)
 
     def score(self, tokens: tuple[int, ...]) -> float:
         """Of a whole text, with its end."""
@@ -123,6 +125,22 @@ def test_rows_name_where_each_token_was_foretold() -> None:
         assert [history[step][row] for step, row in enumerate(one.rows)] == [
             text[: step + 1] for step in range(len(text))
         ]
+
+
+@given(st.integers(0, 10_000))
+def test_evidence_is_that_of_the_distribution_each_token_was_chosen_from(seed: int) -> None:
+    made = Made(seed)
+    found = beam_search(made, beam=3, max_tokens=5)
+    for one in found.hypotheses:
+        evidence = found.evidence(one)
+        text: tuple[int, ...] = (BEGIN,)
+        for index, token in enumerate(one.tokens.tolist()):
+            logprobs = made.logprobs(text)
+            assert evidence.entropies[index] == pytest.approx(-sum(math.exp(lp) * lp for lp in logprobs.tolist()))
+            assert evidence.ranks[index] == sum(logprobs > logprobs[token])
+            other = max(logprob for rival, logprob in enumerate(logprobs) if rival != token)
+            assert evidence.margins[index] == pytest.approx(logprobs[token] - other)
+            text = (*text, token)
 
 
 def test_it_stops_when_nothing_better_can_come() -> None:

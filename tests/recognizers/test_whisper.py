@@ -22,6 +22,7 @@ from tests.helpers.speech import recording, weights_folder
 from wordtrust.audio import RATE
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
+from wordtrust.recognizers.nbest import TokenEvidence
 from wordtrust.recognizers.whisper import decoder as whisper_decoder
 from wordtrust.recognizers.whisper.decoder import SpecialTokens, WhisperDecoder
 from wordtrust.recognizers.whisper.model_files import (
@@ -126,6 +127,14 @@ def test_log_probabilities_and_attention_are_those_of_torch(
         said = [*tokens, VOCABULARY.end]
         expected = logits.log_softmax(-1)[range(len(said)), said].numpy()
         assert heard.logprobs == pytest.approx(expected, abs=2e-5)
+        entropies = -(logits.softmax(-1) * logits.log_softmax(-1).nan_to_num(neginf=0)).sum(-1)
+        taken = logits[range(len(said)), said]
+        others = logits.clone()
+        others[range(len(said)), said] = -torch.inf
+        assert heard.evidence.entropies == pytest.approx(entropies.numpy(), abs=1e-4)
+        assert heard.evidence.margins == pytest.approx((taken - others.max(-1).values).numpy(), abs=5e-5)
+        ranks = logits.argsort(-1, descending=True).argsort(-1)[range(len(said)), said]
+        assert heard.evidence.ranks.tolist() == ranks.tolist()
         for row, head in enumerate(heads):
             assert heard.attention[row] == pytest.approx(scores[head], abs=2e-5)
 
@@ -204,7 +213,8 @@ def test_a_record_has_words_as_whisper_writes_them() -> None:
 
     def hypothesis(tokens: list[int], logprobs: list[float]) -> TimedHypothesis:
         times = np.arange(len(tokens) + 1, dtype=np.float64) / 50
-        return TimedHypothesis(tokens, [spelled[token] for token in tokens], np.array(logprobs), times)
+        evidence = TokenEvidence(np.arange(len(times)) / 3, np.arange(len(times)), np.array([np.inf, *logprobs[1:]]))
+        return TimedHypothesis(tokens, [spelled[token] for token in tokens], np.array(logprobs), evidence, times)
 
     long = hypothesis([5, 1, 2, 3, 4], [-0.5, -0.25, -0.25, -0.125, -0.125, -0.25])
     short = hypothesis([5], [-0.7, -0.6])
@@ -219,6 +229,9 @@ def test_a_record_has_words_as_whisper_writes_them() -> None:
         "eot_logprob": -0.25,
         "token_ids": [5, 1, 2, 3, 4],
         "token_logprobs": [-0.5, -0.25, -0.25, -0.125, -0.125],
+        "token_entropies": [0.0, 0.3333, 0.6667, 1.0, 1.3333],
+        "token_ranks": [0, 1, 2, 3, 4],
+        "token_margins": [100.0, -0.25, -0.25, -0.125, -0.125],
         "words": [
             {"word": "I", "start": 0.0, "end": 0.02, "logprob": -0.5, "tokens": 1},
             {"word": "Middle-earth.", "start": 0.02, "end": 0.1, "logprob": -0.75, "tokens": 4},

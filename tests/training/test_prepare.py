@@ -21,6 +21,7 @@ from wordtrust.confidence.lattice_rnn_kernels import node_levels
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.word_table import BatchWords, own_mass
 from wordtrust.formats.references import Reference, References, read_references
+from wordtrust.lattices.evidence import OPTIONAL_EVIDENCE
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.networks.build_store import BuildOptions, build_networks
 from wordtrust.training.dataset import Dataset, TrainingData
@@ -156,8 +157,24 @@ def test_what_the_recognizer_does_not_give_is_recorded() -> None:
     assert data.statistics.columns == ("silence", "phones", "acoustic", "posterior", "frames", "one_best")
     assert data.train.features.shape[1] == 6
     full = made(sample(), features="full")
-    assert full.card.absent == ("transition", *features.EVIDENCE)
+    assert full.card.absent == ("transition", *features.EVIDENCE, "has_tokens", *OPTIONAL_EVIDENCE["has_tokens"])
     assert data.card == ModelCard("x", features="paper", absent=("transition",), labels="store", silence_loss=False)
+
+
+def test_optional_evidence_of_some_batches_is_enough() -> None:
+    """Old outputs of a recognizer, which lack it, are trained on with new ones."""
+    old, names = corpus(), OPTIONAL_EVIDENCE["has_tokens"]
+    new = replace(old, extra={**old.extra, **dict.fromkeys(names, np.arange(len(old.source), dtype=np.float32))})
+    both = [lambda: [old, new], lambda: [new, old]]
+    for train in both:
+        data = prepare(train, lambda: [old], PrepareOptions(), ModelCard("x"))
+        columns = data.statistics.columns
+        assert columns[-4:] == ("has_tokens", *names)
+        assert not data.dev.features[:, -4:].any()
+        there, words = data.train.features[:, -4] > 0, data.train.word >= 0
+        assert there.sum() == len(old.source)
+        assert data.train.features[there & words, -1].astype(float).mean() == pytest.approx(0, abs=1e-3)
+        assert not data.train.features[~there, -4:].any()
 
 
 def test_columns_by_name() -> None:

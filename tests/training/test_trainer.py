@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
 from tests.helpers.model_data import training_data  # noqa: E402
 from wordtrust.base.errors import InputError, OptionError  # noqa: E402
+from wordtrust.confidence.features import Statistics  # noqa: E402
 from wordtrust.confidence.model_file import load_model, read_log  # noqa: E402
 from wordtrust.training.__main__ import main  # noqa: E402
 from wordtrust.training.dataset import read_pack, write_pack  # noqa: E402
@@ -116,6 +117,27 @@ def test_kill_at_any_moment_and_resume(tmp_path: Path) -> None:
         assert main(arguments("killed")) == 0
     files = [tmp_path / name / "model.safetensors" for name in ("whole", "killed")]
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_evidence_is_dropped_by_the_utterance_and_the_group() -> None:
+    data = training_data()
+    columns = ("posterior", "has_tokens", "token_entropy")
+    flat = Statistics(columns, data.statistics.mean, data.statistics.std)
+    with training_worker("cpu") as worker:
+        for share in (0.0, 0.4, 1.0):
+            trainer = Trainer(replace(data, statistics=flat), replace(SMALL, evidence_drop=share), worker)
+            whole = trainer.train[0]
+            kept = 0
+            for seed in range(20):
+                torch.manual_seed(seed)
+                seen = trainer._with_evidence_dropped(whole)
+                assert torch.equal(seen.features[:, 0], whole.features[:, 0])
+                for utterance in range(whole.utterances):
+                    rows = whole.utterance == utterance
+                    is_whole = torch.equal(seen.features[rows], whole.features[rows])
+                    assert is_whole or not seen.features[rows, 1:].any()
+                    kept += is_whole
+            assert kept / (20 * whole.utterances) == pytest.approx(1 - share, abs=0.12)
 
 
 def test_a_checkpoint_of_other_options_is_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from ..formats.batches import one_recognizer
 from ..lattices.lattice import Lattices
 from ..networks.hwcn import TOLERANCE, build
 from . import features
-from .features import FLAGS, OF_WORDS, Statistics, Values
+from .features import FLAGS, OF_WORDS, OPTIONAL, Statistics, Values
 from .model_card import Adaptation, ModelCard
 from .model_file import Model
 from .word_table import WordTable, known_arcs
@@ -52,6 +52,7 @@ class Moments:
         raw = features.matrix(arcs, columns).astype(np.float64)
         for column, values in zip(columns, raw.T, strict=True):
             kept, index = values[~arcs.silence] if column in OF_WORDS else values, self.columns.index(column)
+            kept = kept[~np.isnan(kept)] if column in OPTIONAL else kept
             self.arcs[index] += len(kept)
             self.sums[index] += kept.sum()
             self.squares[index] += np.square(kept).sum()

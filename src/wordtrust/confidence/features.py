@@ -7,9 +7,12 @@
   heard in training; `depth`: how many arcs compete at its middle; `acoustic_rate`, `phone_rate`: per frame;
   `word_posterior_logit`: of all arcs that say the same word at its middle; `utterance_posterior`, `utterance_words`:
   the mean log-posterior of the words of the 1-best, and the log of their number.
+  Of recognizers that tell how sure they were of each token: `token_entropy`, `token_rank`, `token_margin`.
 
 A column that a recognizer does not give is absent: a model trained without it does without it, and one that needs it
-says so. Columns about words are 0 for silence, before and after normalisation.
+says so. Groups of columns of `lattices.evidence` are optional: a model trained with them also does without them. Each
+has a flag that is 1 on arcs that have the group (`has_tokens`); on others its columns are NaN, and 0 (the mean) when
+normalised. Columns about words are 0 for silence, before and after normalisation.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from numpy.typing import NDArray
 
 from ..base.arrays import csr_offsets, logit
 from ..base.errors import InputError, OptionError
+from ..lattices.evidence import OPTIONAL_EVIDENCE, OPTIONAL_NAMES
 from ..lattices.lattice import Flags, Floats, Lattices, Offsets
 from .levels import local_log_posterior
 
@@ -32,10 +36,13 @@ PAPER = ("silence", "phones", "transition", "acoustic", "posterior", "frames", "
 FULL = (
     *PAPER, *EVIDENCE, "posterior_logit", "local_posterior", "frequency", "depth", "acoustic_rate", "phone_rate",
     "word_posterior_logit", "utterance_posterior", "utterance_words",
+    *(column for flag, names in OPTIONAL_EVIDENCE.items() for column in (flag, *names)),
 )  # fmt: skip
 SETS: Mapping[str, tuple[str, ...]] = {"paper": PAPER, "full": FULL}
-OF_WORDS = frozenset({"phones", "logprob", "least_token_logprob", "tokens", "frequency", "phone_rate"})
-FLAGS = frozenset({"silence", "one_best"})  # left as they are
+OF_WORDS = OPTIONAL_NAMES | {"phones", "logprob", "least_token_logprob", "tokens", "frequency", "phone_rate"}
+FLAGS = frozenset({"silence", "one_best", *OPTIONAL_EVIDENCE})  # left as they are
+OPTIONAL = OPTIONAL_NAMES | set(OPTIONAL_EVIDENCE)  # columns that a model also does without
+_GROUPS = {name: names for flag, names in OPTIONAL_EVIDENCE.items() for name in (flag, *names)}  # by column
 FRAME = 0.01  # seconds
 LIMIT = 8.0  # standard deviations from the mean: what lies beyond says no more, and no input can blow up a network
 TICK = 1e-6  # seconds: times that are nearer are one
@@ -168,9 +175,9 @@ class Arcs:
         return self.phones / np.maximum(self.frames, 1.0)
 
 
-_COMPUTED = frozenset(FULL) - set(EVIDENCE) - {"transition", "acoustic", "one_best"}  # attributes of `Arcs`
 _ARRAYS = {"transition": "transition", "acoustic": "acoustic", "one_best": "picked"}  # of lattices, as they are
 _NEEDED = {"acoustic_rate": "acoustic", "utterance_posterior": "picked", "utterance_words": "picked"}
+_COMPUTED = frozenset(FULL) - set(EVIDENCE) - OPTIONAL - set(_ARRAYS)  # attributes of `Arcs`
 
 
 def _sum_until(times: Offsets, values: Offsets, limits: Offsets) -> Offsets:
@@ -209,9 +216,27 @@ def available(networks: Lattices, columns: Iterable[str]) -> tuple[str, ...]:
 def _is_given(networks: Lattices, column: str) -> bool:
     if column in EVIDENCE:
         return column in networks.extra
+    if column in OPTIONAL:
+        return bool(_has_group(networks, column).any())
     if column in _NEEDED:
         return getattr(networks, _NEEDED[column]) is not None
     return column in _COMPUTED or (column in _ARRAYS and getattr(networks, _ARRAYS[column]) is not None)
+
+
+def _has_group(networks: Lattices, column: str) -> Flags:
+    """[arcs] that have all of the optional group that a column belongs to."""
+    given = [networks.extra.get(name) for name in _GROUPS[column]]
+    there = np.ones(len(networks.source), np.bool_)
+    for values in given:
+        there &= False if values is None else ~np.isnan(values)
+    return there
+
+
+def optional_groups(columns: Sequence[str]) -> list[list[int]]:
+    """The indices of the columns of each optional group, its flag among them."""
+    groups = [(flag, *names) for flag, names in OPTIONAL_EVIDENCE.items()]
+    indices = [[index for index, column in enumerate(columns) if column in group] for group in groups]
+    return [group for group in indices if group]
 
 
 def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
@@ -225,6 +250,9 @@ def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
 
 
 def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
+    if column in OPTIONAL:
+        there = _has_group(arcs.networks, column)
+        return there if column in FLAGS else np.where(there, arcs.networks.extra.get(column, np.nan), np.nan)
     if not _is_given(arcs.networks, column):
         if column in EVIDENCE and arcs.silence.all():  # nothing was said, so there is nothing to know of words
             return np.zeros(len(arcs.silence), np.float32)
@@ -255,7 +283,10 @@ def normalised(arcs: Arcs, statistics: Statistics, *, lenient: bool = False) -> 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Mean and standard deviation of every column over the training data, those about words over words only."""
+    """Mean and standard deviation of every column over the training data, those about words over words only.
+
+    Of optional columns, over the arcs that have them.
+    """
 
     columns: tuple[str, ...]
     mean: Floats  # [columns] 0 for flags
@@ -267,6 +298,7 @@ class Statistics:
         mean, std = np.zeros(len(columns)), np.ones(len(columns))
         for index, column in enumerate(columns):
             values = raw[~silence if column in OF_WORDS else slice(None), index].astype(np.float64)
+            values = values[~np.isnan(values)] if column in OPTIONAL else values
             if column not in FLAGS and len(values):
                 mean[index], std[index] = values.mean(), values.std()
         std = np.where(std > 1e-6, std, 1.0)  # a column that never changes says nothing
@@ -279,4 +311,6 @@ class Statistics:
         for index, column in enumerate(self.columns):
             if column in OF_WORDS:
                 values[silence, index] = 0.0
+            if column in OPTIONAL:
+                values[np.isnan(values[:, index]), index] = 0.0
         return values

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ..base.arrays import concatenate_offsets, csr_rows
 from ..base.number_format import counted
 from . import draw
+from .evidence import OPTIONAL_NAMES, is_missing
 from .text import join_surfaces
 from .vocabulary import Vocabulary, renumbered
 from .weights import Reals, Scales, log_scores, printed_scores
@@ -251,7 +252,7 @@ class Lattices(Sequence[Lattice]):
     transition: Floats | None = None
     posterior: Floats | None = None
     picked: Flags | None = None
-    extra: Mapping[str, Floats] = field(default_factory=dict)
+    extra: Mapping[str, Floats] = field(default_factory=dict)  # NaN where an utterance lacks optional evidence
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # one string an utterance, by name
     scales: Scales = Scales()
     origin: Origin = Origin()
@@ -341,6 +342,7 @@ class Lattices(Sequence[Lattice]):
         arcs = slice(self.arc_offsets[index], self.arc_offsets[index + 1])
         notes = {name: values[index] for name, values in self.notes.items()}
         part = self._part(nodes, arcs, slice(index, index + 1))
+        part["extra"] = {name: values for name, values in part["extra"].items() if not is_missing(name, values)}
         if self.files:
             part["origin"] = replace(self.origin, file=self.files[index])
         return Lattice(utt=self.utts[index], notes=notes, **part)
@@ -379,8 +381,11 @@ class Lattices(Sequence[Lattice]):
 
 
 def concatenate(batches: Iterable[Lattices]) -> Lattices:
-    """One batch out of many. Scores that some of them lack are an error: absent is not zero."""
-    parts = _with_picks([batch for batch in batches if len(batch)])
+    """One batch out of many. Scores that some of them lack are an error: absent is not zero.
+
+    Optional evidence (`lattices.evidence`) that some of them lack is NaN there.
+    """
+    parts = _with_optional(_with_picks([batch for batch in batches if len(batch)]))
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -426,6 +431,17 @@ def _with_picks(parts: list[Lattices]) -> list[Lattices]:
         else part
         for part in parts
     ]
+
+
+def _with_optional(parts: list[Lattices]) -> list[Lattices]:
+    """The batches, all with the optional evidence that any of them has."""
+    names = {name for part in parts for name in part.extra} & OPTIONAL_NAMES
+    return [part if names <= part.extra.keys() else replace(part, extra=_filled(part, names)) for part in parts]
+
+
+def _filled(part: Lattices, names: Iterable[str]) -> dict[str, Floats]:
+    missing = np.full(len(part.source), np.nan, np.float32)
+    return dict.fromkeys(names, missing) | dict(part.extra)
 
 
 def _joined_files(parts: Sequence[Lattices]) -> tuple[str, ...]:

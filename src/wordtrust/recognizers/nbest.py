@@ -4,9 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .base import NBestRecord
+
+LARGEST_MARGIN = 100.0  # nats; where nothing else was possible there is no end to it
+
+
+class TokenEvidence(NamedTuple):
+    """How sure a recognizer was of each token, from the distribution that its search chose the token from."""
+
+    entropies: NDArray[np.floating]  # [tokens] of that distribution, in nats
+    ranks: NDArray[np.integer]  # [tokens] 0: the most probable one
+    margins: NDArray[np.floating]  # [tokens] log-probability less that of the most probable other token
+
+    def of(self, chosen: slice | NDArray[np.integer]) -> TokenEvidence:
+        """Of some of the tokens."""
+        return TokenEvidence(self.entropies[chosen], self.ranks[chosen], self.margins[chosen])
+
+    def to_fields(self) -> dict[str, Any]:
+        """As an N-best record has it."""
+        margins = np.clip(self.margins, -LARGEST_MARGIN, LARGEST_MARGIN)
+        return {
+            "token_entropies": [round(max(entropy, 0.0), 4) for entropy in self.entropies.tolist()],
+            "token_ranks": self.ranks.tolist(),
+            "token_margins": [round(margin, 4) for margin in margins.tolist()],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +57,9 @@ class NBestHypothesis:
     eot_logprob: float | None = None  # of the end of the text
     token_ids: Sequence[int] | None = None
     token_logprobs: Sequence[float] | None = None
+    token_entropies: Sequence[float] | None = None  # this and those below: see `TokenEvidence`
+    token_ranks: Sequence[int] | None = None
+    token_margins: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

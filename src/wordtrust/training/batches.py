@@ -23,7 +23,7 @@ def make_batch(
     teacher_weight: float = 0.0,
 ) -> Batch:
     """Some utterances as a batch on the device; `teacher_weight` is that of the teachers' targets among all."""
-    arcs, source, target, forward = _planned(data, utterances)
+    arcs, owner, source, target, forward = _planned(data, utterances)
     nodes, _ = _rows(data.node_offsets, utterances)
     order, identity = forward.arc, np.arange(len(arcs))
     backward = plan_levels(target[order], source[order], data.level_back[nodes].astype(np.int64))
@@ -55,24 +55,26 @@ def make_batch(
         backward=Traversal.of(backward, merge, posterior, device),
         backward_index=put(backward_index),
         arcs=int(np.count_nonzero(label >= 0)),
+        utterance=put(owner[order]),
+        utterances=len(utterances),
     )
 
 
 def batch_arcs(data: Dataset, utterances: NDArray[np.int64]) -> NDArray[np.int64]:
     """The arcs of a batch of these utterances, in its order."""
-    arcs, _, _, forward = _planned(data, utterances)
+    arcs, _, _, _, forward = _planned(data, utterances)
     ordered: NDArray[np.int64] = arcs[forward.arc]
     return ordered
 
 
-def _planned(data: Dataset, utterances: NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers, LevelPlan]:
-    """The arcs of these utterances, the nodes that they join, and the order of the forward direction."""
+def _planned(data: Dataset, utterances: NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers, Numbers, LevelPlan]:
+    """The arcs of these utterances, whose they are, the nodes they join, and the order of the forward direction."""
     arcs, owner = _rows(data.arc_offsets, utterances)
     nodes, _ = _rows(data.node_offsets, utterances)
     sizes = np.diff(data.node_offsets)[utterances]
     first = (np.cumsum(sizes) - sizes)[owner]
     source, target = data.source[arcs] + first, data.target[arcs] + first
-    return arcs, source, target, plan_levels(source, target, data.level[nodes].astype(np.int64))
+    return arcs, owner, source, target, plan_levels(source, target, data.level[nodes].astype(np.int64))
 
 
 def _rows(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

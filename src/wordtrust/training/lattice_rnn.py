@@ -263,6 +263,8 @@ class Batch:
     backward: Traversal
     backward_index: Tensor  # [arcs] where each arc is in the backward direction
     arcs: int  # that carry loss
+    utterance: Tensor  # [arcs] which of the batch's utterances
+    utterances: int
 
 
 class Direction(nn.Module):

@@ -42,6 +42,9 @@ class TrainOptions:
     decay: float = _option(1e-4, "Weight decay.")
     drop: float = _option(0.1, "Share of inputs and states left out at random in training.")
     word_drop: float = _option(0.5, "Share of words whose learned vectors are left out at random in training.")
+    evidence_drop: float = _option(
+        0.3, "Share of utterances that are trained without an optional group of columns, for each group."
+    )
     embedding_rate: float = _option(0.1, "Learning rate of learned word vectors, as a share of the others'.")
     path_weight: float = _option(
         2.0, "Normalised: weight of the likelihood of the best path beside that of each word."
@@ -62,6 +65,7 @@ class TrainOptions:
             ("drop", 0.0, 0.95), ("word_drop", 0.0, 0.95), ("embedding_rate", 0.0, 10.0), ("path_weight", 0.0, 1e6),
             ("average", 0.0, 0.99999), ("identity_drop", 0.0, 1.0), ("taught", 0.0, 1.0), ("batch_arcs", 0, 10**9),
             ("clip", 1e-9, 1e9), ("folds", 0, 1000), ("fold", 0, 999), ("seed", 0, 2**31 - 1),
+            ("evidence_drop", 0.0, 1.0),
         ):  # fmt: skip
             if not least <= getattr(self, name) <= most:
                 raise OptionError(f"{name} lies between {least:g} and {most:g}, not {getattr(self, name)}")

@@ -75,9 +75,10 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
     if first is None:
         raise InputError("there are no utterances to train on")
     card = ModelCard.of_networks(first) if card is None else card
-    mass = expected_counts(train())
     wanted = features.columns_of(options.features)
-    columns = features.available(first, wanted)
+    given = set(features.available(first, wanted))
+    mass = expected_counts(_noting_optional(train(), wanted, given))
+    columns = tuple(column for column in wanted if column in given)
     if not columns:
         raise InputError(f"none of the features {options.features} is there", file=first.origin.file)
     dev_words = {word for batch in dev() for word in BatchWords.of(batch).words}
@@ -97,6 +98,14 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
         silence_loss=options.silence_loss,
     )
     return TrainingData(_dataset(seen, statistics), _dataset(held_out, statistics), table, statistics, card)
+
+
+def _noting_optional(batches: Iterable[Lattices], wanted: Sequence[str], given: set[str]) -> Iterator[Lattices]:
+    """The batches; optional columns that any of them has are added to those that are `given`."""
+    optional = [column for column in wanted if column in features.OPTIONAL]
+    for batch in batches:
+        given.update(features.available(batch, optional))
+        yield batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ..base.folds import in_fold
 from ..base.locks import claimed
 from ..base.tensors import read_tensors, write_tensors
 from ..confidence.config import IDENTITY, Config
+from ..confidence.features import optional_groups
 from ..confidence.model_card import TrainingRecord
 from ..confidence.model_file import LOG, load_model
 from ..evaluation.eer_nce import eer_and_nce
@@ -184,7 +185,8 @@ class Trainer:
         """One batch; gives its summed loss, still on the device."""
         batch = self.train[index]
         self._adam.zero_grad(set_to_none=True)
-        loss = loss_of(batch, self._parallel(self._anonymous(batch)), self.options.path_weight)
+        seen = self._with_evidence_dropped(self._anonymous(batch))
+        loss = loss_of(batch, self._parallel(seen), self.options.path_weight)
         (loss * weight).backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip)
         if not torch.isfinite(norm):
@@ -201,6 +203,16 @@ class Trainer:
             return batch
         kept = torch.arange(batch.features.shape[1], device=batch.features.device) < first
         return replace(batch, features=batch.features * kept)
+
+    def _with_evidence_dropped(self, batch: Batch) -> Batch:
+        """The batch with each optional group of columns hidden in some utterances, where there are such groups."""
+        groups = optional_groups(self.config.columns)
+        if not groups or not self.options.evidence_drop:
+            return batch
+        kept = torch.ones(batch.utterances, len(self.config.columns))
+        for group in groups:
+            kept[:, group] = (torch.rand(batch.utterances, 1) >= self.options.evidence_drop).float()
+        return replace(batch, features=batch.features * kept.to(batch.features.device)[batch.utterance])
 
     @torch.no_grad()
     def _update_average(self) -> None:

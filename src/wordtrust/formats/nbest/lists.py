@@ -34,6 +34,16 @@ _JOIN: Mapping[str, np.ufunc] = {
     "logprob": np.add,
     "tokens": np.add,
     "least_token_logprob": np.minimum,
+    "token_entropy": np.maximum,
+    "token_rank": np.maximum,
+    "token_margin": np.minimum,
+}
+# How the values of a word's tokens become one of the word, by their field in a record.
+TOKEN_FIELDS: Mapping[str, tuple[str, np.ufunc]] = {
+    "token_logprobs": ("least_token_logprob", np.minimum),
+    "token_entropies": ("token_entropy", np.maximum),
+    "token_ranks": ("token_rank", np.maximum),
+    "token_margins": ("token_margin", np.minimum),
 }
 _TIMES = ("start", "end")
 
@@ -60,7 +70,8 @@ class NBestList:
     place: int  # line or record in the file
     hypotheses: Sequence[Hypothesis]
     columns: Mapping[str, Sequence[float]] = field(default_factory=dict)  # one number per word, all end to end
-    token_logprobs: Sequence[float] = ()  # of all words end to end, as many per word as the column `tokens` says
+    # By field: of all words end to end, as many per word as the column `tokens` says. Ranks are log(1 + rank).
+    token_values: Mapping[str, Sequence[float]] = field(default_factory=dict)
     evidence: Mapping[str, Sequence[float]] = field(default_factory=dict)  # one number per hypothesis
     finish: float = 0.0  # seconds, where the audio ends as far as that is known
 
@@ -190,7 +201,8 @@ class _Buffer:
         self.utts: list[str] = []
         self.token = array("i")
         self._place, self._sizes, self._word_counts, self._picked = array("q"), array("q"), array("q"), array("b")
-        self._finish, self._score, self._token_logprobs = array("d"), array("d"), array("d")
+        self._finish, self._score = array("d"), array("d")
+        self._token_values: dict[str, array[float]] = {}
         self._columns: dict[str, array[float]] = {}
         self._evidence: dict[str, array[float]] = {}
 
@@ -201,8 +213,12 @@ class _Buffer:
         if nbest.evidence.keys() != self._evidence.keys() - {"rank", "share"}:
             return False
         has_words = any(hypothesis.words for hypothesis in nbest.hypotheses)
-        same_logprobs = bool(nbest.token_logprobs) == bool(self._token_logprobs)
-        return not has_words or not self.token or (nbest.columns.keys() == self._columns.keys() and same_logprobs)
+        same_columns = nbest.columns.keys() == self._columns.keys()
+        return (
+            not has_words
+            or not self.token
+            or (same_columns and nbest.token_values.keys() == self._token_values.keys())
+        )
 
     def add(self, nbest: NBestList, tokens: Tokens) -> None:
         """Add an utterance that fits."""
@@ -221,14 +237,16 @@ class _Buffer:
             self._evidence.setdefault(name, array("d")).extend(values)
         for name, values in nbest.columns.items() if len(self.token) > before else ():
             self._columns.setdefault(name, array("d")).extend(values)
-        self._token_logprobs.extend(nbest.token_logprobs)
+        for name, values in nbest.token_values.items():
+            self._token_values.setdefault(name, array("d")).extend(values)
 
     def arrays(self) -> NBestArrays:
         """All of it; nothing can be added after that."""
         columns = {name: np.asarray(values) for name, values in self._columns.items()}
-        if self._token_logprobs:
+        for name, values in self._token_values.items():
             first = (np.cumsum(columns["tokens"]) - columns["tokens"]).astype(np.int64)
-            columns["least_token_logprob"] = np.minimum.reduceat(np.asarray(self._token_logprobs), first)
+            of_word, worst = TOKEN_FIELDS[name]
+            columns[of_word] = worst.reduceat(np.asarray(values), first)
         return NBestArrays(
             utts=self.utts,
             place=np.asarray(self._place),

@@ -1,16 +1,20 @@
 """N-best lists as JSON: one record per utterance, as JSON lines, a single document or a list of records.
 
     {"utt": "u1", "nbest": [{"score": -1.9, "text": "I will.", "words": [{"word": "I", "start": 0.1, "end": 0.4,
-     "logprob": -0.1, "tokens": 1}, ...], "avg_logprob": ..., "token_logprobs": [...], "eot_logprob": ...}, ...]}
+     "logprob": -0.1, "tokens": 1}, ...], "avg_logprob": ..., "token_logprobs": [...], "token_entropies": [...],
+     "token_ranks": [...], "token_margins": [...], "eot_logprob": ...}, ...]}
 
 `score` is the natural log of the hypothesis's probability. Only it and `text` (or `words`) are needed. Unless every
 hypothesis has times, all are made up by alignment; without word log-probabilities the whole score goes on the last
-arc. Beside the list a record may hold `duration` (seconds), `best_avg` (the hypothesis with the best
+arc. Of tokens, a word's as many as its `tokens` says, there may be log-probabilities, entropies (nats, of the
+distribution that they were chosen from), ranks (0: the best) and margins (the log-probability less that of the best
+other token). Beside the list a record may hold `duration` (seconds), `best_avg` (the hypothesis with the best
 score per token) and `empty_logprob` (the log-probability of saying nothing).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -33,6 +37,8 @@ COLUMNS = ("start", "end", "logprob", "tokens")  # of a word
 MAX_DOCUMENT = 1 << 28  # bytes; longer ones should be JSON lines
 
 _NUMBERS = {int, float}
+_LEAST_TOKEN_VALUE = {"token_entropies": 0.0, "token_ranks": 0.0, "token_margins": -LARGEST_SCORE}
+_VALUES_REMEDY = "Entropies (nats) and ranks are finite numbers from 0 on, margins finite numbers"
 _LIST = re.compile(rb'"(?:nbest|n_best|hypotheses|hyps|alternatives)"\s*:\s*\[\s*\{')
 _SCORE = re.compile(rb'"(?:score|logprob|log_prob|log_probability)"\s*:\s*-?[0-9.]')
 _FIRST_KEY = re.compile(rb'\{\s*"([^"]*)"')
@@ -132,7 +138,7 @@ def _read_list(
         place=place,
         hypotheses=hypotheses,
         columns=columns,
-        token_logprobs=listed.token_logprobs(chosen, columns.get("tokens", ())),
+        token_values=listed.token_values(chosen, columns.get("tokens", ())),
         evidence=_evidence(record, listed, chosen),
         finish=listed.finish(record),
     )
@@ -202,19 +208,53 @@ class _ListedHypotheses:
             raise InputError("words have only one of start and end", remedy="Give both, or neither")
         return {name: self._column(name, chosen) for name in COLUMNS if name in first}
 
-    def token_logprobs(self, chosen: Sequence[int], counts: Sequence[float]) -> list[float]:
-        """The log-probabilities of all tokens of some hypotheses; none if they do not fit the `counts` of words."""
+    def token_values(self, chosen: Sequence[int], counts: Sequence[float]) -> dict[str, list[float]]:
+        """What is known of all tokens of some hypotheses, by field.
+
+        Nothing where the `counts` of words are none; log-probabilities that do not fit them are left out, and other
+        values that do not are an error.
+        """
+        if not counts or set(map(type, counts)) != {int} or min(counts) <= 0:
+            return {}
+        values = {"token_logprobs": self._token_logprobs(chosen, counts)}
+        values |= {name: self._checked_token_values(name, chosen, counts) for name in _LEAST_TOKEN_VALUE}
+        values["token_ranks"] = [math.log1p(rank) for rank in values["token_ranks"]]
+        return {name: of_tokens for name, of_tokens in values.items() if of_tokens}
+
+    def _token_logprobs(self, chosen: Sequence[int], counts: Sequence[float]) -> list[float]:
         all_logprobs: list[float] = []
+        for index, due in self._due_tokens(chosen, counts):
+            logprobs = self.items[index].get("token_logprobs")
+            if not isinstance(logprobs, list) or due != len(logprobs):
+                return []
+            all_logprobs += logprobs
+        return all_logprobs if _are_numbers(all_logprobs) else []
+
+    def _checked_token_values(self, name: str, chosen: Sequence[int], counts: Sequence[float]) -> list[float]:
+        """One number for each token; none where a hypothesis does not have them."""
+        due_tokens = list(self._due_tokens(chosen, counts))
+        if any(self.items[index].get(name) is None for index, _ in due_tokens):
+            return []
+        all_values: list[float] = []
+        for index, due in due_tokens:
+            values = self.items[index][name]
+            path = f"{self._path(index)}.{name}"
+            if not isinstance(values, list) or len(values) != due:
+                length = len(values) if isinstance(values, list) else "no"
+                raise InputError(f"{path} has {length} numbers, and its words have {due:g} tokens")
+            if not _are_numbers(values) or min(values) < _LEAST_TOKEN_VALUE[name]:
+                raise InputError(f"{path} has {_odd_one(values, _LEAST_TOKEN_VALUE[name])}", remedy=_VALUES_REMEDY)
+            all_values += values
+        return all_values
+
+    def _due_tokens(self, chosen: Sequence[int], counts: Sequence[float]) -> Iterator[tuple[int, float]]:
+        """Each of the hypotheses that have words, and how many tokens these have."""
         first = 0
         for index in chosen:
-            logprobs, last = self.items[index].get("token_logprobs"), first + len(self.words[index])
+            last = first + len(self.words[index])
             if last > first:
-                if not isinstance(logprobs, list) or sum(counts[first:last]) != len(logprobs):
-                    return []
-                all_logprobs += logprobs
+                yield index, sum(counts[first:last])
             first = last
-        are_counts = set(map(type, counts)) == {int} and min(counts) > 0
-        return all_logprobs if are_counts and _are_numbers(all_logprobs) else []
 
     def finish(self, record: dict[str, Any]) -> float:
         """Where the utterance ends, as far as that is known: the duration, or the latest end of a word."""
@@ -272,6 +312,12 @@ def _are_numbers(values: list[Any]) -> bool:
     return set(map(type, values)) <= _NUMBERS and (
         not values or (min(values) >= -LARGEST_SCORE and max(values) <= LARGEST_SCORE)
     )
+
+
+def _odd_one(values: list[Any], least: float) -> str:
+    """The first value that is no number, too large, or less than the least."""
+    odd = next(value for value in values if not _are_numbers([value]) or value < least)
+    return repr(odd)[:40]
 
 
 FORMAT = Format("nbest", "N-best list (JSON)", (".jsonl", ".json"), sniff, read)

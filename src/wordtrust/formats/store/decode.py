@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...base.arrays import csr_offsets
 from ...base.errors import InputError
 from ...base.jit import compiled
+from ...lattices.evidence import OPTIONAL_NAMES
 from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin, ReadingFacts, Times
 from ...lattices.vocabulary import Vocabulary
 from ...lattices.weights import LARGEST_SCALE, Scales
@@ -204,13 +205,18 @@ def _times(rows: _TableColumns) -> tuple[Offsets, Times]:
 
 
 def _score(array: Any, name: str, arc_offsets: Offsets) -> tuple[NDArray[Any], Flags]:
-    """A score, 0 where it is null, and which utterances have it: on all their arcs, or on none."""
+    """A score, 0 where it is null, and which utterances have it: on all their arcs, or on none.
+
+    Optional evidence is NaN where it is null, and all utterances have it in that form.
+    """
     if array.null_count == 0:
         return _values(array), np.ones(len(arc_offsets) - 1, np.bool_)
     there = present(array)
     rows = there[np.minimum(arc_offsets[:-1], len(there) - 1)]
     if not np.array_equal(np.repeat(rows, np.diff(arc_offsets)), there):
         raise InputError(f"the column {name!r} is null on some arcs of an utterance", remedy=DAMAGED)
+    if name.removeprefix(layout.EXTRA) in OPTIONAL_NAMES:
+        return np.where(there, _values(array), np.float32(np.nan)), np.ones_like(rows)
     return np.where(there, _values(array), 0).astype(array.type.to_pandas_dtype()), rows
 
 

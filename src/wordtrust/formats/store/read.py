@@ -15,11 +15,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ...base.arrays import csr_offsets
 from ...base.errors import InputError
 from ...base.jit import compiled, inner
 from ...base.problems import Problems
 from ...base.threads import ahead
 from ...lattices.assemble import BATCH_ARCS
+from ...lattices.evidence import OPTIONAL_NAMES
 from ...lattices.lattice import Flags, Ints, Lattices, Offsets, Times
 from ..format import ReadOptions
 from ..parquet_checks import arrow_errors, group_sizes
@@ -78,8 +80,8 @@ class ShardReader:
         }
         for name, (values, _) in group.optional.items():
             if values.dtype == np.float32 and not _all_finite(values.view(np.uint32)):
-                bad = np.searchsorted(group.arc_offsets, np.flatnonzero(~np.isfinite(values)), "right") - 1
-                for row in np.unique(bad).tolist():
+                bad = np.flatnonzero(~np.isfinite(values) & ~_is_absent(group, name, values))
+                for row in np.unique(np.searchsorted(group.arc_offsets, bad, "right") - 1).tolist():
                     errors.setdefault(row, InputError(f"{name} is not finite on all arcs", remedy=DAMAGED))
         in_order = np.ones(len(group.utts), np.bool_)
         ends = group.arcs["source"], group.arcs["target"]
@@ -151,6 +153,14 @@ def _runs(group: RowGroup, is_bad: Flags) -> Iterator[tuple[int, int]]:
     starts = np.flatnonzero(group.changes() | crossed | is_bad[1:] | is_bad[:-1]) + 1
     cuts = [0, *starts.tolist(), len(is_bad)]
     return ((start, stop) for start, stop in pairwise(cuts) if stop > start)
+
+
+def _is_absent(group: RowGroup, name: str, values: NDArray[np.float32]) -> Flags:
+    """[arcs] of utterances that lack optional evidence: NaN on all of them."""
+    if name.removeprefix(layout.EXTRA) not in OPTIONAL_NAMES:
+        return np.zeros(len(values), np.bool_)
+    arcs, missing = np.diff(group.arc_offsets), np.diff(csr_offsets(np.isnan(values))[group.arc_offsets])
+    return np.repeat(missing == arcs, arcs)
 
 
 @compiled

@@ -23,6 +23,7 @@ from ...base.files import atomic_text, draft_of, is_stream, recover, remove, rem
 from ...base.jit import compiled
 from ...base.locks import locked
 from ...base.version import __version__
+from ...lattices.evidence import OPTIONAL_NAMES
 from ...lattices.lattice import ARC_SCORES, Flags, Ints, Lattices, Offsets, Origin
 from ...lattices.vocabulary import Vocabulary
 from ..batches import require_same_recognizer
@@ -361,7 +362,10 @@ def _arc_table(parts: list[Lattices], extra: Iterable[str]) -> pa.Table:
     for name in (*ARC_SCORES, "picked"):
         columns[name] = _optional([getattr(part, name) for part in parts], parts, layout.ARCS[name])
     for name in extra:
-        columns[layout.EXTRA + name] = _optional([part.extra.get(name) for part in parts], parts, pa.float32())
+        nullable = name in OPTIONAL_NAMES
+        columns[layout.EXTRA + name] = _optional(
+            [part.extra.get(name) for part in parts], parts, pa.float32(), nan_is_null=nullable
+        )
     schema = layout.arc_schema(extra)
     return pa.table([columns[name] for name in schema.names], schema=schema)
 
@@ -375,13 +379,16 @@ def _utts(parts: list[Lattices]) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(np.repeat(rows, arcs)), pa.array(names, pa.string()))
 
 
-def _optional(arrays: list[NDArray[Any] | None], parts: list[Lattices], kind: pa.DataType) -> Any:
+def _optional(
+    arrays: list[NDArray[Any] | None], parts: list[Lattices], kind: pa.DataType, *, nan_is_null: bool = False
+) -> Any:
     """A column that is null on the arcs of parts that have no such array."""
     filled = [
         np.zeros(len(part.source)) if array is None else array for array, part in zip(arrays, parts, strict=True)
     ]
     missing = np.repeat([array is None for array in arrays], [len(part.source) for part in parts])
     values = np.concatenate(filled).astype(kind.to_pandas_dtype())
+    missing = missing | np.isnan(values) if nan_is_null else missing
     return pa.array(values, kind, mask=missing if missing.any() else None)
 
 

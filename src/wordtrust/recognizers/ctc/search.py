@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...base.jit import compiled, inlined
 from ..base import NBestRecord
-from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
+from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest, TokenEvidence
 
 Reals = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -116,7 +116,25 @@ def _nbest_hypothesis(
         avg_logprob=hypothesis.total / (len(hypothesis.labels) + 1),
         eot_logprob=hypothesis.score.end,
         token_logprobs=hypothesis.score.labels.tolist(),
+        **label_evidence(frames, hypothesis.labels, first, end).to_fields(),
     )
+
+
+def label_evidence(frames: Reals, labels: Labels, first: Labels, end: Labels) -> TokenEvidence:
+    """Of each label in the frame where it is most probable, among those from its `first` to before its `end`.
+
+    A frame's distribution is all that a CTC model chooses from; the blank is one of the others.
+    """
+    spans = zip(labels.tolist(), first.tolist(), end.tolist(), strict=True)
+    peaks = np.array([begin + int(frames[begin:stop, label].argmax()) for label, begin, stop in spans], np.int64)
+    chosen, index = frames[peaks], np.arange(len(labels))
+    own = chosen[index, labels]
+    ranks = np.count_nonzero(chosen > own[:, None], axis=1)
+    chosen[index, labels] = _IMPOSSIBLE
+    others = chosen.max(axis=1, initial=_IMPOSSIBLE)
+    chosen[index, labels] = own
+    entropies = -(np.exp(chosen) * np.maximum(chosen, np.finfo(np.float64).min)).sum(axis=1)
+    return TokenEvidence(entropies, ranks, own - others)
 
 
 def prefix_beam_search(frames: Reals, blank: int, labels: Labels, *, beam: int, cut: float) -> list[Labels]:

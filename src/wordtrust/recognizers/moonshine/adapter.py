@@ -7,7 +7,7 @@ another Moonshine works too. Nothing is downloaded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,16 +53,15 @@ class MoonshineRecognizer:
         """A search result as an N-best record; `fits` of every step say which frames fit what comes next."""
         averages = [hypothesis.score / (len(hypothesis.tokens) + 1) for hypothesis in result.hypotheses]
         return RecognizerNBest(
-            self._timed(result.hypotheses, fits, duration),
+            self._timed(result, fits, duration),
             best_avg=int(np.argmax(averages)),
             duration=round(duration, 3),
             empty_logprob=round(result.empty_logprob, 4),
         ).to_record()
 
-    def _timed(
-        self, hypotheses: Sequence[TokenHypothesis], fits: Sequence[Floats], duration: float
-    ) -> list[NBestHypothesis]:
+    def _timed(self, result: SearchResult, fits: Sequence[Floats], duration: float) -> list[NBestHypothesis]:
         """Hypotheses with the times of all their words."""
+        hypotheses = result.hypotheses
         words = [self.tokenizer.words(hypothesis.tokens.tolist()) for hypothesis in hypotheses]
         begins = [
             np.isin(np.arange(len(hypothesis.rows)), [word.first for word in of_hypothesis])
@@ -74,7 +73,12 @@ class MoonshineRecognizer:
             for spans, of_hypothesis in zip(token_spans(paths, begins), words, strict=True)
         ]
         return [
-            _hypothesis(hypothesis, self.tokenizer.text(hypothesis.tokens.tolist()), of_hypothesis, starts_and_ends)
+            replace(
+                _hypothesis(
+                    hypothesis, self.tokenizer.text(hypothesis.tokens.tolist()), of_hypothesis, starts_and_ends
+                ),
+                **result.evidence(hypothesis).to_fields(),
+            )
             for hypothesis, of_hypothesis, starts_and_ends in zip(hypotheses, words, times, strict=True)
         ]
 

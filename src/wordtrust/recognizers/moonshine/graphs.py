@@ -292,10 +292,12 @@ def _feed_forward(layers: _GraphLayers, value: str, layer: int) -> str:
 
 
 def _next_tokens(layers: _GraphLayers, value: str, best: int) -> None:
-    """The best next tokens with their log-probabilities, and the log-probability of the end of the text."""
+    """The best next tokens with their log-probabilities, that of the end of the text, and the entropy of all."""
     graph = layers.graph
     scores = graph("LogSoftmax", layers.product(value, "logits"), axis=-1)
     logprobs, tokens = graph.several("TopK", 2, scores, graph.integers(best), axis=-1)
+    information = graph("Mul", graph("Exp", scores), scores)
+    graph.output("entropy", graph("Neg", graph("ReduceSum", information, graph.integers(-1), keepdims=0)))
     graph.output("logprobs", logprobs)
     graph.output("best", tokens, TensorProto.INT64)
     graph.output("end", graph("Gather", scores, graph.constant(np.array(END)), axis=-1))

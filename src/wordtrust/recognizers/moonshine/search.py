@@ -16,6 +16,7 @@ from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 from ...audio import Samples
 from ...base.errors import InputError
+from ..nbest import TokenEvidence
 from .graphs import END, OnnxGraph, decoder_graph, encoder_graph
 from .model_files import REMEDY, Floats, MoonshineSizes, read_model
 from .words import fit_of_frames
@@ -36,9 +37,10 @@ Reals = NDArray[np.float64]
 class NextTokens(NamedTuple):
     """What may follow each of several unfinished texts."""
 
-    tokens: Ints  # [rows, best] the most probable next tokens
+    tokens: Ints  # [rows, best] the most probable next tokens, the best first
     logprobs: Floats  # [rows, best]
     end: Floats  # [rows] log-probability that the text ends here
+    entropy: Floats  # [rows] of all next tokens, in nats
 
 
 class StepDecoder(Protocol):
@@ -95,7 +97,7 @@ class UtteranceDecoder:
         self.fits.append(fit_of_frames(outputs["attention"].numpy()))
         if not np.isfinite(outputs["logprobs"].numpy()).all():
             raise InputError("the model computes no finite scores: weights or samples are damaged", remedy=REMEDY)
-        return NextTokens(outputs["best"].numpy(), outputs["logprobs"].numpy(), outputs["end"].numpy())
+        return NextTokens(*(outputs[name].numpy() for name in ("best", "logprobs", "end", "entropy")))
 
     def _extend_cache(self, parents: Ints) -> tuple[Ints, Floats]:
         """Which positions of the cache are still needed, and which of them and of the new ones each row sees."""
@@ -160,6 +162,17 @@ class SearchResult:
 
     hypotheses: list[TokenHypothesis]
     empty_logprob: float
+    steps: list[NextTokens]  # what followed the rows of every step
+
+    def evidence(self, hypothesis: TokenHypothesis) -> TokenEvidence:
+        """How sure the model was of each token of a hypothesis of this search."""
+        chosen = list(zip(self.steps, hypothesis.rows[:-1].tolist(), strict=False))
+        entropies = np.array([step.entropy[row] for step, row in chosen], np.float64)
+        best = np.array([step.tokens[row] for step, row in chosen]).reshape(len(chosen), -1)
+        logprobs = np.array([step.logprobs[row, :2] for step, row in chosen], np.float64).reshape(len(chosen), -1)
+        ranks = np.argmax(best == hypothesis.tokens[:, None], axis=1)
+        others = np.where(ranks == 0, logprobs[:, -1], logprobs[:, 0])
+        return TokenEvidence(entropies, ranks, hypothesis.logprobs - others)
 
 
 @dataclass(eq=False, slots=True)
@@ -195,14 +208,16 @@ def beam_search(decoder: StepDecoder, *, beam: int, max_tokens: int) -> SearchRe
     following = decoder.step(np.array([BEGIN]), np.array([0]))
     empty = float(following.end[0])
     ended: list[TokenHypothesis] = []
+    steps = [following]
     for _ in range(max_tokens):
         live = _grow(live, following, beam, ended[-1].score if len(ended) == beam else -np.inf)
         if not len(live.score):
             break
         following = decoder.step(live.tokens[:, -1], live.rows[:, -1])
+        steps.append(following)
         ended += [live.finish(row, float(end)) for row, end in enumerate(following.end)]
         ended = sorted(ended, key=lambda hypothesis: -hypothesis.score)[:beam]
-    return SearchResult(ended, empty)
+    return SearchResult(ended, empty, steps)
 
 
 def _grow(live: _Beam, following: NextTokens, beam: int, worst: float) -> _Beam:

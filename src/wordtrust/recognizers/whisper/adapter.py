@@ -95,6 +95,7 @@ class WhisperRecognizer:
                 tokens,
                 [spell(token) or "" for token in tokens],
                 forced.logprobs,
+                forced.evidence,
                 token_starts(forced.attention, frames, prompt),
             )
             for tokens, forced in zip(hypotheses, self._decoder.force(encoded, hypotheses), strict=True)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..nbest import TokenEvidence
 from .model_files import WhisperWeights
 
 Floats = NDArray[np.float32]
@@ -36,6 +37,7 @@ class ForcedHypothesis(NamedTuple):
     """The decoder's view of one given hypothesis."""
 
     logprobs: NDArray[np.float64]  # [tokens + 1] the last one is of the end of text
+    evidence: TokenEvidence  # likewise [tokens + 1]
     attention: Floats  # [heads, prompt + tokens + end, frames] scores of the alignment heads, before a softmax
 
 
@@ -61,10 +63,10 @@ class WhisperDecoder:
         prompt, end = self.special.prompt, self.special.end
         tree = _prefix_tree([[*prompt, *tokens, end] for tokens in hypotheses])
         states, attention = self._run(encoded, tree)
-        logprobs = self._logprobs(states, tree, hypotheses)
+        scores = self._token_scores(states, tree, hypotheses)
         return [
-            ForcedHypothesis(of_tokens, attention[:, rows[: len(prompt) + len(tokens) + 1]])
-            for tokens, rows, of_tokens in zip(hypotheses, tree.rows, logprobs, strict=True)
+            ForcedHypothesis(*of_tokens, attention[:, rows[: len(prompt) + len(tokens) + 1]])
+            for tokens, rows, of_tokens in zip(hypotheses, tree.rows, scores, strict=True)
         ]
 
     def _run(self, encoded: Floats, tree: _PrefixTree) -> tuple[Floats, Floats]:
@@ -105,30 +107,39 @@ class WhisperDecoder:
         mixed = (_softmax(scores) @ value).swapaxes(0, 1).reshape(states.shape)
         return self._linear(mixed, f"{name}/linear_2"), scores
 
-    def _logprobs(
+    def _token_scores(
         self, states: Floats, tree: _PrefixTree, hypotheses: Sequence[Sequence[int]]
-    ) -> list[NDArray[np.float64]]:
-        """Log-probabilities of each token of each hypothesis, and of its end, given what comes before."""
+    ) -> list[tuple[NDArray[np.float64], TokenEvidence]]:
+        """Log-probability and evidence of each token of each hypothesis, and of its end, given what comes before."""
         last = len(self.special.prompt) - 1
         texts = [[*tokens, self.special.end] for tokens in hypotheses]
         rows = np.concatenate([row[last : last + len(text)] for row, text in zip(tree.rows, texts, strict=True)])
-        logprobs = self._token_logprobs(states, rows, np.concatenate(texts), first_row=last)
-        return np.split(logprobs, np.cumsum([len(text) for text in texts])[:-1])
+        # What hypotheses have in common is looked at once.
+        pairs, index = np.unique(np.stack([rows, np.concatenate(texts)]), axis=1, return_inverse=True)
+        logprobs, evidence = self._pair_scores(states, pairs[0], pairs[1], first_row=last)
+        cuts = np.cumsum([len(text) for text in texts])[:-1]
+        return [(logprobs[of_text], evidence.of(of_text)) for of_text in np.split(index.ravel(), cuts)]
 
-    def _token_logprobs(self, states: Floats, rows: Ints, tokens: Ints, first_row: int) -> NDArray[np.float64]:
-        """The log-probability of each token after the prefix that is a row of `states`."""
-        logprobs = np.empty(len(rows))
+    def _pair_scores(
+        self, states: Floats, rows: Ints, tokens: Ints, first_row: int
+    ) -> tuple[NDArray[np.float64], TokenEvidence]:
+        """Log-probability and evidence of each token after the prefix that is a row of `states`; rows must rise."""
+        logprobs, margins, entropies = (np.empty(len(rows)) for _ in range(3))
+        ranks = np.empty(len(rows), np.int64)
         embeddings = self.weights["decoder/embeddings/weight"]
         for begin in range(0, len(states), ROWS):
             logits = states[begin : begin + ROWS] @ embeddings.T
             logits[:, list(self.special.suppressed)] = -np.inf
             if begin <= first_row < begin + ROWS:
                 logits[first_row - begin, list(self.special.suppressed_first)] = -np.inf
-            top = logits.max(1)
-            totals = top + np.log(np.exp(logits - top[:, None]).sum(1))
-            is_here = (rows >= begin) & (rows < begin + ROWS)
-            logprobs[is_here] = logits[rows[is_here] - begin, tokens[is_here]] - totals[rows[is_here] - begin]
-        return logprobs
+            here = slice(*np.searchsorted(rows, [begin, begin + ROWS]))
+            own, chosen = rows[here] - begin, tokens[here]
+            totals, entropy = _totals_and_entropies(logits)
+            taken = logits[own, chosen]
+            logprobs[here], entropies[here] = taken - totals[own], entropy[own]
+            ranks[here] = _ranks(logits, own, taken)
+            margins[here] = taken - _best_others(logits, own, chosen)
+        return logprobs, TokenEvidence(entropies, ranks, margins)
 
     def _norm(self, states: Floats, name: str) -> Floats:
         centred = states - states.mean(-1, keepdims=True)
@@ -140,6 +151,36 @@ class WhisperDecoder:
         weight = self.weights[f"{name}/weight"]
         product = states.reshape(-1, states.shape[-1]) @ weight.T + self.weights[f"{name}/bias"]
         return product.reshape(*states.shape[:-1], -1)
+
+
+def _totals_and_entropies(logits: Floats) -> tuple[Floats, Floats]:
+    """[rows] the log of the sum of what each row of scores stands for, and its entropy in nats."""
+    top = logits.max(1)
+    centred = logits - top[:, None]
+    shares = np.exp(centred)
+    sums = shares.sum(1)
+    logs = np.log(sums)
+    # A score of minus infinity has no share, and must not make one of nothing.
+    information = np.einsum("ij,ij->i", shares, np.maximum(centred, np.finfo(np.float32).min, out=centred))
+    return top + logs, logs - information / sums
+
+
+def _ranks(logits: Floats, rows: Ints, taken: Floats) -> Ints:
+    """How many of its row's scores are larger than each taken one."""
+    ranks: Ints = np.array([np.count_nonzero(logits[row] > score) for row, score in zip(rows, taken, strict=True)])
+    return ranks
+
+
+def _best_others(logits: Floats, rows: Ints, tokens: Ints) -> Floats:
+    """The largest of its row's scores beside that of each token."""
+    best = logits.argmax(1)
+    everything = np.arange(len(logits))
+    top = logits[everything, best]
+    logits[everything, best] = -np.inf
+    second = logits.max(1)
+    logits[everything, best] = top
+    others: Floats = np.where(tokens == best[rows], second[rows], top[rows])
+    return others
 
 
 def _prefix_tree(hypotheses: Sequence[Sequence[int]]) -> _PrefixTree:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.jit import compiled
-from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
+from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest, TokenEvidence
 
 FRAME_SECONDS = 0.02  # of the encoder
 MEDIAN = 7  # frames that attention is smoothed over
@@ -27,6 +27,7 @@ class TimedHypothesis(NamedTuple):
     tokens: Sequence[int]
     pieces: Sequence[str]  # the tokens as the vocabulary spells them: a word begins with "Ġ"
     logprobs: NDArray[np.float64]  # [tokens + 1] the last one is of the end of text
+    evidence: TokenEvidence  # [tokens + 1] likewise
     times: NDArray[np.float64]  # [tokens + 1] seconds: where each token begins, and where the last one ends
 
     @property
@@ -59,6 +60,7 @@ def _hypothesis(hypothesis: TimedHypothesis, decode: Callable[[Sequence[int]], s
         eot_logprob=round(float(hypothesis.logprobs[-1]), 4),
         token_ids=list(hypothesis.tokens),
         token_logprobs=[round(logprob, 4) for logprob in hypothesis.logprobs[:-1].tolist()],
+        **hypothesis.evidence.of(slice(-1)).to_fields(),
     )
 
 
