@@ -97,6 +97,15 @@ def test_a_table_without_columns_comes_back_without_them(tmp_path: Path) -> None
     assert (table.words, table.phones, table.mass, table.vectors) == ((), None, None, None)
 
 
+def test_a_model_keeps_the_rules_by_which_its_phones_are_estimated(folder: Path) -> None:
+    assert load_model(folder).table.phones_of(["u"], np.array([-1], np.int32)).tolist() == [2]
+    edit_arrays(folder, lambda arrays: arrays.pop("words.phone_rules"))  # an older model
+    assert load_model(folder).table.phones_of(["u"], np.array([-1], np.int32)).tolist() == [1]
+    edit_arrays(folder, lambda arrays: arrays.update({"words.phone_rules": np.array([9], np.uint8)}))
+    with pytest.raises(InputError, match="phones are estimated by the rules 1 to 2"):
+        load_model(folder)
+
+
 @pytest.mark.parametrize(("merge", "embedding", "skip"), KINDS)
 def test_the_list_of_weights_is_that_of_torch_and_of_the_scorer(merge: str, embedding: str, skip: bool) -> None:
     pytest.importorskip("torch", reason="needs the extra `train`")

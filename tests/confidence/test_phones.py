@@ -126,7 +126,7 @@ KNOWN = {
     "finger": 5, "king": 3, "thing": 3, "six": 4, "quick": 4, "school": 4, "science": 5, "nation": 5, "special": 6,
     "question": 7, "music": 6, "letter": 4, "summer": 4, "first": 4, "bird": 3, "word": 3, "work": 3, "doctor": 5,
     "speech": 4, "recognizer": 9, "confidence": 9, "people": 5, "beautiful": 8, "one": 3, "two": 2, "hundred": 7,
-    "business": 6, "government": 8, "tv": 4, "bbc": 6, "m": 2, "hmm": 2,
+    "business": 6, "government": 8, "tv": 4, "bbc": 6, "m": 2, "hmm": 2, "fbi": 5, "uk": 4, "mr": 5, "mrs": 5,
 }  # fmt: skip
 
 
@@ -159,12 +159,23 @@ def test_the_estimate_on_a_whole_dictionary() -> None:
 @pytest.mark.parametrize(
     ("word", "phones"),
     [
-        ("7", 5), ("100", 8), ("1990", 13), ("1990s", 14), ("1900", 14), ("19th", 8), ("5%", 9), ("r&b", 7),
+        ("7", 5), ("42", 7), ("100", 8), ("1990", 13), ("2020", 12), ("2008", 11), ("1990s", 14), ("1900", 14), ("19th", 8), ("5%", 9), ("r&b", 7),
         ("мой", 3), ("한국어", 8), ("日本語", 6), ("かな", 4), ("がな", 4), ("मुंबई", 5), ("ภาษา", 4), ("café", 3),
     ],
 )  # fmt: skip
 def test_numbers_signs_and_other_scripts(word: str, phones: int) -> None:
     assert abs(estimate_phones(word) - phones) <= 1
+
+
+def test_letters_have_the_phones_of_their_names() -> None:
+    names = {letter: estimate_phones(letter) for letter in "abcdefghijklmnopqrstuvwxyz"}
+    others = {letter: phones for letter, phones in names.items() if phones != 2}
+    assert others == {"a": 1, "e": 1, "i": 1, "o": 1, "q": 3, "w": 7, "x": 3}
+
+
+def test_the_rules_that_older_models_were_trained_with_stay() -> None:
+    counts = {"u": 1, "y": 1, "w": 6, "fbi": 3, "mr": 4, "mrs": 6, "2020": 15, "1990": 13, "bbc": 6, "table": 5}
+    assert {word: estimate_phones(word, rules=1) for word in counts} == counts
 
 
 @given(st.text(st.characters(), max_size=20))

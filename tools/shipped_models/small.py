@@ -62,7 +62,7 @@ def cut(table: WordTable, words: Sequence[str]) -> WordTable:
     phones = None if table.phones is None else np.where(rows >= 0, table.phones[rows], 0).astype(np.int32)
     mass = None if table.mass is None else table.mass_of(rows)
     vectors = None if table.vectors is None else table.vectors_of(rows)
-    return WordTable(tuple(words), phones, mass, vectors)
+    return WordTable(tuple(words), phones, mass, vectors, table.phone_rules)
 
 
 class SharedWords:
@@ -90,7 +90,7 @@ class SharedWords:
 
     def write(self, file: Path) -> str:
         """Write the file; gives its checksum."""
-        arrays = table_arrays(WordTable(self.words))
+        arrays = {"words.text": table_arrays(WordTable(self.words))["words.text"]}
         if self.vectors is not None:
             arrays |= in_bytes(self.vectors)
         write_tensors(file, arrays, {})

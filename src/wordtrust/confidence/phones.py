@@ -9,7 +9,8 @@ dictionaries differ in little, and are read alike:
 - what stands for silence or noise is no word, and no phone.
 
 The estimate is for words outside the lexicon. Its rules are those of English spelling, few and in the order of what
-they are worth; other scripts count a phone a letter, or two for a character that stands for a syllable.
+they are worth; other scripts count a phone a letter, or two for a character that stands for a syllable. A model goes
+on counting as it was trained: the rules have a version (`RULES`) that its table of words keeps.
 """
 
 from __future__ import annotations
@@ -130,36 +131,51 @@ _SPELLING = (
 )
 _SPELLED = re.compile("|".join(f"({pattern})" for pattern, _ in _SPELLING))
 _PHONES = (0, *(phones for _, phones in _SPELLING))
-_LETTER_NAMES = {**dict.fromkeys("aeio", 1), "q": 3, "x": 3, "w": 6, "'": 0}  # all others two, as in B-B-C
+_LETTER_NAMES = {**dict.fromkeys("aeio", 1), "q": 3, "x": 3, "w": 7, "'": 0}  # all others two, as in B-B-C
+# Said letter by letter though they have vowels; of one letter: a name, too.
+_INITIALS = frozenset(
+    "u y abc ac ai aka amd aol api atm ba bbq ceo cfo cia cio cpu cto dna dui eeg ekg epa espn eu faa fbi fda gpa "
+    "hbo hiv ibm ied imf iou ip ipo iq irs isp iv lapd lsu mba mri naacp nba ngo nyc nypd nyu oecd oj ok pga rca rna "
+    "suv uae ucla ufo ui uk url usa usb usc usda uss ussr uv vip wto".split()
+)
+_ABBREVIATED = {"mr": 5, "mrs": 5, "ms": 3, "dr": 5, "st": 5, "jr": 5, "sr": 5, "vs": 5, "ft": 3, "lb": 4, "lbs": 5}
+_LETTER_NAMES_1 = _LETTER_NAMES | {"w": 6}
+RULES = 2  # 1: u and y were one phone, w six, FBI and Mr. as if they were words, and 2020 a number
 _SIGNS = {"%": 6, "&": 3, "@": 2, "+": 4, "$": 5, "€": 4, "£": 5, "#": 3}
 _PIECE = re.compile(r"([0-9]+)((?:st|nd|rd|th|s)\b)?|([a-z](?:[a-z']*[a-z])?)|(.)", re.DOTALL)
 _LONGEST = 1000  # characters that are looked at: what has more is no word
 _SYLLABLE = re.compile("CJK|HIRAGANA|KATAKANA|SYLLABLE")
 
 
-def estimate_phones(word: str) -> int:
+def estimate_phones(word: str, rules: int = RULES) -> int:
     """About how many phones a word has, going by its spelling; at least one."""
     letters = unicodedata.normalize("NFD", word[:_LONGEST].lower())
     letters = "".join(letter for letter in letters if not unicodedata.combining(letter))
     total = 0
     for digits, ending, latin, other in _PIECE.findall(letters):
         if latin:
-            total += _latin(latin)
+            total += _latin(latin, rules)
         elif digits:
-            total += sum(map(_latin, _spoken(digits))) + bool(ending)
+            total += sum(_latin(said, rules) for said in _spoken(digits, rules)) + bool(ending)
         else:
             total += _character(other)
     return max(total, 1)
 
 
-def _latin(word: str) -> int:
-    if not re.search("[aeiouy]", word) and not re.fullmatch("[hm]{2,}", word):  # said letter by letter: TV; not: hmm
-        return sum(_LETTER_NAMES.get(letter, 2) for letter in word)
+def _latin(word: str, rules: int) -> int:
+    if rules > 1 and word in _ABBREVIATED:
+        return _ABBREVIATED[word]
+    names = _LETTER_NAMES if rules > 1 else _LETTER_NAMES_1
+    # said letter by letter: TV; not: hmm
+    is_spelled = not re.search("[aeiouy]", word) and not re.fullmatch("[hm]{2,}", word)
+    if is_spelled or (rules > 1 and word in _INITIALS):
+        return sum(names.get(letter, 2) for letter in word)
     return sum(_PHONES[match.lastindex or 0] for match in _SPELLED.finditer(word))
 
 
-def _spoken(digits: str) -> list[str]:
-    if re.fullmatch("1[1-9][0-9]{2}", digits):  # mostly a year: nineteen ninety
+def _spoken(digits: str, rules: int) -> list[str]:
+    years = "(?:1[1-9]|20(?=[1-9]))[0-9]{2}" if rules > 1 else "1[1-9][0-9]{2}"
+    if re.fullmatch(years, digits):  # mostly a year: nineteen ninety
         return spell_number(digits[:2]) + (spell_number(digits[2:]) if digits[2:] != "00" else ["hundred"])
     return spell_number(digits)
 

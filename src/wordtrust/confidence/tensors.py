@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..base.tensors import Arrays, typed
 from .features import Statistics
+from .phones import RULES
 from .word_table import WordTable
 
 
@@ -16,6 +17,7 @@ def table_arrays(table: WordTable) -> dict[str, NDArray[Any]]:
     """A table of words as arrays, the words themselves as text with a line for each."""
     text = "\n".join(table.words).encode("utf-8", "surrogatepass")
     arrays: dict[str, NDArray[Any]] = {"words.text": np.frombuffer(text, np.uint8)}
+    arrays["words.phone_rules"] = np.array([table.phone_rules], np.uint8)
     if table.phones is not None:
         arrays["words.phones"] = np.minimum(table.phones, 255).astype(np.uint8)
     if table.mass is not None:
@@ -53,10 +55,19 @@ def table_from(arrays: Arrays) -> WordTable:
         phones=_column(arrays, "words.phones", len(words), np.int32, 1),
         mass=_column(arrays, "words.mass", len(words), np.float32, 1),
         vectors=_column(arrays, "words.vectors", len(words), np.float32, 2),
+        phone_rules=_phone_rules(arrays),
     )
     if len(set(words)) != len(words):
         raise ValueError("a word is in the table twice")
     return table
+
+
+def _phone_rules(arrays: Arrays) -> int:
+    """Older models do not say: they were trained with the first rules."""
+    rules = typed(arrays, "words.phone_rules", np.uint8).tolist() if "words.phone_rules" in arrays else [1]
+    if len(rules) != 1 or not 1 <= rules[0] <= RULES:
+        raise ValueError(f"phones are estimated by the rules 1 to {RULES}, not by {rules}")
+    return int(rules[0])
 
 
 def _column(arrays: Arrays, name: str, rows: int, kind: type[np.generic], dimensions: int) -> Any:

@@ -21,7 +21,7 @@ from ..lattices.lattice import Floats, Ints, Lattices
 from ..lattices.vocabulary import Vocabulary
 from .config import Config
 from .features import Arcs
-from .phones import estimate_phones
+from .phones import RULES, estimate_phones
 
 MOST_CACHED = 300_000  # words in a `WordCache`, which then begins anew
 _MOST_VOCABULARIES = 8
@@ -32,8 +32,8 @@ _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 
 @lru_cache(1_000_000)
-def _estimated(word: str) -> int:
-    return estimate_phones(word) if word else 0
+def _estimated(word: str, rules: int) -> int:
+    return estimate_phones(word, rules) if word else 0
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class WordTable:
     phones: Ints | None = None  # [words] 0 where a lexicon was given that does not have the word
     mass: Floats | None = None  # [words] expected count in the training data: the sum of posteriors
     vectors: Floats | None = None  # [words, dimension] 0 where the embedding file does not have the word
+    phone_rules: int = RULES  # by which the phones of other words are estimated
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -61,7 +62,7 @@ class WordTable:
         else:
             counts = np.where(rows >= 0, self.phones[rows], 0).astype(np.int32)
         for index in np.flatnonzero(counts == 0).tolist():
-            counts[index] = _estimated(words[index])
+            counts[index] = _estimated(words[index], self.phone_rules)
         return counts
 
     def mass_of(self, rows: Ints) -> Floats:

@@ -289,4 +289,4 @@ def _table(mass: Mapping[str, Any]) -> WordTable:
     counts = np.array([json_checks.number(mass, word, "heard") for word in words], np.float32)
     if not ((counts >= 0) & (counts < np.inf)).all():
         raise InputError("a word was heard less than never, or without end", remedy=_REMEDY)
-    return WordTable(words, mass=counts)
+    return WordTable(words, mass=counts, phone_rules=1)  # what fitted ones were fitted with
