@@ -29,17 +29,19 @@ from wordtrust.lattices.paths import best_confidence
 from wordtrust.networks.build_store import ONE_BEST_LABEL
 from wordtrust.study import paper
 from wordtrust.study.paper import (
-    OPTIONS,
     WIDTHS,
     evaluate_paper,
     paper_outputs,
     paper_pack,
     paper_system_outputs,
-    train_paper,
     write_paper_model,
 )
-from wordtrust.study.paper_examples import examples
+from wordtrust.study.paper_examples import chosen_subsets, examples
+from wordtrust.training import paper_training
+from wordtrust.training.__main__ import main as train_main
 from wordtrust.training.dataset import read_pack
+from wordtrust.training.paper_training import PAPER as OPTIONS
+from wordtrust.training.paper_training import train_paper
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +82,17 @@ def test_the_size_with_the_best_eer_wins_and_folds_have_it(trained: Path) -> Non
     for fold in (0, 1):
         model = load_model(trained / "m" / f"sphinx-fold-{fold}")
         assert (model.config.state, model.card.training.options["fold"]) == (best["state"], fold)
+
+
+def test_another_machine_trains_the_same_from_the_packed_file(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper_training, "SIZES", {"state": (3, 5), "hidden": (2,)})
+    options = "--paper --folds 2 --epochs 2 --dimension 2 --buckets 16 --device cpu".split()
+    assert train_main([str(trained / "sphinx.pack"), "--out", str(tmp_path), *options]) == 0
+    for name in ("sphinx", "sphinx-fold-0", "sphinx-fold-1"):
+        weights = (folder / name / "model.safetensors" for folder in (trained / "m", tmp_path))
+        assert next(weights).read_bytes() == next(weights).read_bytes()
 
 
 def test_what_is_trained_is_not_trained_again(trained: Path) -> None:
@@ -197,6 +210,15 @@ def test_examples_are_where_the_rules_differ() -> None:
     assert [each.raw for each in first.said] == pytest.approx([0.9, 0.6])
     assert [each.calibrated for each in first.said] == pytest.approx([0.3, 0.7])
     assert [each.utt for each in examples(side_by_side({"A": A, "B": B}, ["a b", "c", "g"]), 1)] == ["u0"]
+
+
+def test_table_4_has_the_extremes_of_each_size() -> None:
+    def subset(members: str, best: float, calibrated: float) -> dict[str, object]:
+        return {"members": members.split(), "best_member": best, "calibrated": calibrated}
+
+    gain, loss, between = subset("a b", 0.2, 0.1), subset("a c", 0.2, 0.3), subset("b c", 0.4, 0.4)
+    every = subset("a b c", 0.2, 0.2)
+    assert chosen_subsets([between, gain, loss, every]) == [gain, loss, every]
 
 
 def test_a_speaker_is_an_example_once() -> None:

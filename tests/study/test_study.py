@@ -332,9 +332,12 @@ def test_the_papers_system_on_top(made: Path, tmp_path: Path) -> None:
     for name in CHANCES:
         paper = found["recognizers"][name]["paper"]
         assert paper["wer"]["one_best"] == found["recognizers"][name]["wer"]["one_best"]
-        assert {"posterior", "confidence", "calibrated"} == set(paper["arcs_paper"])
-    assert set(found["paper"]["subsets"][0]) >= {"raw", "calibrated", "best_member"}
-    assert "The paper's system" in (tmp_path / "out" / "results.md").read_text("utf-8")
+        assert {"posterior", "confidence", "calibrated", "calibrated_out_of_fold"} == set(paper["arcs_paper"])
+        assert paper["output"]["calibrated"] != paper["output"]["calibrated_out_of_fold"]
+    assert set(found["paper"]["subsets"][0]) >= {"raw", "calibrated", "calibrated_out_of_fold", "best_member"}
+    results = (tmp_path / "out" / "results.md").read_text("utf-8")
+    assert "The paper's system, table 4: subsets" in results
+    assert "the same, calibrated out of fold" in results
     data = blind_data(made, tmp_path / "blind", *CHANCES)
     command = ("study", data, "--out", tmp_path / "b", "--test", "blind", "--models", tmp_path / "out" / "models")
     again = json.loads(ran(*command, "--json").stdout)
@@ -362,9 +365,28 @@ def test_what_training_is_asked_for(made: Path, tmp_path: Path, monkeypatch: pyt
 def test_packs_for_another_machine(made: Path, tmp_path: Path) -> None:
     from wordtrust.training.dataset import read_pack
 
-    done = ran("study", made / "data", "--out", tmp_path / "out", "--until", "packs", "--recognizers", "beta")
+    lexicon = tmp_path / "cmudict.dict"
+    lexicon.write_text("red R EH D\ngreen G R IY N\nblue B L UW UW\n")
+    command = [
+        "study",
+        made / "data",
+        "--out",
+        tmp_path / "out",
+        "--recognizers",
+        "beta",
+        "--paper",
+        "--lexicon",
+        lexicon,
+    ]
+    done = ran(*command, "--until", "packs")
     assert done.stdout == ""
-    assert len(read_pack(tmp_path / "out" / "work" / "beta.pack").train) == 40
+    assert "beta: phones of 3 of 20 words that were heard" in done.stderr
+    for pack in ("beta.pack", "paper/beta.pack"):
+        data = read_pack(tmp_path / "out" / "work" / pack)
+        assert len(data.train) == 40
+        counts = data.table.phones_of(["blue", "white"], data.table.rows(["blue", "white"]))
+        assert counts.tolist() == [4, 3]  # of the lexicon, and estimated
+    assert data.card.features == "paper"
     assert not (tmp_path / "out" / "work" / "alpha.pack").exists()
 
 
@@ -379,6 +401,7 @@ def test_packs_for_another_machine(made: Path, tmp_path: Path) -> None:
         (lambda data: [each.unlink() for each in data.glob("*/recognizer.json")], (), "no recognizer is in it"),
         (None, ("--vectors", "nowhere.txt"), "no such file of word vectors"),
         (None, ("--models", "nowhere"), "no such folder of models"),
+        (None, ("--lexicon", "nowhere.dict"), "no such lexicon"),
         (None, ("--test", "../eval"), "--test names a split"),
         (lambda data: (data / "alpha").rename(data / "joint"), (), "no recognizer can be called"),
     ],

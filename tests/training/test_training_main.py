@@ -80,6 +80,14 @@ def test_models_of_one_seed_are_named_by_their_files(monkeypatch: pytest.MonkeyP
     assert processes.most == 1
 
 
+def test_the_papers_models_go_to_one_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, 0, 0)
+    assert main(["a.pack", "b.pack", "--paper", "--out", "paper", "--side-by-side", "2"]) == 0
+    assert [command[3:] for command in processes.commands] == [
+        [pack, "--out", "paper", "--seed", "0", "--paper"] for pack in ("a.pack", "b.pack")
+    ]
+
+
 @pytest.mark.parametrize("codes", [(1, 0, 0), (0, 0, -9), (0, -11, 0), (2, 1, -9)])
 def test_one_that_fails_or_is_killed_makes_all_fail(monkeypatch: pytest.MonkeyPatch, codes: tuple[int, ...]) -> None:
     processes = started(monkeypatch, *codes)
@@ -149,6 +157,7 @@ def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:
         (["--teachers", "t"], "--teachers does not go"),
         (["--together", "--seeds", "1,2"], "--seeds does not go"),
         (["--study", "1", "--search"], "--search does not go"),
+        (["--paper", "--search"], "--paper does not go"),
         (["--study", "-1"], "not -1"),
         (["--cell", "gru"], "gru was dropped"),
         (["--merge", "max"], "max was dropped"),

@@ -29,6 +29,10 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--recognizers", help="Only these, joined by commas [all in DATA].")
 @click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors [the file in DATA/embeddings].")
 @click.option(
+    "--lexicon", type=click.Path(path_type=Path),
+    help="Pronouncing dictionary for the phones of words: CMUdict, lexicon.txt or Sphinx [estimated].",
+)  # fmt: skip
+@click.option(
     "--no-joint", is_flag=True, help="Leave the joint network out: with nine recognizers it takes half an hour."
 )
 @click.option("--paper", is_flag=True, help="Also train and report the system just as the paper has it.")
@@ -52,6 +56,7 @@ def study(
     models: Path | None,
     recognizers: str | None,
     vectors: Path | None,
+    lexicon: Path | None,
     until: str,
     teachers: int,
     device: str,
@@ -78,8 +83,9 @@ def study(
 
     announce_compilation()
     options = StudyOptions(
-        test=test, models=models, until=until, vectors=vectors, with_joint=not no_joint, with_paper=paper,
-        skip_bad=skip_bad, teachers=teachers, device=device, threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
+        test=test, models=models, until=until, vectors=vectors, lexicon=lexicon, with_joint=not no_joint,
+        with_paper=paper, skip_bad=skip_bad, teachers=teachers, device=device, threads=train_jobs,
+        jobs=jobs or os.cpu_count() or 1,
     ).with_training(**training)  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
     results = run_study(data, out, options, recognizers=names, notify=notify)

@@ -228,6 +228,18 @@ def make_table(
     )
 
 
+def lexicon_coverage(table: WordTable) -> str | None:
+    """How many words that were heard have their phones from the lexicon, in words; None where none was given."""
+    if table.phones is None or table.mass is None:
+        return None
+    heard, listed = table.mass > 0, table.phones > 0
+    share = float(table.mass[listed].sum() / max(float(table.mass.sum()), 1e-9))
+    return (
+        f"phones of {int((heard & listed).sum()):,} of {int(heard.sum()):,} words that were heard ({share:.1%} of "
+        "what was said) are from the lexicon, those of others are estimated from their spelling"
+    )
+
+
 def _as_kept(vectors: Floats) -> Floats:
     """Vectors rounded to what a model keeps of them, so that training sees what scoring will see."""
     half = np.finfo(np.float16)

@@ -32,6 +32,7 @@ KINDS = {
 COMBINED = {
     "raw": "by raw confidence",
     "calibrated": "by calibrated confidence",
+    "calibrated_out_of_fold": "by confidence calibrated out of fold",
     "informed": "by expected errors",
     "rover": "by ROVER",
     "joint": "jointly",
@@ -39,6 +40,7 @@ COMBINED = {
 COMBINED_BY = {
     "raw": "largest mean confidence",
     "calibrated": "largest mean calibrated confidence",
+    "calibrated_out_of_fold": "the same, calibrated out of fold",
     "rover": "ROVER",
     "informed": "fewest expected errors",
     "joint": "joint network",

@@ -38,16 +38,23 @@ class Fitting:
     def run(self, vectors: Path | None) -> bool:
         """Do it all, as far as is wanted; whether the results are wanted as well."""
         networks = {name: self._networks(name) for name in self.names}
-        if self.options.until == "networks" or not self._train(networks, vectors):
+        if self.options.until == "networks":
+            return False
+        chosen = self.options
+        paper = PaperMaker(
+            self.out, self.steps, chosen.training, chosen.device, chosen.threads, vectors, chosen.lexicon
+        )
+        if chosen.with_paper and chosen.until == "packs":
+            paper.packs(networks)
+        if not self._train(networks, vectors):
             return False
         for name in self.names:
             self._finish(name, networks[name])
         self._finish_generic()
         if len(self.names) > 1:
             self._combine()
-        if self.options.with_paper:
-            chosen = self.options
-            PaperMaker(self.out, self.steps, chosen.training, chosen.device, chosen.threads).make(networks, vectors)
+        if chosen.with_paper:
+            paper.make(networks)
         return self.options.until == "results"
 
     def _networks(self, name: str) -> str:
@@ -61,13 +68,14 @@ class Fitting:
             name: [folder / MODEL_JSON for folder in model_folders(name, self.out.trained)] for name in self.names
         }
         chosen = (self.options.training, self.options.teachers, sorted(self.names))  # all are trained together
-        keys = {name: key_of(self.maker.pack_key(networks[name], vectors), chosen) for name in files}
+        lexicon = self.options.lexicon
+        keys = {name: key_of(self.maker.pack_key(networks[name], vectors, lexicon), chosen) for name in files}
         only_packs = self.options.until == "packs"
         there = [only_packs or self.steps.adopt(f"{name}: training", keys[name], files[name]) for name in self.names]
         if all(there) and not only_packs:
             return True
         for name in self.names:
-            self.maker.pack(name, vectors, networks[name])
+            self.maker.pack(name, vectors, networks[name], lexicon)
         if only_packs:
             return False
         made = [path for paths in files.values() for path in paths]

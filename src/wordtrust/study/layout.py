@@ -33,6 +33,7 @@ class StudyOptions:
     models: Path | None = None  # final models of an earlier study: nothing is fitted
     until: str = UNTIL[-1]
     vectors: Path | None = None
+    lexicon: Path | None = None  # a pronouncing dictionary, for the phones of words
     with_joint: bool = True
     with_paper: bool = False  # the paper's own system as well
     skip_bad: bool = False
@@ -49,8 +50,12 @@ class StudyOptions:
             raise OptionError(f"a study stops after {', '.join(UNTIL)}, not after {self.until!r}")
         if self.models is not None and (self.until != UNTIL[-1] or self.with_paper):
             raise OptionError("--models fits nothing: it goes neither with --until nor with --paper")
-        if self.models is not None and (self.vectors is not None or self.training is not None):
-            raise OptionError("--models trains nothing: it goes with none of --vectors, --epochs, --state, --seed")
+        if self.models is not None and (self.vectors or self.lexicon or self.training is not None):
+            raise OptionError(
+                "--models trains nothing: it goes with none of --vectors, --lexicon, --epochs, --state, --seed"
+            )
+        if self.lexicon is not None and not self.lexicon.is_file():
+            raise OptionError(f"{self.lexicon}: there is no such lexicon (--lexicon)")
 
     def with_training(self, **given: Any) -> StudyOptions:
         """With these options of training; those that are None stay as the study has them."""

@@ -2,21 +2,23 @@
 
 One-best labels, the `paper` features, one sigmoid for each arc, the size with the best dev EER, words by the largest
 mean of the arcs' own confidences, the kernel calibrator as the paper has it (no prior curve; right and wrong words of
-the training data, L from dev), and the choice of whole outputs by their mean confidence, raw or calibrated. What we
-do otherwise is told in the model's `paper` entry (`DIFFERENCES`).
+the training data, scored by the model that was trained on them, L from dev), and the choice of whole outputs by their
+mean confidence, raw or calibrated. A second calibration is fitted out of fold: every speaker scored by a model that
+was trained without them. What we do otherwise is told in the model's `paper` entry (`DIFFERENCES`).
 
-    paper_pack(train, dev, pack, vectors=glove)          training data
-    train_paper({name: pack}, out)                       out/NAME and out/NAME-fold-K, by size; skips what is there
-    write_paper_model(out/NAME, folds, train, dev, to)   calibrated, ready to load with `wt.load(to)`
-    evaluate_paper(scorer, batches)                      tables 1 and 2 (an `Evaluation`)
-    compare_subsets(paper_system_outputs(...))           table 3, with the standard deviation over subsets
-    paper_examples.examples(outputs)                     table 4
+    paper_pack(train, dev, pack, vectors=glove, lexicon=cmudict)     training data
+    train_paper({name: pack}, out)              out/NAME and out/NAME-fold-K (training.paper_training)
+    write_paper_model(out/NAME, folds, train, dev, to)    calibrated, for `wt.load(to)`; there may be no folds
+    evaluate_paper(scorer, batches, other)      tables 1 and 2 (an `Evaluation`), by both calibrations
+    compare_subsets(paper_system_outputs(...))  table 3, with the standard deviation over subsets
+    paper_examples.chosen_subsets(...)          table 4
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,20 +30,19 @@ from ..confidence.calibration import KernelCalibrator
 from ..confidence.calibration.model_calibration import PARTS, ModelCalibration
 from ..confidence.choice import Choice
 from ..confidence.model_card import PaperRecord
-from ..confidence.model_file import MODEL_JSON, load_model, read_log, save_model
+from ..confidence.model_file import read_log, save_model
 from ..confidence.word_scorer import WordScorer, load
+from ..confidence.word_table import WordTable
 from ..evaluation.evaluation import ArcConfidence, Evaluation, evaluate_networks, posterior_confidence
 from ..evaluation.metrics import Scores
 from ..formats.references import Reference
 from ..lattices.lattice import Floats, Lattices
-from ..training.options import TrainOptions
-from ..training.study_training import FOLDS, model_folders
+from ..training.paper_training import SIZES
 
 Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
-OPTIONS = TrainOptions(head="independent", merge="mean", skip=False, stop="eer", epochs=30, patience=6)
-SIZES: Mapping[str, Sequence[int]] = {"state": (80, 128, 200), "hidden": (20, 40)}
 WIDTHS = (0.6, 0.9, 1.3, 1.8, 2.5, 3.5, 5.0, 7.0, 10.0, 14.0, 20.0)  # L; the paper has 1.8
 WORDS = Choice("mean")
+OUT_OF_FOLD = "calibrated_out_of_fold"
 _FITTED_ON = {  # the words of each part: like the paper, one-best labels and the arcs' own confidences
     "arcs": ("arcs_paper", "confidence"),
     "words": ("output", "confidence"),
@@ -55,64 +56,28 @@ DIFFERENCES = (
     "posteriors are made at scales that were tuned on dev, scores are pushed before nodes merge, and no word is lost "
     "in merging, however short",
     "silence neither counts nor contributes to the mean confidence, which the paper leaves open",
-    "the words that the calibrator is fitted on are those of the training data, each speaker scored by a model that "
-    "was trained without them",
+    "phones are those of the pronouncing dictionary that was given; of words outside it they are estimated",
 )
 
 
 def paper_pack(
     train: Source, dev: Source, path: Path, *, vectors: Path | None = None, lexicon: Path | None = None
-) -> None:
-    """Write the training data of the paper's system, out of networks with references."""
+) -> WordTable:
+    """Write the training data of the paper's system, out of networks with references; gives its table of words."""
     from ..training.dataset import write_pack
     from ..training.prepare import PrepareOptions, prepare
 
     options = PrepareOptions(features="paper", labels="one-best", vectors=vectors, lexicon=lexicon)
-    write_pack(path, prepare(train, dev, options))
-
-
-def train_paper(
-    packs: Mapping[str, Path],
-    out: Path,
-    *,
-    folds: int = FOLDS,
-    options: TrainOptions = OPTIONS,
-    sizes: Mapping[str, Sequence[int]] = SIZES,
-    device: str = "auto",
-    threads: int | None = None,
-    notify: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Train what is not there yet: the size with the best dev EER, and models of that size without each fold."""
-    from ..training.dataset import read_pack
-    from ..training.pipeline import search_sizes, train_model
-    from ..training.trainer import EpochRecord, Progress
-    from ..training.worker import training_worker
-
-    def progress_of(folder: Path) -> Progress:
-        def on_epoch(record: EpochRecord) -> None:
-            trial = ", ".join(f"{size} {value}" for size, value in record.trial.items())
-            notify(f"the paper's {folder.name} {trial}: epoch {record.epoch}, loss {record.loss:.4f}")
-
-        return Progress(on_epoch)
-
-    out.mkdir(parents=True, exist_ok=True)
-    with training_worker(device, threads) as worker:
-        for name, pack in packs.items():
-            whole, *without_fold = model_folders(name, out, folds)
-            if all((folder / MODEL_JSON).is_file() for folder in (whole, *without_fold)):
-                continue
-            data = read_pack(pack)
-            if not (whole / MODEL_JSON).is_file():
-                search_sizes(data, options, whole, worker, progress_of(whole), sizes)
-            best = load_model(whole).config
-            for fold, folder in enumerate(without_fold):
-                if not (folder / MODEL_JSON).is_file():
-                    chosen = replace(options, state=best.state, hidden=best.hidden, folds=folds, fold=fold)
-                    train_model(data, chosen, folder, worker, progress_of(folder))
+    data = prepare(train, dev, options)
+    write_pack(path, data)
+    return data.table
 
 
 def write_paper_model(model: Path, folds: Sequence[Path], train: Source, dev: Source, out: Path) -> None:
-    """Calibrate a trained model the paper's way and write it to `out`: L from dev, all else from train."""
+    """Calibrate a trained model the paper's way and write it to `out`: L from dev, all else from train.
+
+    Without models of folds, on the training data as the model itself scores them: what the paper has.
+    """
     scorer = load(model)
     out_of_fold = OutOfFoldScorer(scorer, [load(folder) for folder in folds])
     fitted_on = evaluate_networks(train(), _raw_judge(out_of_fold.confidence), WORDS.paths)
@@ -147,29 +112,48 @@ def _raw_judge(confidence: Callable[[Lattices], Floats]) -> Callable[[Lattices],
     return judge
 
 
-def evaluate_paper(scorer: WordScorer, batches: Iterable[Lattices]) -> Evaluation:
-    """Tables 1 and 2: kinds `posterior`, `confidence`, `calibrated`; words by the largest mean raw confidence."""
-    curve = scorer.calibration
-    if curve is None:
-        raise InputError("the model of the paper's system is not calibrated", remedy="Finish it: write_paper_model")
+def evaluate_paper(
+    scorer: WordScorer, batches: Iterable[Lattices], out_of_fold: WordScorer | None = None
+) -> Evaluation:
+    """Tables 1 and 2: kinds `posterior`, `confidence`, `calibrated`; words by the largest mean raw confidence.
+
+    `out_of_fold` is the same model, calibrated out of fold: the kind `calibrated_out_of_fold`.
+    """
+    curves = {"calibrated": _calibration(scorer)}
+    if out_of_fold is not None:
+        curves[OUT_OF_FOLD] = _calibration(out_of_fold)
 
     def judge(networks: Lattices) -> dict[str, ArcConfidence]:
         networks = scorer.networks(networks)
         found = _raw_judge(scorer.confidence)(networks)
         raw = found["confidence"].confidence
         return found | {
-            "calibrated": ArcConfidence(
-                raw, lambda scores: curve.of("arcs", scores), lambda scores: curve.of("words", scores), shown=raw
-            )
+            kind: ArcConfidence(raw, partial(curve.of, "arcs"), partial(curve.of, "words"), shown=raw)
+            for kind, curve in curves.items()
         }
 
     return evaluate_networks(batches, judge, WORDS.paths)
+
+
+def _calibration(scorer: WordScorer) -> ModelCalibration:
+    if scorer.calibration is None:
+        raise InputError("the model of the paper's system is not calibrated", remedy="Finish it: write_paper_model")
+    return scorer.calibration
 
 
 def paper_outputs(scorer: WordScorer, batches: Iterable[Lattices]) -> SystemOutput:
     """The words by mean confidence, with the confidences of their arcs, raw and calibrated."""
     found = concatenate_outputs(_outputs(scorer, scorer.networks(batch)) for batch in batches)
     return found if scorer.calibration is None else found.with_calibrated(scorer.calibration.parts["words"])
+
+
+def calibrated_by(systems: SystemOutputs, scorers: Mapping[str, WordScorer]) -> SystemOutputs:
+    """The same outputs with the calibrations of these models, by the name of the recognizer."""
+    outputs = [
+        output.with_calibrated(_calibration(scorers[name]).parts["words"])
+        for name, output in zip(systems.names, systems.outputs, strict=True)
+    ]
+    return replace(systems, outputs=tuple(outputs))
 
 
 def _outputs(scorer: WordScorer, networks: Lattices) -> SystemOutput:

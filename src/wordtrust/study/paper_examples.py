@@ -1,8 +1,12 @@
-"""Examples of the choice between recognizers, like the paper's table 4: what each said, and whom each rule picks."""
+"""Examples of the choice between recognizers: subsets, like the paper's table 4, and utterances.
+
+Of subsets: the error rates of the best member alone and of every rule. Of utterances: what each recognizer said, and
+whom each rule picks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,8 +30,8 @@ class SystemTranscript:
 
 
 @dataclass(frozen=True, slots=True)
-class Table4Example:
-    """One utterance of table 4."""
+class ChoiceExample:
+    """One utterance between several recognizers."""
 
     utt: str
     reference: str
@@ -40,11 +44,27 @@ class Table4Example:
         return asdict(self)
 
 
-def examples(systems: SystemOutputs, count: int = 6) -> list[Table4Example]:
+def chosen_subsets(subsets: Sequence[Mapping[str, Any]], method: str = "calibrated") -> list[Mapping[str, Any]]:
+    """Subsets for table 4, out of all in JSON: of each size where the method gains most and loses most, by ratio.
+
+    The paper shows some; all of ours are in study.json, and these say how far they reach.
+    """
+
+    def ratio(subset: Mapping[str, Any]) -> float:
+        return float(subset[method] / subset["best_member"]) if subset["best_member"] else 1.0
+
+    chosen = []
+    for size in sorted({len(subset["members"]) for subset in subsets}):
+        of_size = sorted((subset for subset in subsets if len(subset["members"]) == size), key=ratio)
+        chosen += of_size[:1] if len(of_size) == 1 else [of_size[0], of_size[-1]]
+    return chosen
+
+
+def examples(systems: SystemOutputs, count: int = 6) -> list[ChoiceExample]:
     """Utterances where the two rules pick outputs with different numbers of errors, each speaker once.
 
     Half are the largest gains by calibration, half its largest losses: which of the two there are more of is what
-    table 3 tells.
+    the table of all subsets tells.
     """
     means = [mean_confidence(systems, calibrated=calibrated) for calibrated in (False, True)]
     everybody = [tuple(range(len(systems.names)))]
@@ -69,7 +89,7 @@ def _largest(gain: Ints, speakers: Sequence[str]) -> list[int]:
 
 def _example(
     systems: SystemOutputs, utterance: int, means: Sequence[Reals], raw: int, calibrated: int
-) -> Table4Example:
+) -> ChoiceExample:
     said = tuple(
         SystemTranscript(
             name, " ".join(outputs.words(utterance)), int(systems.errors[system, utterance]),
@@ -78,7 +98,7 @@ def _example(
         for system, (name, outputs) in enumerate(zip(systems.names, systems.outputs, strict=True))
     )  # fmt: skip
     reference = reference_text(systems, utterance)
-    return Table4Example(systems.utts[utterance], reference, said, systems.names[raw], systems.names[calibrated])
+    return ChoiceExample(systems.utts[utterance], reference, said, systems.names[raw], systems.names[calibrated])
 
 
 def reference_text(systems: SystemOutputs, utterance: int) -> str:

@@ -10,6 +10,7 @@ from ..base.errors import OptionError
 from ..base.problems import Problems
 from ..base.progress import byte_progress
 from ..confidence.shipped import MODEL, folder_of
+from ..confidence.word_vectors import lexicon_coverage
 from ..evaluation.tune import tune
 from ..formats import stream, stream_files
 from ..formats.batches import unique_utterances
@@ -67,27 +68,31 @@ class StoreBuilder:
         self.steps.run(f"{name}: networks of {split}", key, [store], work)
         return key
 
-    def pack(self, name: str, vectors: Path | None, networks_key: str) -> str:
+    def pack(self, name: str, vectors: Path | None, networks_key: str, lexicon: Path | None = None) -> str:
         """Pack the networks of train and dev as training data; returns their key."""
         from ..training.dataset import write_pack
         from ..training.prepare import PrepareOptions, prepare
 
         train, dev = (str(self.folder.store(name, split)) for split in (TRAIN, DEV))
-        key = self.pack_key(networks_key, vectors)
+        key = self.pack_key(networks_key, vectors, lexicon)
 
         def work() -> None:
-            options = PrepareOptions(vectors=vectors)
-            write_pack(self.folder.pack(name), prepare(lambda: stream(train), lambda: stream(dev), options))
+            options = PrepareOptions(vectors=vectors, lexicon=lexicon)
+            data = prepare(lambda: stream(train), lambda: stream(dev), options)
+            write_pack(self.folder.pack(name), data)
+            if coverage := lexicon_coverage(data.table):
+                self.steps.notify(f"{name}: {coverage}")
 
         self.steps.run(f"{name}: training data", key, [self.folder.pack(name)], work)
         return key
 
     @staticmethod
-    def pack_key(networks: str, vectors: Path | None) -> str:
+    def pack_key(networks: str, vectors: Path | None, lexicon: Path | None = None) -> str:
         """The key of training data, whether they are needed or not."""
         if vectors is not None and not vectors.is_file():
             vectors = folder_of(vectors) / MODEL
-        return key_of(networks, None if vectors is None else file_key([vectors]))
+        more = () if lexicon is None else (file_key([lexicon]),)
+        return key_of(networks, None if vectors is None else file_key([vectors]), *more)
 
     def _files_key(self, name: str, split: str) -> str:
         return file_key({file for given in self.corpus.files(name, split) for file in side_files(given)})

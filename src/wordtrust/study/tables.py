@@ -9,7 +9,8 @@ from typing import Any
 from ..base.number_format import NONE, counted, decimal, percent, signed, span
 from ..base.table import Table
 from ..report.wording import COMBINED_BY
-from .paper import DIFFERENCES
+from .paper import DIFFERENCES, OUT_OF_FOLD
+from .paper_examples import chosen_subsets
 
 Study = Mapping[str, Any]  # the content of study.json
 _CALLED = {
@@ -222,30 +223,48 @@ def paper_tables(study: Study) -> Iterator[Table]:
         paper = record.get("paper")
         if paper:
             arcs = [paper["arcs_paper"][kind].get("eer") for kind in ("posterior", "confidence")]
-            nce = [paper["arcs_paper"][kind].get("nce") for kind in ("posterior", "confidence", "calibrated")]
-            words = [paper["output"][kind].get("nce") for kind in ("confidence", "calibrated")]
+            all_kinds = ("posterior", "confidence", "calibrated", OUT_OF_FOLD)
+            nce = [paper["arcs_paper"].get(kind, {}).get("nce") for kind in all_kinds]
+            kinds = [kind for kind in ("confidence", "calibrated", OUT_OF_FOLD) if kind in paper["output"]]
+            words = [paper["output"][kind].get("nce") for kind in kinds] + [None] * (3 - len(kinds))
             rates = (percent(paper["wer"].get(source)) for source in ("one_best", "best_confidence"))
             shown = (*map(percent, arcs), *map(decimal, nce), *map(decimal, words))
-            rows.append((name, *rates, decimal(paper.get("p")), *shown))
+            size = "x".join(str(value) for value in paper.get("size", {}).values()) or NONE
+            rows.append((name, size, *rates, decimal(paper.get("p")), *shown))
     columns = (
-        "recognizer", "1-best", "output", "p", "EER posterior", "EER confidence", "NCE posterior", "NCE confidence",
-        "NCE calibrated", "NCE words", "NCE words, cal.",
+        "recognizer", "size", "1-best", "output", "p", "EER posterior", "EER confidence", "NCE posterior",
+        "NCE confidence", "NCE calibrated", "out of fold", "NCE words", "calibrated", "out of fold",
     )  # fmt: skip
     note = (
-        "One-best labels, the paper's features, a sigmoid for each arc, words by the largest mean confidence. EER, "
-        "NCE over all words of the networks, then NCE over the words of the output. WER and EER in %. "
+        "One-best labels, the paper's features, a sigmoid for each arc, states and hidden units (size) with the best "
+        "dev EER, words by the largest mean confidence. EER, NCE over all words of the networks, then NCE over the "
+        "words of the output. Calibrated on the training data as the model itself scores them, which is what the "
+        "paper has, and out of fold. WER and EER in %. "
         f"Where it differs from the paper: {'; '.join(DIFFERENCES)}."
     )
     yield Table("The paper's system", columns, tuple(rows), note)
     combined = study.get("paper", {})
     if combined.get("subsets"):
-        yield replace(combination_table(combined), title="The paper's system: combination")
-        yield from _example_tables(combined["examples"], "The paper's system, example")
+        yield replace(combination_table(combined), title="The paper's system, table 3: combination")
+        yield _chosen_table(combined["subsets"])
+
+
+def _chosen_table(subsets: Sequence[Mapping[str, Any]]) -> Table:
+    """Table 4 of the paper: chosen subsets."""
+    methods = [method for method in ("raw", "calibrated", OUT_OF_FOLD) if method in subsets[0]]
+    rows = [
+        (" + ".join(subset["members"]), *(percent(subset[key]) for key in ("best_member", *methods, "oracle")))
+        for subset in chosen_subsets(subsets)
+    ]
+    called = {"raw": "raw", "calibrated": "calibrated", OUT_OF_FOLD: "out of fold"}
+    columns = ("recognizers", "best single", *(called[method] for method in methods), "oracle")
+    note = "WER in %. Of each size the subset where calibrated confidences gain most, and where they lose most."
+    return Table("The paper's system, table 4: subsets", columns, tuple(rows), note, (0,))
 
 
 def example_tables(study: Study) -> Iterator[Table]:
-    """Table 4: whose words were taken; and the words that were repaired."""
-    yield from _example_tables(study.get("examples", []), "Table 4, example")
+    """Utterances: whose words were taken; and the words that were repaired."""
+    yield from _example_tables(study.get("examples", []), "Example")
     rows = [
         (repair["recognizer"], repair["said"], repair["printed"] or _NOTHING, repair["best_confidence"] or _NOTHING)
         for repair in study.get("repairs", [])

@@ -37,7 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _train(given: argparse.Namespace, arguments: list[str]) -> int:
     _check(given)
-    if given.study is not None:
+    if given.paper and len(given.packs) == 1:
+        _train_paper(given)
+    elif given.study is not None:
         _train_study(given)
     elif given.together:
         _train_multi_recognizer(given)
@@ -64,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="With --together: learn from these, each without a fold of speakers.")  # fmt: skip
     parser.add_argument("--study", type=int, metavar="TEACHERS",
                         help="All models of a study: so many teachers for each fold, then students.")  # fmt: skip
+    parser.add_argument("--paper", action="store_true",
+                        help="The paper's system: its grid of sizes by dev EER, then without each fold.")  # fmt: skip
     parser.add_argument("--search", action="store_true", help="Try the paper's grid and keep the best dev EER.")
     for option in fields(TrainOptions):
         flag, choices = "--" + option.name.replace("_", "-"), ",".join(option.metadata["choices"])
@@ -85,6 +89,7 @@ def _check(given: argparse.Namespace) -> None:
         ("--seeds", given.seeds, not several),
         ("--search", given.search, not several),
         ("--together", given.together, given.study is None),
+        ("--paper", given.paper, not (several or given.search or given.seeds)),
     ):
         if value and not fits:
             raise OptionError(f"{name} does not go with these options")
@@ -133,17 +138,30 @@ def _train_multi_recognizer(given: argparse.Namespace) -> None:
 def _train_study(given: argparse.Namespace) -> None:
     from .study_training import FOLDS, StudyTraining
 
-    given_options, default = _options(given), TrainOptions()
-    changed = {
-        option.name: getattr(given_options, option.name)
-        for option in fields(TrainOptions)
-        if option.name != "folds" and getattr(given_options, option.name) != getattr(default, option.name)
-    }
     training = StudyTraining(
         {pack.stem: pack for pack in given.packs}, given.out, given.folds or FOLDS, given.study,
-        replace(MULTI_RECOGNIZER, **changed), given.device, given.threads, given.side_by_side,
+        _changed(MULTI_RECOGNIZER, given), given.device, given.threads, given.side_by_side,
     )  # fmt: skip
     training.run(_notify)
+
+
+def _train_paper(given: argparse.Namespace) -> None:
+    from .paper_training import PAPER, train_paper
+    from .study_training import FOLDS
+
+    train_paper(
+        {pack.stem: pack for pack in given.packs}, given.out, folds=given.folds or FOLDS,
+        options=_changed(PAPER, given), device=given.device, threads=given.threads, progress=_progress,
+    )  # fmt: skip
+
+
+def _changed(options: TrainOptions, given: argparse.Namespace) -> TrainOptions:
+    """These options with those that were given; the number of folds is no option of a single training."""
+    chosen, default = _options(given), TrainOptions()
+    names = [option.name for option in fields(TrainOptions) if option.name != "folds"]
+    return replace(
+        options, **{name: getattr(chosen, name) for name in names if getattr(chosen, name) != getattr(default, name)}
+    )
 
 
 def _notify(line: str) -> None:
@@ -174,7 +192,7 @@ def _train_many(given: argparse.Namespace, arguments: list[str]) -> int:
     for pack in given.packs:
         for seed in seeds:
             out = given.out / (f"{pack.stem}-{seed}" if len(seeds) > 1 else pack.stem)
-            own = [str(pack), "--out", str(out), "--seed", str(seed)]
+            own = [str(pack), "--out", str(given.out if given.paper else out), "--seed", str(seed)]
             commands[out] = [sys.executable, "-m", "wordtrust.training", *own, *rest]
     codes = [code for _, code in run_side_by_side(commands, given.side_by_side)]  # all of them run
     return int(any(codes))
