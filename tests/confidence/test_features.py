@@ -23,7 +23,7 @@ from wordtrust.confidence.features import (
     columns_of,
     matrix,
 )
-from wordtrust.lattices.evidence import OPTIONAL_EVIDENCE
+from wordtrust.lattices.evidence import OPTIONAL_EVIDENCE, OPTIONAL_NAMES
 from wordtrust.lattices.lattice import Floats, Lattice, Lattices, concatenate
 
 TOKENS = OPTIONAL_EVIDENCE["has_tokens"]
@@ -53,7 +53,7 @@ def network(
         transition=some(-9, 0),
         posterior=some(0, 1),
         picked=rng.random(len(arcs)) < 0.5,
-        extra={name: some(-3, 5) for name in (*EVIDENCE, *TOKENS)},
+        extra={name: some(-3, 5) for name in (*EVIDENCE, *OPTIONAL_NAMES)},
     )
 
 
@@ -112,7 +112,7 @@ def test_the_columns_of_a_small_network_by_hand() -> None:
     assert column(networks, "one_best") == networks.picked.astype(float).tolist()
     assert column(networks, "transition") == networks.transition.tolist()
     assert column(networks, "has_tokens") == [1, 1, 1, 1]
-    assert set(hand) | {"one_best", "transition"} | {*EVIDENCE, "has_tokens", *TOKENS} == set(FULL)
+    assert set(hand) | {"one_best", "transition", *EVIDENCE, *features.OPTIONAL} == set(FULL)
 
 
 def test_evidence_is_taken_as_it_is_and_left_out_for_silence_where_it_is_about_words() -> None:
@@ -268,7 +268,7 @@ def test_optional_evidence_that_is_missing_is_the_mean_and_flagged(seed: int) ->
 
 def test_an_optional_group_is_there_as_a_whole_or_not_at_all() -> None:
     networks = small()
-    part = replace(networks, extra={name: networks.extra[name] for name in (*EVIDENCE, *TOKENS[:2])})
+    part = replace(networks, extra={name: networks.extra[name] for name in networks.extra if name != TOKENS[2]})
     assert column(part, "has_tokens") == [0, 0, 0, 0]
     assert np.isnan(column(part, TOKENS[0])[:3]).all()
     assert set(FULL) - set(available(part, FULL)) == {"has_tokens", *TOKENS}
@@ -305,7 +305,7 @@ def test_unknown_and_repeated_columns_are_told(name: str, message: str) -> None:
 def test_the_version_is_that_of_the_columns() -> None:
     """Whoever changes what a column means has to change the version, and this test."""
     assert features.VERSION == 1
-    assert len(FULL) == 28
+    assert len(FULL) == 31
 
 
 def test_statistics_of_words_are_over_words() -> None:

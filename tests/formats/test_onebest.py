@@ -23,7 +23,7 @@ from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.onebest.json_documents import iterate_documents
 from wordtrust.lattices.lattice import Lattice, Lattices
 
-NAMES = ("amazon", "assemblyai", "azure", "ctm", "deepgram", "google", "vosk", "whisper")
+NAMES = ("amazon", "assemblyai", "azure", "ctm", "deepgram", "google", "nemo", "sherpa", "vosk", "whisper")
 OURS = {name: formats_by_name()[name] for name in NAMES}
 
 
@@ -72,6 +72,11 @@ EXPECTED: dict[str, tuple[float, Said]] = {  # of each sample: duration and word
     # `Smoke` and `over` are 80 ms apart and meet in the middle.
     "assemblyai/transcript.json": (3, [("Smoke", 0.25, 0.69, 0.9747), ("over", 0.69, 1.022, 0.99),
                                        ("the", 1.022, 1.15, 0.8), ("bay.", 1.15, 1.6, 0.55)]),
+    # The mean of exp(-0.5) and exp(-0.2); the last word lasts 0.2 s.
+    "sherpa/offline.json": (1.4, [("THE", 0.2, 0.44, 0.9048), ("SHOALS", 0.44, 1.2, 0.7126),
+                                  ("SHIFT", 1.2, 1.4, 0.3679)]),
+    "nemo/manifest.json": (2.4, [("the", 0.16, 0.32, 0.9), ("pilot", 0.32, 0.8, 0.8), ("is", 0.96, 1.12, 0.95),
+                                 ("a", 1.12, 1.2, 0.4), ("board", 1.2, 2, 0.6)]),
     "vosk/results.json": (2.4, [("the", 0.15, 0.48, 0.9152), ("nets", 0.48, 1.02, 1), ("dry", 1.9, 2.4, 0.402)]),
     "vosk/transcriber.json": (1.2, [("rough", 0.3, 0.7, 0.8), ("sea", 0.7, 1.2, 0.6)]),
     # "50" and "%" are one word, with the mean of 0.6 and 0.8.
@@ -98,7 +103,11 @@ EXPECTED: dict[str, tuple[float, Said]] = {  # of each sample: duration and word
 }  # fmt: skip
 
 
-FIRST_CHANNEL = {"deepgram/stereo.json": "-0", "amazon/call-analytics.json": "-AGENT"}
+NAMED_OTHERWISE = {
+    "deepgram/stereo.json": "stereo-0",
+    "amazon/call-analytics.json": "call-analytics-AGENT",
+    "nemo/manifest.json": "pilot",
+}
 
 
 @pytest.mark.parametrize("file", EXPECTED)
@@ -109,7 +118,7 @@ def test_samples(file: str) -> None:
     scores = [None] * len(words) if lattice.posterior is None else posteriors(lattice)
     assert (lattice.duration, [(*word, score) for word, score in zip(words, scores, strict=True)]) == EXPECTED[file]
     assert lattice.origin.times == "given"
-    assert lattice.utt == Path(file).stem + FIRST_CHANNEL.get(file, "")
+    assert lattice.utt == NAMED_OTHERWISE.get(file, Path(file).stem)
 
 
 def result(*words: tuple[Any, Any, Any], transcript: str = "x", **fields: Any) -> dict[str, Any]:
@@ -186,6 +195,32 @@ def test_nothing_said(name: str, document: Any) -> None:
     assert (lattice.utt, lattice.words) == ("call", ("",))
 
 
+def test_log_probabilities_of_tokens_are_those_of_words() -> None:
+    cpp, offline = sample("whisper", "cpp-full.json")[0], sample("sherpa", "offline.json")[0]
+    said = [index for index, word in enumerate(offline.words) if word]
+    assert offline.extra["logprob"][said] == pytest.approx([-0.1, -0.7, -1.0])
+    assert offline.extra["least_token_logprob"][said] == pytest.approx([-0.1, -0.5, -1.0])
+    assert offline.extra["tokens"][said].tolist() == [1, 2, 1]
+    said = [index for index, word in enumerate(cpp.words) if word]
+    assert cpp.extra["tokens"][said].tolist() == [1, 2, 3]
+    assert cpp.extra["logprob"][said] == pytest.approx(np.log([0.8, 0.9 * 0.5, 0.6 * 0.7 * 0.8]))
+    assert cpp.extra["least_token_logprob"][said] == pytest.approx(np.log([0.8, 0.5, 0.6]))
+
+
+def test_what_whisper_says_of_segments_is_evidence() -> None:
+    lattice = sample("whisper", "segments-only.json")[0]
+    said = [index for index, word in enumerate(lattice.words) if word]
+    assert lattice.extra["segment_logprob"][said] == pytest.approx([-0.2] * 4 + [-0.7] * 3)
+    assert set(lattice.extra) == {"segment_logprob", "no_speech_prob"}
+    assert not sample("whisper", "whisperx.json")[0].extra
+
+
+def test_sherpa_streams_have_final_results_only() -> None:
+    (lattice,) = sample("sherpa", "streaming.jsonl")
+    assert timed_words(lattice) == [("mind", 1.1, 1.5), ("the", 1.5, 1.75), ("sand", 1.75, 2.2)]
+    assert lattice.utt == "streaming-2"
+
+
 def test_google_without_any_times() -> None:
     lattice = only(read("google", {"results": [{"alternatives": [{"transcript": "a b"}]}]}))
     assert (lattice.origin.times, lattice.posterior, lattice.time.tolist()) == ("aligned", None, [0, 1, 2])
@@ -241,6 +276,12 @@ def test_documents_one_a_line_are_utterances_of_their_own() -> None:
         ("azure", {"NBest": [{"Words": [{"Word": "a", "Offset": "0"}]}]}, r"NBest\[0\]\.Words\[0\]\.Offset is a str"),
         ("deepgram", {"results": {}}, r"results\.channels is missing"),
         ("deepgram", {"results": {"channels": [{"alternatives": [{}]}]}}, r"alternatives\[0\]\.words is missing"),
+        ("sherpa", {"text": "a", "tokens": ["a"], "timestamps": [0, 1]}, "timestamps has 2 numbers.*1 tokens"),
+        ("sherpa", {"text": "a", "tokens": ["a"], "timestamps": [0], "ys_log_probs": [0.5]}, "no log-probability"),
+        ("sherpa", {"text": "a", "tokens": ["a"], "timestamps": [0], "ys_log_probs": [None]}, r"probs\[0\] is"),
+        ("sherpa", {"text": "a", "tokens": [5], "timestamps": [0]}, r"tokens\[0\] is no string"),
+        ("nemo", {"audio_filepath": "a.wav", "pred_text": "a b", "word_confidence": [1]}, "1 numbers.*2 words"),
+        ("nemo", {"audio_filepath": "a.wav", "pred_text": "a", "word_confidence": [2]}, "not between 0 and 1"),
         ("assemblyai", {"words": [{"text": "a", "start": 0, "end": None}]}, r"words\[0\]\.end is null"),
         ("assemblyai", {"words": [{"text": "a", "start": 5e15, "end": 5e15}]}, r"word 1 \('a'\) lasts from 5e\+12"),
         ("assemblyai", [], "the answer is a list, not an object"),

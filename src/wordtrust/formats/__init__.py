@@ -58,7 +58,7 @@ from .word_checks import with_checked_words
 _MODULES = (
     "store", "kaldi", "htk", "sphinx", "openfst", "jsonl", "nbest", "transcript", "ctm", "trn",
     "onebest.whisper", "onebest.vosk", "onebest.google", "onebest.amazon", "onebest.azure",
-    "onebest.deepgram", "onebest.assemblyai", "drawing",
+    "onebest.deepgram", "onebest.assemblyai", "onebest.sherpa", "onebest.nemo", "drawing",
 )  # fmt: skip
 
 _SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the first bytes of audio files

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 # By the name of the feature that says whether an arc has the group: the names of its evidence.
 OPTIONAL_EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "has_tokens": ("token_entropy", "token_rank", "token_margin"),  # how sure a decoder was of the tokens of a word
+    "has_segments": ("segment_logprob", "no_speech_prob"),  # what Whisper says of a whole segment
 }
 OPTIONAL_NAMES = frozenset(name for names in OPTIONAL_EVIDENCE.values() for name in names)
 

@@ -434,14 +434,18 @@ def _with_picks(parts: list[Lattices]) -> list[Lattices]:
 
 
 def _with_optional(parts: list[Lattices]) -> list[Lattices]:
-    """The batches, all with the optional evidence that any of them has."""
-    names = {name for part in parts for name in part.extra} & OPTIONAL_NAMES
+    """The batches, all with the optional evidence that any of them has.
+
+    Where nothing was said there is nothing to know of words: other evidence is then 0.
+    """
+    names = {name for part in parts for name in part.extra}
     return [part if names <= part.extra.keys() else replace(part, extra=_filled(part, names)) for part in parts]
 
 
-def _filled(part: Lattices, names: Iterable[str]) -> dict[str, Floats]:
-    missing = np.full(len(part.source), np.nan, np.float32)
-    return dict.fromkeys(names, missing) | dict(part.extra)
+def _filled(part: Lattices, names: set[str]) -> dict[str, Floats]:
+    size = len(part.source)
+    others = dict.fromkeys(names - OPTIONAL_NAMES, np.zeros(size, np.float32)) if not part.word.any() else {}
+    return others | dict.fromkeys(names & OPTIONAL_NAMES, np.full(size, np.nan, np.float32)) | dict(part.extra)
 
 
 def _joined_files(parts: Sequence[Lattices]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from typing import Any
 from ...base import json_checks as check
 from ...base.errors import InputError
 from ...base.problems import Problems
+from ...lattices.evidence import OPTIONAL_EVIDENCE
 from ...lattices.lattice import Lattices, Origin
 from ..format import Format, ReadOptions
 from ..inputs import HEAD, Stream
@@ -164,7 +165,18 @@ def _evidence(record: dict[str, Any], listed: _ListedHypotheses, chosen: Sequenc
         evidence["eot_logprob"] = listed.numbers(("eot_logprob",), chosen)
     if record.get("empty_logprob") is not None:
         evidence["empty_logprob"] = [_score(record, "empty_logprob")] * len(chosen)
+    segment_logprob, no_speech = OPTIONAL_EVIDENCE["has_segments"]
+    averages: list[Any] = [listed.items[index].get("avg_logprob") for index in chosen]
+    if record.get(no_speech) is not None and _are_numbers(averages):
+        evidence |= {segment_logprob: averages, no_speech: [_probability(record, no_speech)] * len(chosen)}
     return evidence
+
+
+def _probability(record: Mapping[str, Any], name: str) -> float:
+    value = check.number(record, name)
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} is {value:g}, not between 0 and 1")
+    return value
 
 
 def _score(holder: Mapping[str, Any], name: str, where: str = "") -> float:

@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 from ...base.errors import InputError
 from ...base.problems import Problems
 from ...lattices.assemble import Builder, RawLattice, Tokens
+from ...lattices.evidence import OPTIONAL_EVIDENCE
 from ...lattices.graph import LATEST
 from ...lattices.lattice import Lattices, Origin, Times
 from ..chains import linear_lattice
 from ..format import Format, ReadOptions
 from ..inputs import Stream
+from ..nbest.lists import LARGEST_SCORE
 from .alternatives import branched_lattice
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
 from .recognized import PHRASE, RecognizedPhrase, RecognizedTranscript, RecognizedWord
@@ -48,6 +50,13 @@ def checked_confidence(value: float, what: str) -> float:
     if not 0 <= value <= 1 + ROUNDING:
         raise InputError(f"{what} is {value:g}, not between 0 and 1", remedy="A confidence is a probability")
     return min(value, 1.0)
+
+
+def token_logprob(value: float, what: str) -> float:
+    """The log-probability of a token, or an error that names it."""
+    if not -LARGEST_SCORE <= value <= ROUNDING:
+        raise InputError(f"{what} has {value:g}, which is no log-probability", remedy="They are natural logarithms")
+    return min(value, 0.0)
 
 
 def flattened(documents: Iterable[Any]) -> Iterator[Any]:
@@ -153,11 +162,33 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
     else:
         token = np.array([_token(tokens, word) for word in words], np.int32)
         phrase = np.repeat(np.arange(len(phrases)), [len(phrase.words) for phrase in phrases])
-        extra = {PHRASE: phrase} if options.keep_times else {}
+        extra = {PHRASE: phrase.astype(np.float64)} if options.keep_times else {}
+        extra |= _token_evidence(words) | _segment_evidence(phrases)
         lattice = linear_lattice(utt, token, start, end, posterior, finish=finish, times=times, extra=extra)
     if len(lattice.source) > options.max_arcs:
         raise options.too_many_arcs(len(lattice.source))
     return lattice
+
+
+def _token_evidence(words: Sequence[RecognizedWord]) -> dict[str, NDArray[np.float64]]:
+    """What is known of each word by its tokens, under the names that N-best lists have; of all words or of none."""
+    if not words or not all(word.token_logprobs for word in words):
+        return {}
+    logprobs = [word.token_logprobs for word in words]
+    return {
+        "logprob": np.array([sum(of_word) for of_word in logprobs]),
+        "least_token_logprob": np.array([min(of_word) for of_word in logprobs]),
+        "tokens": np.array([len(of_word) for of_word in logprobs], np.float64),
+    }
+
+
+def _segment_evidence(phrases: Sequence[RecognizedPhrase]) -> dict[str, NDArray[np.float64]]:
+    """What the recognizer says of the phrase of each word as a whole, where it says so of all."""
+    spoken = [phrase for phrase in phrases if phrase.words]
+    if not spoken or any(phrase.logprob is None or phrase.no_speech is None for phrase in spoken):
+        return {}
+    known = [(phrase.logprob, phrase.no_speech) for phrase in spoken for _ in phrase.words]
+    return dict(zip(OPTIONAL_EVIDENCE["has_segments"], np.array(known, np.float64).T, strict=True))
 
 
 def _token(tokens: Tokens, word: RecognizedWord) -> int:

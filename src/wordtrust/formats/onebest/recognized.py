@@ -20,6 +20,7 @@ class RecognizedWord(NamedTuple):
     end: float | None = None
     confidence: float | None = None
     norm: str | None = None  # the normalised word, where it is known
+    token_logprobs: tuple[float, ...] = ()  # log-probabilities of its tokens, where they are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class RecognizedPhrase:
     end: float | None = None
     confidence: float | None = None
     alternatives: Sequence[RecognizedPhrase] = ()  # what else may have been said, the best first
+    logprob: float | None = None  # mean log-probability of its tokens
+    no_speech: float | None = None  # probability that nothing was said
 
 
 @dataclass(frozen=True, slots=True)

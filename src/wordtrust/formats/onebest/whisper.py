@@ -4,12 +4,14 @@
   `probability` (`score` in whisperX, `confidence` in whisper-timestamped); words beside the segments
   (`word_segments`, the API's `words`) where the segments have none. Words that are cut (" 50", "%") are joined.
 - Without words, times are by letters within the segment, and the confidence is exp(avg_logprob) of the segment.
+- `avg_logprob` and `no_speech_prob` of a segment are evidence on its words.
 - whisperX leaves out times and score of words that it cannot align (numbers): these have their time between their
   neighbours, and for a score the segment's exp(avg_logprob) or else the mean score of the segment, or of the file.
   Otherwise one number in an hour of speech would take away all scores.
 - whisper.cpp (`transcription`, with `tokens` if written by -ojf): a token that begins with a space begins a word, so
   does one in a script written without spaces. The confidence of a word is the mean of its tokens, as openai-whisper
-  computes it too. Special tokens (`[_BEG_]`) are left out. Without tokens there is no confidence.
+  computes it too; their log-probabilities are evidence, as those of N-best lists are. Special tokens (`[_BEG_]`) are
+  left out. Without tokens there is no confidence.
 
 A file with several documents, one a line, has one utterance for each: NAME-1, NAME-2, ...
 """
@@ -24,7 +26,7 @@ from typing import Any
 
 from ...base.json_checks import record
 from .json_documents import JsonKeys, JsonObject, decode_utf8
-from .lattices import confidence, json_format
+from .lattices import confidence, json_format, token_logprob
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 # Thai to Lao, Burmese, Khmer, kana and Han: scripts without spaces. Then the first bytes of such letters, as
@@ -32,6 +34,7 @@ from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _BEGINS_WORD = re.compile(f"[\\s{_UNSPACED}\udce3-\udce9]")
 _SPECIAL = re.compile(r"\[_.*\]|<\|.*\|>", re.DOTALL)
+_SMALLEST = 1e-30  # a probability that was rounded to 0 has a logarithm all the same
 _SEGMENT = {"avg_logprob", "no_speech_prob", "compression_ratio", "words", "tokens"}
 
 
@@ -95,7 +98,14 @@ def _phrase(segment: JsonObject) -> RecognizedPhrase:
     words = _words(segment, "words") or plain_words(segment.text("text"))
     logprob = segment.number_or_none("avg_logprob")
     probability = confidence(segment, "confidence") if logprob is None else math.exp(min(0.0, logprob))
-    return RecognizedPhrase(words, segment.number_or_none("start"), segment.number_or_none("end"), probability)
+    return RecognizedPhrase(
+        words,
+        segment.number_or_none("start"),
+        segment.number_or_none("end"),
+        probability,
+        logprob=None if logprob is None else token_logprob(min(logprob, 0.0), segment.path_to("avg_logprob")),
+        no_speech=confidence(segment, "no_speech_prob"),
+    )
 
 
 def _words(holder: JsonObject, *names: str) -> list[RecognizedWord]:
@@ -114,12 +124,18 @@ def _words(holder: JsonObject, *names: str) -> list[RecognizedWord]:
 
 def _cpp_phrase(segment: JsonObject) -> RecognizedPhrase:
     tokens = [
-        RecognizedWord(token.string("text"), *_offsets(token), confidence(token, "p"))
+        _cpp_token(token)
         for token in segment.optional_children("tokens")
         if not _SPECIAL.fullmatch(token.string("text").strip())
     ]
     words = _joined(tokens) or plain_words(_whole(segment.text("text")))
     return RecognizedPhrase(words, *_offsets(segment))
+
+
+def _cpp_token(token: JsonObject) -> RecognizedWord:
+    probability = confidence(token, "p")
+    logprobs = () if probability is None else (math.log(max(probability, _SMALLEST)),)
+    return RecognizedWord(token.string("text"), *_offsets(token), probability, token_logprobs=logprobs)
 
 
 def _offsets(holder: JsonObject) -> tuple[float | None, float | None]:
@@ -148,6 +164,9 @@ def _join(parts: Sequence[RecognizedWord]) -> RecognizedWord:
         parts[0].start,
         parts[-1].end,
         sum(given) / len(given) if len(given) == len(parts) else None,
+        token_logprobs=tuple(logprob for part in parts for logprob in part.token_logprobs)
+        if all(part.token_logprobs for part in parts)
+        else (),
     )
 
 
