@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, permutations
+from operator import mul
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ SETTINGS = st.sampled_from([
     RoverSettings("average", 0.0, 0.3, calibrated=True),
     RoverSettings("maximum", 0.2, 0.8),
     RoverSettings("maximum", 0.0, 1.0, calibrated=True),
+    RoverSettings(votes=(("A", 2.5), ("C", 0.25))),
+    RoverSettings("average", 0.5, 0.4, votes=(("B", 3.0), ("D", 0.5))),
 ])  # fmt: skip
 
 
@@ -126,12 +129,15 @@ def _joined(slots: list[Slot], members: int, words: list[str]) -> list[Slot]:
     return found[::-1]
 
 
-def _winner(slot: Slot, sure: list[float], by: str, alpha: float, nothing: float) -> str:
-    scores = {}
+def _winner(slot: Slot, sure: list[float], votes: list[float], how: RoverSettings) -> str:
+    by, alpha, nothing, scores = how.by, how.alpha, how.nothing, {}
     for word in dict.fromkeys(slot):
-        trust = [one for other, one in zip(slot, sure, strict=True) if other == word] if word else [nothing]
-        share = slot.count(word) / len(slot)
-        mean = max(trust) if by == "maximum" else sum(trust) / len(trust)
+        has = [own for other, own in zip(slot, votes, strict=True) if other == word]
+        trust = (
+            [one for other, one in zip(slot, sure, strict=True) if other == word] if word else [nothing] * len(has)
+        )
+        share = sum(has) / sum(votes)
+        mean = max(trust) if by == "maximum" else sum(map(mul, trust, has)) / sum(has)
         scores[word] = share if by == "frequency" else alpha * share + (1 - alpha) * mean
     return next(word for word, score in scores.items() if score > max(scores.values()) - 1e-9)
 
@@ -151,7 +157,8 @@ def _plain(several: SystemOutputs, members: tuple[int, ...], utterance: int, how
     heard = []
     for slot in slots:
         trust = [next(one) if word else 0.0 for word, one in zip(slot, sure, strict=True)]
-        heard.append(_winner(slot, trust, how.by, how.alpha, how.nothing))
+        votes = how.votes_of([several.names[member] for member in members])
+        heard.append(_winner(slot, trust, votes, how))
     return [word for word in heard if word]
 
 
@@ -220,6 +227,21 @@ def test_unless_told_otherwise_calibrated_confidences_are_tuned() -> None:
     (found,) = tune_rover(both, [(0, 1)])
     assert found.calibrated
     assert rover_errors(both, [(0, 1)], found).tolist() == [[0]]
+
+
+def test_votes_by_error_rate_are_tuned() -> None:
+    """The best of three is outvoted by the other two, unless it has more votes."""
+    said = ["a b c d", "e f g h"]
+    texts = {"A": said, "B": ["a b c x", "e f g y"], "C": ["a b z x", "e f w y"]}
+    three = side_by_side({name: outputs(text, None) for name, text in texts.items()}, said)
+    (found,) = tune_rover(three, [(0, 1, 2)])
+    assert rover_errors(three, [(0, 1, 2)], RoverSettings()).sum() > 0
+    assert rover_errors(three, [(0, 1, 2)], found).sum() == 0
+    votes = dict(found.votes)
+    assert votes["A"] > votes["B"] > votes["C"]
+    assert RoverSettings(**found.to_dict()) == found
+    with pytest.raises(OptionError, match="more than 0 votes"):
+        RoverSettings(votes=(("A", 0.0),))
 
 
 def test_the_unknown_word_is_never_right() -> None:

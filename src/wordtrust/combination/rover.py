@@ -8,7 +8,8 @@ to the order of arcs; here a word beside others comes before one in a new slot, 
 
 Then each slot is decided: what gets the largest alpha * N / recognizers + (1 - alpha) * C, where N of them say
 the word and C is the average or the maximum of their confidences; that of saying nothing is a number chosen, with
-alpha, on held-out data. By frequency alone alpha is 1. Ties go to what the earlier recognizer says.
+alpha, on held-out data. By frequency alone alpha is 1. Ties go to what the earlier recognizer says. Recognizers may
+have more or fewer votes than one: a power of 1 / their error rate on held-out data, the power chosen there too.
 
 NIST's program cuts recordings at common pauses first; here utterances are aligned whole.
 """
@@ -16,7 +17,7 @@ NIST's program cuts recordings at common pauses first; here utterances are align
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Any
 
@@ -30,6 +31,7 @@ from .rover_kernels import AVERAGE, FREQUENCY, MAXIMUM, count_errors, write_winn
 from .system_output import SystemOutput, SystemOutputs
 
 VOTES = {"frequency": FREQUENCY, "average": AVERAGE, "maximum": MAXIMUM}
+POWERS = (1.0, 2.0, 4.0)  # of 1 / error rate: votes to try
 GRID = tuple(round(0.1 * step, 1) for step in range(11))
 
 
@@ -41,16 +43,26 @@ class RoverSettings:
     alpha: float = 1.0  # weight of how many they are; the rest is that of their confidence
     nothing: float = 0.0  # confidence of saying nothing
     calibrated: bool = False  # whether confidences are calibrated ones
+    votes: tuple[tuple[str, float], ...] = ()  # how many each recognizer has, by name; one where nothing is said
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "votes", tuple((str(name), float(votes)) for name, votes in self.votes))
+        if not all(0 < votes < np.inf for _, votes in self.votes):
+            raise OptionError(f"every recognizer has more than 0 votes, not {dict(self.votes)}")
         if self.by not in VOTES:
             raise OptionError(f"votes are counted by {', '.join(VOTES)}, not by {self.by!r}")
         if not (0 <= self.alpha <= 1 and 0 <= self.nothing <= 1):
             raise OptionError(f"alpha and nothing are from 0 to 1, not {self.alpha} and {self.nothing}")
 
+    def votes_of(self, names: Sequence[str]) -> list[float]:
+        """How many votes each of these recognizers has."""
+        votes = dict(self.votes)
+        return [votes.get(name, 1.0) for name in names]
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON; `RoverSettings(**...)` makes it again."""
-        return asdict(self)
+        record = asdict(self)
+        return record if self.votes else {name: value for name, value in record.items() if name != "votes"}
 
 
 def grid(*, calibrated: bool = False) -> tuple[RoverSettings, ...]:
@@ -118,7 +130,8 @@ def rover(outputs: SystemOutputs, settings: RoverSettings = RoverSettings()) -> 
     too_long = write_winners(
         words.word, words.confidence, np.concatenate([output.start for output in outputs.outputs]),
         np.concatenate([output.end for output in outputs.outputs]), words.offsets, VOTES[settings.by],
-        float(settings.alpha), float(settings.nothing), offsets, word, means,
+        float(settings.alpha), float(settings.nothing), np.array(settings.votes_of(outputs.names)), offsets, word,
+        means,
     )  # fmt: skip
     _check_aligned(outputs, too_long)
     size = int(offsets[-1])
@@ -152,13 +165,43 @@ def rover_errors(
 def tune_rover(
     outputs: SystemOutputs, subsets: Sequence[Sequence[int]], settings: Sequence[RoverSettings] | None = None
 ) -> list[RoverSettings]:
-    """The settings with the fewest errors on held-out data for each of these subsets; ties to the earlier setting."""
+    """The settings with the fewest errors on held-out data for each of these subsets; ties to the earlier setting.
+
+    Without settings to try: all of `grid`, then votes by error rate with the best of these, and another alpha.
+    """
     tried = list(settings or grid(calibrated=all(output.calibrated is not None for output in outputs.outputs)))
     if any(output.confidence is None for output in outputs.outputs):
         tried = [setting for setting in tried if setting.by == "frequency"] or [RoverSettings()]
-    every = np.array([[0, len(tried)]] * len(subsets), np.int32)
-    errors = _count(outputs, subsets, tried, every, np.zeros(len(outputs), np.int32))[:, :, 0]
-    return [tried[best] for best in errors.argmin(axis=0).tolist()]
+    best = _fewest_errors(outputs, subsets, [tried] * len(subsets))
+    if settings is not None:
+        return best
+    return _fewest_errors(outputs, subsets, [_with_votes(outputs, setting) for setting in best])
+
+
+def _with_votes(outputs: SystemOutputs, setting: RoverSettings) -> list[RoverSettings]:
+    """The setting as it is, then with votes by error rate, and then these with every alpha."""
+    rates = (outputs.errors.sum(axis=1) + 1) / max(outputs.said_words, 1)
+    tried = [setting]
+    for power in POWERS:
+        votes = tuple(zip(outputs.names, ((rates.min() / rates) ** power).tolist(), strict=True))
+        alphas = (setting.alpha,) if setting.by == "frequency" else dict.fromkeys((setting.alpha, *GRID[:-1:2]))
+        tried += [replace(setting, votes=votes, alpha=alpha) for alpha in alphas]
+    return tried
+
+
+def _fewest_errors(
+    outputs: SystemOutputs, subsets: Sequence[Sequence[int]], tried: Sequence[Sequence[RoverSettings]]
+) -> list[RoverSettings]:
+    """Of those that are tried for each subset."""
+    distinct: dict[tuple[RoverSettings, ...], int] = {}  # where the settings of a subset begin among all
+    every: list[RoverSettings] = []
+    for settings in map(tuple, tried):
+        if settings not in distinct:
+            distinct[settings] = len(every)
+            every += settings
+    bounds = [(distinct[tuple(settings)], distinct[tuple(settings)] + len(settings)) for settings in tried]
+    errors = _count(outputs, subsets, every, np.array(bounds, np.int32), np.zeros(len(outputs), np.int32))[:, :, 0]
+    return [settings[int(errors[: len(settings), row].argmin())] for row, settings in enumerate(tried)]
 
 
 def _count(
@@ -182,11 +225,13 @@ def _count(
     members, sizes, shared = _rows([tuple(subsets[row]) for row in order])
     by = np.array([VOTES[one.by] for one in settings], np.int32)
     parameters = np.array([(one.alpha, one.nothing) for one in settings], np.float64)
+    votes = np.array([one.votes_of(outputs.names) for one in settings], np.float64)
     most = int((tried[:, 1] - tried[:, 0]).max(initial=0))
     errors = np.zeros((most, len(order), int(column.max(initial=0)) + 1), np.int32)
     too_long = count_errors(
         words.word, words.confidence, words.offsets, outputs.reference_words, outputs.reference_offsets,
-        outputs.unknown, members, sizes, shared, np.ascontiguousarray(tried[order]), by, parameters, column, errors,
+        outputs.unknown, members, sizes, shared, np.ascontiguousarray(tried[order]), by, parameters, votes, column,
+        errors,
     )  # fmt: skip
     _check_aligned(outputs, too_long)
     return errors[:, np.argsort(order)]

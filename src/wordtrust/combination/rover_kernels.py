@@ -99,11 +99,13 @@ def _same_word(word: Ints, one: int, other: int) -> bool:
 
 
 @inner
-def _weigh(slots: Slots, size: int, members: int, word: Ints, confidence: Reals, choice: Ints, weight: Reals) -> int:
+def _weigh(
+    slots: Slots, size: int, members: int, word: Ints, confidence: Reals, votes: Reals, choice: Ints, weight: Reals
+) -> int:
     """List the candidates of all slots, those of the first systems first; return how many there are.
 
-    `choice` has, for each candidate, the index of its first word, or `NOTHING`, and its slot;
-    the columns of `weight` are its votes, and the sum and the largest of its confidences.
+    `votes` has the votes of each member. `choice` has, for each candidate, the index of its first word, or `NOTHING`,
+    and its slot; the columns of `weight` are its votes, and the weighted sum and the largest of its confidences.
     """
     count, begin = 0, 0
     for s in range(size):
@@ -118,15 +120,15 @@ def _weigh(slots: Slots, size: int, members: int, word: Ints, confidence: Reals,
                 weight[candidate, 0], weight[candidate, 1], weight[candidate, 2] = 0.0, 0.0, 0.0
                 count += 1
             value = confidence[own] if own != NOTHING else 0.0
-            weight[candidate, 0] += 1.0
-            weight[candidate, 1] += value
+            weight[candidate, 0] += votes[member]
+            weight[candidate, 1] += votes[member] * value
             weight[candidate, 2] = max(weight[candidate, 2], value)
     return count
 
 
 @inner
 def _vote(
-    choice: Ints, weight: Reals, count: int, members: int, by: int, alpha: float, nothing: float, winners: Ints
+    choice: Ints, weight: Reals, count: int, total: float, by: int, alpha: float, nothing: float, winners: Ints
 ) -> int:
     """Write the candidates that win their slots to `winners`, except empty ones; return how many there are."""
     length, winner, best = 0, 0, -1.0
@@ -139,7 +141,7 @@ def _vote(
             best = -1.0
         if candidate == count:
             break
-        score = weight[candidate, 0] / members
+        score = weight[candidate, 0] / total
         if by != FREQUENCY:
             value = weight[candidate, 1] / weight[candidate, 0] if by == AVERAGE else weight[candidate, 2]
             score = alpha * score + (1.0 - alpha) * (value if choice[candidate, 0] != NOTHING else nothing)
@@ -177,18 +179,20 @@ def _sizes(offsets: Offsets, u: int) -> tuple[int, int]:
 @compiled
 def count_errors(
     word: Ints, confidence: Reals, offsets: Offsets, reference: Ints, reference_offsets: Offsets, unknown: int,
-    members: Ints, sizes: Ints, shared: Ints, tried: Ints, by: Ints, parameters: Reals, column: Ints, errors: Ints,
+    members: Ints, sizes: Ints, shared: Ints, tried: Ints, by: Ints, parameters: Reals, votes: Reals, column: Ints,
+    errors: Ints,
 ) -> int:  # fmt: skip
     """Add the errors of each setting, subset and utterance to errors[setting, subset, column of the utterance].
 
     The settings of a subset are those from the first to before the second number of its row of `tried`; the first is
-    counted in errors[0]. `parameters` are the alpha and the nothing of each setting.
+    counted in errors[0]. `parameters` are the alpha and the nothing of each setting, `votes` [settings, systems] how
+    many each system has.
 
     Subsets are rows of `members`, sorted so that those that begin alike follow each other: each has its first
     `shared` members from the one before. Returns an utterance that is too long to align, or -1.
     """
     systems, steps = len(offsets), np.empty(1, np.uint8)
-    size = np.zeros(systems + 1, np.int64)
+    size, own_votes = np.zeros(systems + 1, np.int64), np.empty(systems)
     for u in range(len(reference_offsets) - 1):
         longest, total = _sizes(offsets, u)
         slots = np.empty((systems + 1, total, systems), np.int32)
@@ -205,12 +209,21 @@ def count_errors(
                 size[depth + 1] = extend(
                     slots[depth], size[depth], depth, word, offsets[k, u], offsets[k, u + 1], steps, slots[depth + 1]
                 )
-            depth = sizes[subset]
-            count = _weigh(slots[depth], size[depth], depth, word, confidence, choice, weight)
+            depth, count, have = sizes[subset], 0, 0.0
             before, wrong = -1, 0  # settings that choose the same words make the same errors
             for setting in range(tried[subset, 0], tried[subset, 1]):
                 alpha, nothing = parameters[setting, 0], parameters[setting, 1]
-                length = _vote(choice, weight, count, depth, by[setting], alpha, nothing, winners)
+                is_changed = setting == tried[subset, 0]
+                for member in range(depth):
+                    given = votes[setting, members[subset, member]]
+                    is_changed = is_changed or given != own_votes[member]
+                    own_votes[member] = given
+                if is_changed:
+                    count = _weigh(slots[depth], size[depth], depth, word, confidence, own_votes, choice, weight)
+                    have = 0.0
+                    for member in range(depth):
+                        have += own_votes[member]
+                length = _vote(choice, weight, count, have, by[setting], alpha, nothing, winners)
                 same = length == before
                 for j in range(length):
                     winner = word[choice[winners[j], 0]]
@@ -228,13 +241,13 @@ def count_errors(
 @compiled
 def write_winners(
     word: Ints, confidence: Reals, start: Reals, end: Reals, offsets: Offsets, by: int, alpha: float, nothing: float,
-    out_offsets: Offsets, out_word: Ints, out: Reals,
+    votes: Reals, out_offsets: Offsets, out_word: Ints, out: Reals,
 ) -> int:  # fmt: skip
-    """The winning words of all systems; `out` has their mean confidence, start and end in its rows.
+    """The winning words of all systems; `out` has their mean confidence, start and end by votes in its rows.
 
     Returns an utterance that is too long to align, or -1.
     """
-    systems, written = len(offsets), 0
+    systems, written, have = len(offsets), 0, votes.sum()
     for u in range(len(out_offsets) - 1):
         longest, total = _sizes(offsets, u)
         slots, size = np.empty((2, total, systems), np.int32), 0
@@ -245,8 +258,8 @@ def write_winners(
             size = extend(slots[k % 2], size, k, word, offsets[k, u], offsets[k, u + 1], steps, slots[(k + 1) % 2])
         choice, weight = np.empty((size * systems, 2), np.int32), np.empty((size * systems, 3))
         winners, whole = np.empty(size, np.int32), slots[systems % 2]
-        count = _weigh(whole, size, systems, word, confidence, choice, weight)
-        for j in range(_vote(choice, weight, count, systems, by, alpha, nothing, winners)):
+        count = _weigh(whole, size, systems, word, confidence, votes, choice, weight)
+        for j in range(_vote(choice, weight, count, have, by, alpha, nothing, winners)):
             winner = winners[j]
             chosen = word[choice[winner, 0]]
             out_word[written] = chosen
@@ -254,8 +267,8 @@ def write_winners(
             for member in range(systems):
                 own = whole[choice[winner, 1], member]
                 if own != NOTHING and word[own] == chosen:
-                    out[1, written] += start[own] / weight[winner, 0]
-                    out[2, written] += end[own] / weight[winner, 0]
+                    out[1, written] += votes[member] * start[own] / weight[winner, 0]
+                    out[2, written] += votes[member] * end[own] / weight[winner, 0]
             written += 1
         out_offsets[u + 1] = written
     return -1
