@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -193,10 +193,6 @@ def outside(scorer: WordScorer, batches: Sequence[Lattices], inside: Sequence[La
     scores = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths).scores
     kinds = ("posterior", "calibrated_posterior", "confidence", "calibrated")
     rows = {kind: measures(scores["one_best", kind]) for kind in kinds if ("one_best", kind) in scores}
-    unaware = WordScorer(
-        replace(scorer.model, card=replace(scorer.model.card, usual_features=None)), allow_mismatch=True
-    )
-    rows["calibrated, not lowered"] = measures(one_best(unaware, batches))
     return {"inside": measures(one_best(scorer, inside)), "outside": rows}
 
 

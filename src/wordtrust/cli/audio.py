@@ -110,7 +110,6 @@ def transcribe(
                         progress.print(f"{visible(recording.name)}:")
                     _show(job, recording, progress, as_json=as_json, must_be_read=not outputs)
                     progress.finish_recording()
-            notify(*transcriber.combiner.warnings())
             for path, words in job.write():
                 echo(f"{_as_given(path, out)}: {counted(words, 'word')}", err=True)
 
@@ -127,11 +126,13 @@ def _show(
     """Print every segment of a recording as it comes, and what was wrong with it."""
     from ..transcripts.json_writer import json_line
     from ..transcripts.terminal import SegmentView
+    from ..transcripts.warning_summary import WarningSummary
 
-    words = 0
+    words, unusual = 0, WarningSummary()
     for segment, transcript in job.segments(recording):
         progress.at(segment.end)
         words += len(transcript.words)
+        unusual.add([transcript])
         if transcript.words:
             progress.print(json_line(transcript).rstrip() if as_json else SegmentView(transcript.words))
         if not progress.is_read and must_be_read:
@@ -139,6 +140,7 @@ def _show(
         if segment.dropped:
             notify(f"{recording.name}: at {segment.start:.1f} s left out: {segment.dropped}")
     notify(*(f"{recording.audio.path}: {problem}" for problem in recording.audio.problems))
+    notify(*(f"{recording.name}: {line}" for line in unusual.lines()))
     if not words:
         notify(f"{recording.name}: no speech was found")
 

@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from ..transcripts.transcript import Transcript
 
 _OUTPUTS = ".txt, .jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
-_OUT_OF_DOMAIN = (
-    "utterances here are unlike all that the model knows, so confidences were lowered; where you have references, "
-    "calibrate it: wordtrust calibrate MODEL STORE (docs/shift.md)"
-)
 
 
 @click.command()
@@ -71,6 +67,7 @@ def score(
     Examples: wordtrust score model eval.ark.gz --out words.ctm
               wordtrust score calls.json calls.ctm --out calibrated.ctm
     """
+    from ..transcripts.warning_summary import WarningSummary
     from ..transcripts.writer import TranscriptFiles, TranscriptPrinter, TranscriptWriter
 
     require_model_first(model, inputs.paths)
@@ -85,7 +82,7 @@ def score(
         echo(f"{target}: {counted(done[0], 'utterance')}, {counted(done[1], 'word')}", err=True)
         return
     inputs = replace(inputs, options=replace(inputs.options, keep_times=model.is_file()))
-    utterances, words, in_domain, channels = 0, 0, True, dict[str, tuple[str, str]]()
+    utterances, words, unusual, channels = 0, 0, WarningSummary(), dict[str, tuple[str, str]]()
     about: dict[str, Any] = {"models": [model.name]}
     batches = _noting_origins(inputs.batches("scoring"), channels, about)
     writing: TranscriptPrinter | TranscriptFiles | TranscriptWriter
@@ -95,12 +92,11 @@ def score(
         to_stdout = is_stdout(target)
         writing = TranscriptPrinter() if to_stdout else TranscriptWriter(target, about=about, channels=channels)
     with writing as writer:
-        for transcripts, domain_factor in _scored(scorer, batches, alternatives):
+        for transcripts in _scored(scorer, batches, alternatives):
             writer.add(transcripts)
+            unusual.add(transcripts)
             utterances, words = utterances + len(transcripts), words + sum(len(each.words) for each in transcripts)
-            in_domain = in_domain and domain_factor >= 1
-    if not in_domain:
-        notify(_OUT_OF_DOMAIN)
+    notify(*unusual.lines())
     if not is_stdout(target):
         echo(f"{target}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
 
@@ -162,13 +158,13 @@ def _load(model: Path, criterion: str | None, allow_mismatch: bool, jobs: int | 
 
 def _scored(
     scorer: WordScorer | CalibratedWords, batches: Iterator[Lattices], alternatives: int
-) -> Iterator[tuple[list[Transcript], float]]:
-    """The transcripts of each batch, and the factor by which the model lowers its confidences out of its domain."""
+) -> Iterator[list[Transcript]]:
+    """The transcripts of each batch."""
     from ..confidence.calibrate_scores import CalibratedWords
 
     if isinstance(scorer, CalibratedWords):
         for batch in batches:
-            yield scorer(batch, alternatives=alternatives), 1.0
+            yield scorer(batch, alternatives=alternatives)
         return
     is_new, (scorer, batches) = scorer.wants_adapting, scorer.adapted_ahead(batches)
     for index, batch in enumerate(batches):

@@ -94,7 +94,7 @@ def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConf
     calibration = scorer.calibration
     if calibration is None:
         return kinds | {"confidence": ArcConfidence(confidence)}
-    posterior, factor = kinds["posterior"].confidence, scorer.domain_factor(networks)
+    posterior = kinds["posterior"].confidence
     return kinds | {
         "calibrated_posterior": ArcConfidence(
             posterior,
@@ -104,7 +104,7 @@ def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConf
         "confidence": ArcConfidence(confidence),
         "calibrated": ArcConfidence(
             confidence,
-            lambda scores: factor * calibration.of_arcs(networks, scores),
-            lambda scores: factor * calibration.of("words", scores),
+            lambda scores: calibration.of_arcs(networks, scores),
+            lambda scores: calibration.of("words", scores),
         ),
     }

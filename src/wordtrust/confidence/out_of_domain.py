@@ -1,10 +1,10 @@
-"""Whether a batch is out of domain, found without references: a recognizer out of its domain is sure of wrong words.
+"""How far an utterance is from those that a model knows, found without references.
 
 What a model has learned holds for utterances like those of its training. How unusual an utterance is, is measured by
 the means of its features over the words of the 1-best: their squared Mahalanobis distance from the mean of known
 utterances, for so many words. The p-value of that distance among known utterances is 0.5 on average for utterances of
-the same kind, whatever the features. Where the average over a batch is far lower, confidences are lowered in
-proportion.
+the same kind, whatever the features. `unusual` makes a warning of it where it is very low; confidences stay as they
+are.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from .features import FLAGS
 from .model_file import Model
 from .word_table import known_arcs
 
-LEAST_UTTERANCES = 20  # of a batch before it is called out of domain
 LEAST_KNOWN = 500  # utterances to learn from: with fewer, new ones of the same kind would look unusual
-MOST_UTTERANCES = 200  # of a batch that are looked at
-USUAL = 0.2  # mean p-value from which on a batch is in domain: other speakers are above it (0.26 on dev)
 _LEVELS = np.linspace(0.0, 1.0, 201)
 _SMALLEST_VARIANCE = 1e-4  # of a mean, in squared standard deviations
 
@@ -60,17 +57,12 @@ class UsualFeatures:
         return replace(unscaled, distances=np.quantile(unscaled._distance(means, words), _LEVELS))
 
     def p_values(self, model: Model, networks: Lattices) -> Values:
-        """[utterances with words] the share of known utterances that are at least as unusual."""
+        """[utterances] the share of known utterances that are at least as unusual; 1 where there are no words."""
         means, words = _mean_features(model, networks, in_training=False)
+        p_values = np.ones(len(words))
         distance = self._distance(means[words > 0], words[words > 0])
-        return np.asarray(1.0 - np.interp(distance, self.distances, _LEVELS))
-
-    def confidence_factor(self, model: Model, networks: Lattices) -> float:
-        """From 0 to 1: what confidences of this batch have to be multiplied by; 1 for few utterances."""
-        if len(networks) < LEAST_UTTERANCES:
-            return 1.0
-        p_values = self.p_values(model, networks[:MOST_UTTERANCES])
-        return 1.0 if len(p_values) < LEAST_UTTERANCES else min(1.0, float(p_values.mean()) / USUAL)
+        p_values[words > 0] = 1.0 - np.interp(distance, self.distances, _LEVELS)
+        return p_values
 
     def _distance(self, means: Values, words: Values) -> Values:
         """[utterances] squared Mahalanobis distances."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, overload
@@ -29,6 +29,7 @@ from .choice import Choice
 from .lattice_rnn import LatticeRNNScorer
 from .model_file import Model, load_model
 from .out_of_domain import UsualFeatures
+from .unusual import model_warnings
 
 ALTERNATIVES = 5
 FAR_RATIO = 4.0  # times: acoustic scores that weigh so much more or less are unscaled, or scaled twice
@@ -99,17 +100,17 @@ class WordScorer:
     ) -> Transcript | Transcripts:
         """The transcript of a lattice, or the transcripts of a batch or a list of lattices."""
         if isinstance(lattice, Lattice | Network):
-            return self.score(_graph(lattice).batch(), alternatives=alternatives)[0][0]
+            return self.score(_graph(lattice).batch(), alternatives=alternatives)[0]
         if isinstance(lattice, Networks | Lattices):
-            return self.score(_graphs(lattice), alternatives=alternatives)[0]
+            return self.score(_graphs(lattice), alternatives=alternatives)
         scorer, batches = self.adapted_ahead(_joined(_listed(lattice)))
         if (message := scorer.adaptation_warning()) and scorer is not self:
             warnings.warn(message, WordtrustWarning, stacklevel=2)
-        scored = (scorer.score(batch, alternatives=alternatives)[0] for batch in batches)
+        scored = (scorer.score(batch, alternatives=alternatives) for batch in batches)
         return Transcripts(chain.from_iterable(scored))
 
-    def score(self, lattices: Lattices, *, alternatives: int = ALTERNATIVES) -> tuple[Transcripts, float]:
-        """The transcripts of a batch, and the `domain_factor` that is in their confidences."""
+    def score(self, lattices: Lattices, *, alternatives: int = ALTERNATIVES) -> Transcripts:
+        """The transcripts of a batch."""
         networks = self.networks(lattices)
         if self.wants_adapting and len(networks):
             adapted = self.adapted([networks])
@@ -117,19 +118,22 @@ class WordScorer:
                 warnings.warn(f"{message}. Score all you have in one call", WordtrustWarning, stacklevel=3)
             return adapted.score(networks, alternatives=alternatives)
         confidence = self.confidence(networks)
-        paths, factor = self.choice.paths(networks, confidence), self.domain_factor(networks)
-        show = self.word_calibration(factor)
-        return transcripts(networks, confidence, paths, alternatives=alternatives, show=show), factor
+        paths, show = self.choice.paths(networks, confidence), self.word_calibration()
+        return self.with_warnings(
+            networks, transcripts(networks, confidence, paths, alternatives=alternatives, show=show)
+        )
 
-    def domain_factor(self, networks: Lattices) -> float:
-        """What calibrated confidences of a batch are multiplied by: 1, or less where it is out of domain."""
-        usual = self._usual_features
-        return 1.0 if usual is None else usual.confidence_factor(self.model, networks)
+    def with_warnings(self, networks: Lattices, of: Transcripts) -> Transcripts:
+        """The transcripts of networks with what is unusual about each of them, which changes no confidence."""
+        found = model_warnings(self.model, self._usual_features, networks, [each.words for each in of])
+        return Transcripts(
+            replace(each, warnings=unusual) if unusual else each for each, unusual in zip(of, found, strict=True)
+        )
 
-    def word_calibration(self, domain_factor: float) -> Callable[[Reals], Reals] | None:
+    def word_calibration(self) -> Callable[[Reals], Reals] | None:
         """From confidences of chosen words to those that are shown; None if the model is not calibrated."""
         calibration = self.calibration
-        return None if calibration is None else lambda scores: domain_factor * calibration.of("words", scores)
+        return None if calibration is None else lambda scores: calibration.of("words", scores)
 
     @property
     def wants_adapting(self) -> bool:

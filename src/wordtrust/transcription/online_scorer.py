@@ -1,30 +1,31 @@
 """Word confidences segment by segment, while recognizers are still working, of one recognizer or of several.
 
-Every segment tells more about a recognizer: a generic model adapts to its statistics, and any model can find that the
-speech is out of its domain. So the confidences of early segments may change, and can be computed again at the end.
+Every segment tells more about a recognizer: a generic model adapts to its statistics. So the confidences of its early
+segments may change, and can be computed again at the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..base.errors import OptionError
 from ..combination.combination_file import FittedCombination
 from ..combination.joint import JointHypotheses, JointModel, hypotheses
-from ..confidence.out_of_domain import LEAST_UTTERANCES
 from ..confidence.shipped import COMBINATION, FOLDER, MODEL, names
 from ..confidence.word_scorer import ALTERNATIVES, MOST_AHEAD, load
-from ..lattices.lattice import Floats, Lattices, concatenate
+from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..lattices.vocabulary import Vocabulary
 from ..recognizers import RecognizerIdentity
-from ..transcripts.transcript import Transcript, transcripts
+from ..transcripts.transcript import Transcript, Transcripts, transcripts
+from ..transcripts.utterance import distinct_warnings
 
 GENERIC, JOINT = "generic", "joint"  # shipped models
 
 
 class OnlineScorer:
-    """The confidence model of one recognizer, which adapts to it and watches for speech out of its domain."""
+    """The confidence model of one recognizer, which adapts to it if it is a generic one."""
 
     def __init__(self, identity: RecognizerIdentity, model: str | None = None) -> None:
         self.identity = identity
@@ -33,7 +34,6 @@ class OnlineScorer:
         self._scorer = self._original
         self._seen: list[Lattices] = []
         self._next_update = 1  # utterances after which the scorer is adapted again
-        self.domain_factor = 1.0  # of calibrated confidences: below 1 where the speech is out of the model's domain
         if not self._original.model.is_generic and self._original.model.recognizer not in (None, "", identity.name):
             raise OptionError(
                 f"{self.model} was trained for {self._original.model.recognizer}, not for {identity.name}: "
@@ -43,7 +43,7 @@ class OnlineScorer:
     @property
     def is_provisional(self) -> bool:
         """Whether later speech may change the confidences of earlier words."""
-        return self._original.wants_adapting or self.domain_factor < 1
+        return self._original.wants_adapting
 
     def message(self) -> str:
         """Which model computes the confidences."""
@@ -54,18 +54,12 @@ class OnlineScorer:
     def networks(self, lattices: Lattices, *, learn: bool) -> Lattices:
         """The networks of an utterance; with `learn`, the scorer adapts to them first."""
         networks = self._original.networks(lattices)
-        if learn and len(self._seen) < MOST_AHEAD and networks.word.any():
+        if learn and self._original.wants_adapting and len(self._seen) < MOST_AHEAD and networks.word.any():
             self._seen.append(networks)
             if len(self._seen) >= self._next_update:
-                self._update()
+                self._next_update = 2 * len(self._seen)
+                self._scorer = self._original.adapted(self._seen)
         return networks
-
-    def _update(self) -> None:
-        self._next_update = 2 * len(self._seen)
-        if self._original.wants_adapting:
-            self._scorer = self._original.adapted(self._seen)
-        if self._scorer.calibration and len(self._seen) >= LEAST_UTTERANCES:
-            self.domain_factor = self._scorer.domain_factor(concatenate(_most_frequent_kind(self._seen)))
 
     def score(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
         """Networks, the confidence of every arc, and the path of the chosen words."""
@@ -74,17 +68,14 @@ class OnlineScorer:
 
     def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
         """The words of an utterance."""
-        show = self._scorer.word_calibration(self.domain_factor)
-        return transcripts(*self.score(networks), alternatives=alternatives, show=show)[0]
+        show = self._scorer.word_calibration()
+        said = transcripts(*self.score(networks), alternatives=alternatives, show=show)
+        return self.with_warnings(networks, said[0])
 
-
-def _most_frequent_kind(networks: Sequence[Lattices]) -> list[Lattices]:
-    """Those with the same scores and evidence as most: only these can be concatenated."""
-    kinds: dict[object, list[Lattices]] = {}
-    for one in networks:
-        kind = tuple(sorted(one.arrays())), tuple(sorted(one.extra)), one.scales, tuple(sorted(one.notes))
-        kinds.setdefault(kind, []).append(one)
-    return max(kinds.values(), key=len)
+    def with_warnings(self, networks: Lattices, transcript: Transcript) -> Transcript:
+        """The transcript with what is unusual about it for the model, beside what others found."""
+        (found,) = self._scorer.with_warnings(networks, Transcripts([transcript]))
+        return replace(transcript, warnings=distinct_warnings(transcript.warnings, found.warnings))
 
 
 class OnlineCombiner:
@@ -126,15 +117,6 @@ class OnlineCombiner:
             messages.append("together: for each stretch of speech the one with the higher mean confidence")
         return messages
 
-    def warnings(self) -> list[str]:
-        """A warning for every model that met speech out of its domain."""
-        return [
-            f"{scorer.identity.name}: this speech is unlike all that the model {scorer.model} knows, so confidences "
-            "were lowered (docs/shift.md)"
-            for scorer in self.scorers
-            if scorer.domain_factor < 1
-        ]
-
     def transcript(self, lattices: Sequence[Lattices], *, learn: bool = True) -> Transcript:
         """The transcript of an utterance from the lattices of every recognizer, with all that was learned so far."""
         networks = [
@@ -155,8 +137,10 @@ class OnlineCombiner:
             for scorer, of_one in zip(self.scorers, networks, strict=True)
         ]
         decoded = joint.decode(JointHypotheses.of(members), self._names)
-        factor = min(scorer.domain_factor for scorer in self.scorers)
-        return decoded.transcripts(alternatives=self._alternatives, show=lambda scores: factor * scores)[0]
+        transcript = decoded.transcripts(alternatives=self._alternatives)[0]
+        for scorer, of_one in zip(self.scorers, networks, strict=True):
+            transcript = scorer.with_warnings(of_one, transcript)
+        return transcript
 
 
 def _shipped_joint_model(recognizers: Sequence[str]) -> JointModel | None:

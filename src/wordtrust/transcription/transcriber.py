@@ -9,10 +9,9 @@ and a confidence model scores the words. Files of any length take little memory:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from threading import Thread
@@ -23,8 +22,9 @@ from numpy.typing import ArrayLike
 
 from ..audio.audio_file import AudioFile
 from ..audio.audio_samples import AudioSamples
+from ..audio.quality import AudioQuality, audio_quality
 from ..audio.segments import Segment, segments
-from ..base.errors import InputError, OptionError, WordtrustWarning
+from ..base.errors import InputError, OptionError
 from ..base.journal import Journal
 from ..base.version import __version__
 from ..confidence.warm_up import warm_up
@@ -35,6 +35,7 @@ from ..recognizers.hallucinations import drop_hallucinations
 from ..recognizers.pool import RecognitionRequest, RecognitionResult, RecognizerPool
 from ..recognizers.serialization import to_lattice
 from ..transcripts.transcript import Transcript, Transcripts
+from ..transcripts.utterance import distinct_warnings
 from .left_out import HeardSegment, left_out
 from .online_scorer import OnlineCombiner
 
@@ -100,19 +101,26 @@ class RecognizedSegment:
     end: float
     lines: tuple[str, ...]  # of JSON, one for each recognizer
     dropped: str | None = None  # why words were taken for hallucinated
+    quality: AudioQuality | None = None  # of its sound
     lattices: tuple[Lattices, ...] = field(default=(), compare=False, repr=False)  # of the lines; times from `start`
 
     def to_dict(self) -> dict[str, Any]:
         """The segment as JSON, for a journal."""
-        return {"start": self.start, "end": self.end, "lines": list(self.lines), "dropped": self.dropped}
+        quality = None if self.quality is None else asdict(self.quality)
+        lines = list(self.lines)
+        return {"start": self.start, "end": self.end, "lines": lines, "dropped": self.dropped, "quality": quality}
 
     @classmethod
     def from_dict(cls, record: Any, file: str) -> RecognizedSegment:
         """A segment of a journal, `file`; what is none is an `InputError`."""
         try:
             lines, dropped = tuple(map(str, record["lines"])), record["dropped"]
-            return cls(float(record["start"]), float(record["end"]), lines, None if dropped is None else str(dropped))
-        except (KeyError, TypeError, ValueError, OverflowError):
+            quality = {name: float(value) for name, value in (record.get("quality") or {}).items()}
+            heard = cls(
+                float(record["start"]), float(record["end"]), lines, None if dropped is None else str(dropped)
+            )
+            return replace(heard, quality=AudioQuality(**quality)) if quality else heard
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
             raise InputError("a segment that was kept is damaged", file=file, remedy="Remove the file") from None
 
 
@@ -206,7 +214,8 @@ class Transcriber:
         words = (
             replace(word, start=word.start + segment.start, end=word.end + segment.start) for word in transcript.words
         )
-        return replace(transcript, words=tuple(words))
+        found = segment.quality.warnings() if segment.quality is not None else ()
+        return replace(transcript, words=tuple(words), warnings=distinct_warnings(found, transcript.warnings))
 
 
 def _with_results(
@@ -231,7 +240,8 @@ def _recognized_segment(
             raise result.error
     reasons = [result.dropped for result in results if result.dropped]
     dropped = "; ".join(dict.fromkeys(reasons)) if len(reasons) == len(results) else None  # else one has words
-    return RecognizedSegment(segment.start, segment.end, tuple(result.line for result in results), dropped)
+    lines = tuple(result.line for result in results)
+    return RecognizedSegment(segment.start, segment.end, lines, dropped, audio_quality(segment.samples))
 
 
 def transcribe(
@@ -262,8 +272,6 @@ def transcribe(
         transcripts = [transcriber.transcript(recording, segment) for recording, segment in segments]
         if transcriber.combiner.is_provisional:
             transcripts = [transcriber.transcript(*each, learn=False) for each in segments]
-        for message in transcriber.combiner.warnings():
-            warnings.warn(message, WordtrustWarning, stacklevel=2)
         about = transcriber.provenance
     if len(opened) > 1:
         return Transcripts(transcripts, about=about)

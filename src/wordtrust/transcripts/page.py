@@ -172,8 +172,14 @@ def _segment(segment: UtteranceWords, mark: str) -> str:
     start = segment.words[0].start
     return (
         f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}">'
-        f'{clock(start)}</a><p dir="auto">{_words(segment.words)}</p></div>\n'
+        f'{clock(start)}</a><p dir="auto">{_words(segment.words)}{_warnings(segment)}</p></div>\n'
     )
+
+
+def _warnings(segment: UtteranceWords) -> str:
+    """What is unusual about a segment, after its words."""
+    messages = "; ".join(warning.message for warning in segment.warnings)
+    return f' <small class="soft unusual">({_text(messages)})</small>' if messages else ""
 
 
 def _gap(stretch: LeftOut) -> str:

@@ -32,6 +32,7 @@ from .notebook import utterances_html, words_html
 from .table import data_frame
 from .terminal import words_text
 from .utterance import UtteranceWords, mean_confidence
+from .warning_summary import WarningSummary
 from .words import Alternative, LeftOut, Word
 from .writer import write_transcripts
 from .written_times import written_times_of
@@ -124,6 +125,11 @@ class Transcripts(list[Transcript]):
     def confidence(self) -> float | None:
         """The mean confidence of all words; None if there are none."""
         return mean_confidence(self.words)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is unusual about 5% of them or more, a line for each kind; each transcript has its own `warnings`."""
+        return WarningSummary(self).lines()
 
     def save(self, path: str | Path) -> None:
         """Write them in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet.

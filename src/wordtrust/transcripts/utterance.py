@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.errors import OptionError
 from ..formats import ctm
-from ..formats.transcript.records import JOINS
+from ..formats.transcript.records import JOINS, WARNINGS, SpeechWarning
 from ..lattices.text import JOINER, join_surfaces
 from .words import Word, spelled
 
@@ -21,6 +21,7 @@ class UtteranceWords:
 
     utt: str
     words: tuple[Word, ...]
+    warnings: tuple[SpeechWarning, ...] = ()  # what is unusual about it; no confidence depends on that
 
     @property
     def text(self) -> str:
@@ -40,6 +41,7 @@ class UtteranceWords:
             "text": self.text,
             "confidence": rounded_mean([word["confidence"] for word in words]),
             "words": words,
+            **({WARNINGS: [warning.to_dict() for warning in self.warnings]} if self.warnings else {}),
         }
 
     def to_ctm(self, channel: str = "1") -> str:
@@ -57,6 +59,13 @@ class UtteranceWords:
         ]
         start, end = [word.start for word in self.words], [word.end for word in self.words]
         return ctm.ctm_text(name, channel, words, start, end, (word.confidence for word in self.words))
+
+
+def distinct_warnings(*found: tuple[SpeechWarning, ...]) -> tuple[SpeechWarning, ...]:
+    """Warnings from several sides, the first of each name."""
+    return tuple({warning.name: warning for warnings in reversed(found) for warning in reversed(warnings)}.values())[
+        ::-1
+    ]
 
 
 def mean_confidence(words: Sequence[Word]) -> float | None:

@@ -13,6 +13,7 @@ from ..onebest.lattices import checked_confidence
 
 ABOUT = b"wordtrust transcript"  # in the metadata of .parquet: what is known about the recording, as JSON
 JOINS = "joins_next"  # written where it is true only
+WARNINGS = "warnings"  # written where there are some
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,25 @@ class LeftOut:
         return {"start": round(self.start, 3), "end": round(self.end, 3), "reason": self.reason}
 
 
+@dataclass(frozen=True, slots=True)
+class SpeechWarning:
+    """Something unusual about an utterance: what, how much of it, and in words. It never changes a confidence."""
+
+    name: str  # noise, quiet, clipping, speed, words, scores, language
+    figure: float
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"name": self.name, "figure": self.figure, "message": self.message}
+
+
 class TranscriptRecord(NamedTuple):
     """The words of one utterance, or of one segment of the recording `utt`."""
 
     utt: str
     words: tuple[Word, ...]
+    warnings: tuple[SpeechWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +87,16 @@ def record_of(value: Any, utt: str) -> TranscriptRecord:
     words = tuple([word_of(item, f"words[{index}]") for index, item in enumerate(items)])
     if not any(JOINS in item for item in items):
         words = _joined_as_in(check.string_or_none(record, "text") or "", words)
-    return TranscriptRecord(check.string(record, "utt") if "utt" in record else utt, words)
+    return TranscriptRecord(check.string(record, "utt") if "utt" in record else utt, words, _warnings_of(record))
+
+
+def _warnings_of(record: dict[str, Any]) -> tuple[SpeechWarning, ...]:
+    items = [] if record.get(WARNINGS) is None else check.objects_of(record, WARNINGS)
+    return tuple(
+        SpeechWarning(check.string(item, "name", path := f"{WARNINGS}[{index}]"), check.number(item, "figure", path),
+                      check.string(item, "message", path))
+        for index, item in enumerate(items)
+    )  # fmt: skip
 
 
 def left_out_of(document: Mapping[str, Any]) -> tuple[LeftOut, ...] | None:

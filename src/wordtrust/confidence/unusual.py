@@ -1,0 +1,63 @@
+"""What is unusual about an utterance for a model: words it never heard, scores unlike those it knows, speed.
+
+A warning has a name and a figure, is about one utterance whatever comes with it, and never changes a confidence:
+unusual is not wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..formats.transcript.records import SpeechWarning, Word
+from ..lattices.lattice import Lattices
+from .model_file import Model
+from .out_of_domain import UsualFeatures
+
+LEAST_P_VALUE = 0.01  # of the scores: so few known utterances look as unusual
+MOST_UNKNOWN, LEAST_UNKNOWN = 0.5, 2  # share of the words that were never heard, and how many at least
+LETTERS_A_SECOND = (4.0, 25.0)  # slower and faster speech is unusual
+_LEAST_WORDS = 3  # to tell how fast somebody speaks
+
+
+def model_warnings(
+    model: Model, usual: UsualFeatures | None, networks: Lattices, words: Sequence[Sequence[Word]]
+) -> list[tuple[SpeechWarning, ...]]:
+    """What is unusual about each utterance, given the words that were chosen for it."""
+    p_values = np.ones(len(networks)) if usual is None else usual.p_values(model, networks)
+    return [
+        (*_unknown_words(model, chosen), *_scores(float(p_value)), *_speed(chosen))
+        for chosen, p_value in zip(words, p_values.tolist(), strict=True)
+    ]
+
+
+def _unknown_words(model: Model, words: Sequence[Word]) -> list[SpeechWarning]:
+    if model.is_generic or not words or not model.table.words:
+        return []
+    unknown = int((model.table.mass_of(model.table.rows([word.norm for word in words])) <= 0).sum())
+    if unknown < max(LEAST_UNKNOWN, MOST_UNKNOWN * len(words)):
+        return []
+    message = f"{unknown} of {len(words)} words were never heard in training"
+    return [SpeechWarning("words", round(unknown / len(words), 3), message)]
+
+
+def _scores(p_value: float) -> list[SpeechWarning]:
+    if p_value >= LEAST_P_VALUE:
+        return []
+    message = f"the recognizer's scores are unlike those of training (p-value {p_value:.3f})"
+    return [SpeechWarning("scores", round(p_value, 4), message)]
+
+
+def _speed(words: Sequence[Word]) -> list[SpeechWarning]:
+    rate = letters_a_second(words)
+    if len(words) < _LEAST_WORDS or rate is None or LETTERS_A_SECOND[0] <= rate <= LETTERS_A_SECOND[1]:
+        return []
+    slow = "slow" if rate < LETTERS_A_SECOND[0] else "fast"
+    return [SpeechWarning("speed", round(rate, 1), f"very {slow} speech: {rate:.0f} letters a second")]
+
+
+def letters_a_second(words: Sequence[Word]) -> float | None:
+    """How fast words are said, pauses between them aside."""
+    seconds = sum(max(0.0, word.end - word.start) for word in words)
+    return sum(len(word.norm) for word in words) / seconds if seconds > 0 else None
