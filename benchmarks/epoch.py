@@ -12,6 +12,7 @@ import argparse
 import time
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,10 +26,14 @@ from wordtrust.training.worker import training_worker
 def replicate(data: Dataset, utterances: int) -> Dataset:
     """The same utterances over and over, until there are so many."""
     rounds, rest = divmod(utterances, len(data))
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for column in fields(Dataset):
         array = getattr(data, column.name)
         if array is None:  # there are no teachers
+            continue
+        if column.name == "gaps":
+            chosen = np.concatenate([np.tile(np.arange(len(data)), rounds), np.arange(rest)])
+            arrays[column.name] = array.of(chosen, np.zeros(len(chosen), np.int64))
             continue
         if column.name.endswith("offsets"):
             sizes = np.diff(array)

@@ -30,7 +30,7 @@ from wordtrust.lattices.lattice import Floats, Lattices, Origin, concatenate
 from wordtrust.networks.build_store import LABEL, REFERENCE
 from wordtrust.training.batches import WordInputs, make_batch
 from wordtrust.training.dataset import Dataset
-from wordtrust.training.lattice_rnn import LatticeRNN, loss_of
+from wordtrust.training.lattice_rnn import LatticeRNN
 from wordtrust.training.prepare import PrepareOptions, prepare
 from wordtrust.training.worker import keep_freed_memory
 
@@ -98,7 +98,8 @@ class Job:
         optimizer = torch.optim.Adam(self.network.parameters())
         for chosen in self.data.batches(BATCH):
             batch = make_batch(self.data, chosen, self.words, "mean", CPU)
-            _step(optimizer, loss_of(batch, self.network(batch), 1.0) / batch.arcs)
+            measures = self.network.measures(batch, self.network(batch))
+            _step(optimizer, measures.loss(batch, 1.0) / batch.arcs)
 
     def plain(self, kind: type[PublishedLatticeRNN]) -> tuple[PublishedLatticeRNN, list[Example], int]:
         """A plain model with the same weights, the first utterances for it, and how many arcs they have."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,9 @@ from wordtrust.confidence.lattice_rnn_kernels import node_levels, tanh
 from wordtrust.confidence.levels import plan_levels
 from wordtrust.confidence.word_table import WordTable, known_arcs
 from wordtrust.lattices.lattice import Floats, Lattices, concatenate
+from wordtrust.lattices.paths import best_confidence, one_best
 from wordtrust.lattices.vocabulary import Vocabulary
+from wordtrust.networks.build_store import REFERENCE
 from wordtrust.training.dataset import Dataset
 
 pytestmark = pytest.mark.slow
@@ -88,12 +91,15 @@ def random_networks(seed: int, count: int) -> Lattices:
 
 
 def torch_outputs(
-    config: Config, weights: dict[str, Floats], known: WordTable, stats: Statistics, nets: Lattices
-) -> tuple[Floats, Floats]:
-    """Outputs and confidences of torch, in the order of the networks' arcs; features in single precision."""
+    config: Config, weights: dict[str, Floats], known: WordTable, stats: Statistics, nets: Lattices, gaps: Any = None
+) -> tuple[Floats, Floats, Floats]:
+    """Outputs and confidences of torch, in the order of the networks' arcs; features in single precision.
+
+    And where there are gaps, the probabilities that words are missing there.
+    """
     torch = pytest.importorskip("torch", reason="needs the extra `train`")
     from wordtrust.training.batches import WordInputs, make_batch
-    from wordtrust.training.lattice_rnn import LatticeRNN, confidence_of
+    from wordtrust.training.lattice_rnn import LatticeRNN
 
     arcs, words, _ = known_arcs(nets, known)
     assert known.vectors is not None
@@ -114,6 +120,7 @@ def torch_outputs(
         path=np.zeros(len(nets.source), np.int8),
         word=everything.rows(words.words)[words.index],
         speaker=np.zeros(len(nets), np.uint32),
+        gaps=gaps,
     )
     model = LatticeRNN(config)
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
@@ -121,9 +128,10 @@ def torch_outputs(
     order = plan_levels(nets.batch_source, nets.batch_target, ahead.astype(np.int64)).arc
     logits, confidence = np.empty((len(order), config.outputs), np.float32), np.empty(len(order), np.float32)
     with torch.no_grad():
-        outputs = model(batch)
-        logits[order], confidence[order] = outputs.numpy(), confidence_of(batch, outputs).numpy()
-    return logits, confidence
+        measures = model.measures(batch, model(batch))
+        logits[order], confidence[order] = measures.outputs.numpy(), measures.confidence.numpy()
+        missing = torch.zeros(0) if measures.gaps is None else torch.sigmoid(measures.gaps.double())
+    return logits, confidence, missing.numpy()
 
 
 def assert_like_torch(
@@ -133,7 +141,7 @@ def assert_like_torch(
     weights = make_weights(config, seed, spread)
     weights = {name: weight * (input_scale if ".input." in name else 1) for name, weight in weights.items()}
     scorer = LatticeRNNScorer(config, weights, known, stats)
-    ours, (outputs, confidence) = scorer.outputs(nets), torch_outputs(config, weights, known, stats, nets)
+    ours, (outputs, confidence, _) = scorer.outputs(nets), torch_outputs(config, weights, known, stats, nets)
     assert ours.dtype == np.float32
     np.testing.assert_allclose(ours, outputs, atol=1e-4)
     spoken = nets.word > 0
@@ -315,3 +323,49 @@ def test_matrix_products_have_one_thread_while_anybody_scores() -> None:
     assert set(blas_threads()) == {1}
     second.__exit__(None, None, None)
     assert blas_threads() == before
+
+
+@pytest.mark.parametrize("head", ["normalised", "independent"])
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=8, deadline=None)
+def test_missing_words_are_those_of_torch(head: str, seed: int) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    from wordtrust.training.prepare import GAIN, gaps_of
+
+    config, nets = make_config(head=head, gap=5), random_networks(seed, 6)
+    nets = replace(nets, notes={REFERENCE: ("ab abcd",) * len(nets)})
+    known, stats, weights = table(), statistics(config.columns), make_weights(config, seed, 0.5)
+    scorer = LatticeRNNScorer(config, weights, known, stats)
+    _, _, expected = torch_outputs(config, weights, known, stats, nets, gaps_of(nets))
+    assert nets.posterior is not None
+    both = (one_best(nets), best_confidence(nets, nets.posterior, "gain", threshold=GAIN))
+    scores, found = scorer.scores(nets), list[float]()
+    of_paths = [scorer.missing(nets, scores, paths) for paths in both]
+    offsets = [paths.without_silence(nets).offsets + np.arange(len(nets) + 1) for paths in both]
+    for utterance in range(len(nets)):
+        for missing, own in zip(of_paths, offsets, strict=True):
+            assert missing is not None
+            found += missing[own[utterance] : own[utterance + 1]].tolist()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert 0 <= min(found) <= max(found) <= 1
+
+
+def test_a_model_without_the_head_does_not_tell_what_is_missing() -> None:
+    nets = random_networks(1, 2)
+    scorer = make_scorer(make_config(head="normalised"))
+    scores = scorer.scores(nets)
+    assert scores.hidden is None
+    assert scorer.missing(nets, scores, one_best(nets)) is None
+
+
+def test_missing_words_of_several_parts_and_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    nets, scorer = random_networks(2, 9), make_scorer(make_config(head="normalised", gap=4))
+    whole = scorer.missing(nets, scorer.scores(nets), one_best(nets))
+    monkeypatch.setattr(module, "PART", 10)
+    parts = scorer.missing(nets, scorer.scores(nets), one_best(nets))
+    assert whole is not None
+    assert parts is not None
+    np.testing.assert_allclose(parts, whole, atol=1e-6)
+    nothing = scorer.missing(nets[:0], scorer.scores(nets[:0]), one_best(nets[:0]))
+    assert nothing is not None
+    assert not len(nothing)

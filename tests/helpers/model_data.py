@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordtrust.confidence.features import Statistics
+from wordtrust.confidence.gap_inputs import FIXED
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.word_table import WordTable
 from wordtrust.lattices.lattice import Lattices, ReadingFacts
 from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.training.dataset import Dataset, TrainingData
+from wordtrust.training.gap_data import GapData
 
 WORDS = tuple("ab abc abcd b bcd d".split())
 COLUMNS = ("posterior", "frames", "phones")
@@ -74,7 +78,27 @@ def random_dataset(seed: int, utterances: int = 3) -> tuple[Dataset, list[Graph]
         word=word,
         speaker=np.arange(utterances, dtype=np.uint32) // 3,
     )
-    return data, graphs
+    return replace(data, gaps=random_gaps(data, np.random.default_rng(seed))), graphs
+
+
+def random_gaps(data: Dataset, rng: np.random.Generator) -> GapData:
+    """The gaps of the path of each utterance; words are missing where the first input is large."""
+    offsets, before, after, near, sizes = [0], list[int](), list[int](), list[int](), list[int]()
+    for first, last in pairwise(data.arc_offsets.tolist()):
+        said = np.flatnonzero((data.path[first:last] > 0) & (data.word[first:last] >= 0)).tolist()
+        before += [-1, *said]
+        after += [*said, -1]
+        for _ in range(len(said) + 1):
+            sizes.append(int(rng.integers(0, 4)))
+            near += rng.integers(0, last - first, sizes[-1]).tolist()
+        offsets.append(len(before))
+    fixed = rng.normal(size=(len(before), len(FIXED))).astype(np.float32)
+    is_rival = rng.integers(0, 2, len(near)).astype(np.bool_)
+    return GapData(
+        offsets=np.array(offsets), before=np.array(before, np.int32), after=np.array(after, np.int32),
+        missing=(fixed[:, 0] > 0.7).astype(np.int8), fixed=fixed, near_offsets=np.cumsum([0, *sizes]),
+        near=np.array(near, np.int32), is_rival=is_rival, is_inside=is_rival & (rng.uniform(size=len(near)) < 0.5),
+    )  # fmt: skip
 
 
 def _path(graphs: list[Graph], nodes: list[int]) -> NDArray[np.int8]:

@@ -16,6 +16,7 @@ from tests.helpers.mutate import damaged
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.tensors import write_tensors
 from wordtrust.training.dataset import Dataset, read_pack, write_pack
+from wordtrust.training.gap_data import GapData
 
 
 @pytest.fixture
@@ -27,8 +28,11 @@ def pack(tmp_path: Path) -> Path:
 def test_a_pack_comes_back_as_it_was(pack: Path) -> None:
     data, again = training_data(utterances=5), read_pack(pack)
     for one, other in ((data.train, again.train), (data.dev, again.dev)):
-        for column in fields(Dataset):
-            values, kept = getattr(one, column.name), getattr(other, column.name)
+        assert one.gaps is not None
+        assert other.gaps is not None
+        pairs = [(getattr(one, c.name), getattr(other, c.name)) for c in fields(Dataset) if c.name != "gaps"]
+        pairs += [(getattr(one.gaps, c.name), getattr(other.gaps, c.name)) for c in fields(GapData)]
+        for values, kept in pairs:
             assert (values is None) == (kept is None)
             if values is not None:
                 np.testing.assert_array_equal(values, kept)
@@ -37,6 +41,43 @@ def test_a_pack_comes_back_as_it_was(pack: Path) -> None:
     assert again.statistics.columns == data.statistics.columns
     assert again.card == data.card
     assert [path.name for path in pack.parent.iterdir()] == ["data.pack"]
+
+
+def test_a_pack_of_before_there_were_gaps_is_read(tmp_path: Path) -> None:
+    data = training_data(utterances=3)
+    parts = {split: replace(getattr(data, split), gaps=None) for split in ("train", "dev")}
+    write_pack(tmp_path / "old.pack", replace(data, **parts))
+    assert read_pack(tmp_path / "old.pack").train.gaps is None
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value"),
+    [("offsets", 0, 1), ("offsets", -1, 99), ("near_offsets", 1, 99), ("before", 0, -2), ("after", 0, 10_000),
+     ("near", 0, 10_000), ("near", 0, -1), ("missing", 0, 2), ("fixed", 0, np.nan)],
+)  # fmt: skip
+def test_gaps_that_do_not_fit_are_told(name: str, index: int, value: float) -> None:
+    data = random_dataset(3)[0]
+    assert data.gaps is not None
+    array = getattr(data.gaps, name).copy()
+    array[index] = value
+    with pytest.raises(ValueError, match="gap"):
+        replace(data, gaps=replace(data.gaps, **{name: array})).check(len(COLUMNS), len(WORDS))
+
+
+def test_gaps_of_some_utterances_are_theirs() -> None:
+    data = random_dataset(3, utterances=5)[0]
+    assert data.gaps is not None
+    chosen = np.array([4, 1])
+    found = data.gaps.of(chosen, np.array([100, 200]))
+    for place, (utterance, first) in enumerate(zip(chosen, (100, 200), strict=True)):
+        own = range(data.gaps.offsets[utterance], data.gaps.offsets[utterance + 1])
+        for gap, old in zip(range(found.offsets[place], found.offsets[place + 1]), own, strict=True):
+            assert found.before[gap] == (data.gaps.before[old] + first if data.gaps.before[old] >= 0 else -1)
+            assert found.missing[gap] == data.gaps.missing[old]
+            near = data.gaps.near[data.gaps.near_offsets[old] : data.gaps.near_offsets[old + 1]]
+            assert (
+                found.near[found.near_offsets[gap] : found.near_offsets[gap + 1]].tolist() == (near + first).tolist()
+            )
 
 
 def test_a_pack_into_no_folder_is_told(tmp_path: Path) -> None:

@@ -27,8 +27,6 @@ from wordtrust.training.lattice_rnn import (  # noqa: E402
     Batch,
     LatticeRNN,
     TorchLstm,
-    confidence_of,
-    loss_of,
     lstm_for,
 )
 from wordtrust.training.lstm_kernels import CompiledLstm  # noqa: E402
@@ -171,11 +169,12 @@ def test_loss_and_confidence_are_those_of_all_paths(seed: int) -> None:
     share, path_loss = written_out(data, graphs, numbers[:, 0])
     chance = 1 / (1 + np.exp(-numbers[:, 1]))
     outputs = torch.tensor(numbers[order], dtype=torch.float32, requires_grad=True)
-    np.testing.assert_allclose(confidence_of(batch, outputs).detach(), (share * chance)[order], atol=1e-6)
+    measures = LatticeRNN(NORMALISED).measures(batch, outputs)
+    np.testing.assert_allclose(measures.confidence.detach(), (share * chance)[order], atol=1e-6)
 
     counted, right = data.label >= 0, data.label == 1
     words = -np.log(np.where(right, share * chance, 1 - share * chance))[counted].sum()
-    loss = loss_of(batch, outputs, 2.0)
+    loss = measures.loss(batch, 2.0)
     assert loss.item() == pytest.approx(2 * path_loss + words, rel=1e-4)
 
     loss.backward()  # type: ignore[no-untyped-call]
@@ -195,9 +194,11 @@ def test_training_begins_with_the_posteriors() -> None:
     data = replace(data, posterior=posterior.astype(np.float32))
     batch, order = normalised_batch(data)
     with torch.no_grad():
-        outputs = LatticeRNN(NORMALISED)(batch)
-    outputs[:, 1] = 100.0
-    np.testing.assert_allclose(confidence_of(batch, outputs), posterior[order], atol=1e-5)
+        network = LatticeRNN(NORMALISED)
+        outputs = network(batch)
+        outputs[:, 1] = 100.0
+        confidence = network.measures(batch, outputs).confidence
+    np.testing.assert_allclose(confidence, posterior[order], atol=1e-5)
 
 
 def test_local_posteriors_by_hand() -> None:

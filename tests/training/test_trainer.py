@@ -63,6 +63,19 @@ def test_it_learns_what_can_be_learned(tmp_path: Path) -> None:
     assert min(record.dev_eer or 1 for record in records) < 0.3
 
 
+def test_it_learns_where_words_are_missing(tmp_path: Path) -> None:
+    records: list[EpochRecord] = []
+    weights(tmp_path / "m", replace(SMALL, epochs=12, rate=0.02), records.append)
+    assert (records[-1].dev_gap_nce or 0) > 0.5 > (records[0].dev_gap_nce or 0)
+    assert load_model(tmp_path / "m").config.gap == SMALL.gap
+    weights(tmp_path / "without", replace(SMALL, epochs=1, gap=0), records.append)
+    assert records[-1].dev_gap_nce is None
+    assert load_model(tmp_path / "without").config.gap == 0
+    started = replace(SMALL, epochs=1, start=str(tmp_path / "without"))
+    weights(tmp_path / "started", started, records.append)
+    assert load_model(tmp_path / "started").config.gap == SMALL.gap
+
+
 def test_the_best_epoch_is_kept(tmp_path: Path) -> None:
     records: list[EpochRecord] = []
     weights(tmp_path / "m", replace(SMALL, epochs=8, rate=0.05), records.append)

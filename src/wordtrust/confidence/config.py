@@ -13,6 +13,7 @@ MERGES = ("mean", "posterior")
 DROPPED = {"cell": ("gru",), "merge": ("max", "attention")}  # by field: what models of wordtrust 0.1.0 could have
 EMBEDDINGS = ("hashed", "table", "none")
 HEADS = {"independent": 1, "normalised": 2}  # numbers that a model gives for an arc
+GAP_INPUTS = 13  # numbers about a gap between two words (see `gap_inputs`)
 GATES = 4  # of an LSTM: input, forget, cell, output
 IDENTITY = "recognizer:"  # begins the names of columns that say whose network it is (see `together`)
 GENERIC = "generic"  # the name of a model for recognizers that nobody has seen
@@ -33,6 +34,7 @@ class Config:
     columns: tuple[str, ...] = ()  # features, in order
     skip: bool = True  # the posterior goes straight to the output as well
     head: str = "independent"  # a sigmoid for each arc, or shares of all paths (see `normalise`)
+    gap: int = 0  # size of the hidden layer that tells where words are missing; 0: the model does not tell
 
     def __post_init__(self) -> None:
         for name, choices in (("cell", CELLS), ("merge", MERGES), ("embedding", EMBEDDINGS), ("head", tuple(HEADS))):
@@ -40,6 +42,8 @@ class Config:
         for name in ("state", "hidden", "dimension", "buckets"):
             if not (isinstance(getattr(self, name), int) and 1 <= getattr(self, name) <= LARGEST):
                 raise OptionError(f"{name} is a whole number from 1 to {LARGEST}, not {getattr(self, name)!r}")
+        if not (isinstance(self.gap, int) and 0 <= self.gap <= LARGEST):
+            raise OptionError(f"gap is a whole number from 0 to {LARGEST}, not {self.gap!r}")
 
     @property
     def gates(self) -> int:
@@ -58,13 +62,14 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self) | {"columns": list(self.columns)}
+        record = asdict(self) | {"columns": list(self.columns)}
+        return {name: value for name, value in record.items() if name != "gap" or value}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """From JSON; anything that does not fit is an `OptionError`."""
         names = {field.name for field in fields(cls)}
-        record = {"head": "independent", **record}  # models made before there was another
+        record = {"head": "independent", "gap": 0, **record}  # models made before there was another
         if set(record) != names or not isinstance(record["columns"], list):
             raise OptionError(
                 f"a model has {', '.join(sorted(names))}; found {', '.join(sorted(map(str, record)))[:300]}"
@@ -91,4 +96,13 @@ def weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
         shapes |= dict.fromkeys((direction + "input.bias", direction + "recurrent.bias"), (config.gates,))
     shapes["hidden.weight"], shapes["hidden.bias"] = (config.hidden, 2 * config.state), (config.hidden,)
     shapes["output.weight"], shapes["output.bias"] = (config.outputs, config.hidden), (config.outputs,)
-    return shapes | ({"skip": (config.outputs,)} if config.skip else {})
+    return shapes | ({"skip": (config.outputs,)} if config.skip else {}) | (_gap_shapes(config) if config.gap else {})
+
+
+def _gap_shapes(config: Config) -> dict[str, tuple[int, ...]]:
+    """Of the head for missing words: two words and what is known of the gap, a hidden layer, a logit."""
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(
+        ("gap.before.weight", "gap.after.weight"), (config.gap, config.hidden)
+    )
+    shapes["gap.inputs.weight"], shapes["gap.inputs.bias"] = (config.gap, GAP_INPUTS), (config.gap,)
+    return shapes | {"gap.output.weight": (1, config.gap), "gap.output.bias": (1,)}

@@ -19,10 +19,14 @@ from ..base.blas import one_blas_thread
 from ..base.errors import InputError
 from ..base.threads import available_cores
 from ..lattices.lattice import Floats, Ints, Lattices
+from ..lattices.paths import Paths
 from ..lattices.posterior import FlatGraph, arc_masses, arc_shares
+from ..lattices.weights import Reals
+from ..networks.gaps import Gaps
 from . import features
 from .config import Config, weight_shapes
 from .features import Arcs, Statistics
+from .gap_head import GapHead
 from .lattice_rnn_kernels import lstm, node_levels, number_nodes, order_arcs
 from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit
 from .word_table import WordCache, WordTable
@@ -35,6 +39,16 @@ _SIGMOID_GATES = (0, 1, 3)  # input, forget and output gate; the other ends in a
 _REMEDY = "Its parts do not belong together or were damaged: train it or fetch it again"
 
 Weights = Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArcScores:
+    """What a model knows of the arcs of networks."""
+
+    confidence: Floats  # [arcs] how likely each word is right; of silence its share
+    share: Reals  # [arcs] of all paths; the posterior where confidences are independent
+    chance: Reals  # [arcs] that a word is right where it is on the path; not meant for silence
+    hidden: Floats | None  # [arcs, hidden] where the model tells where words are missing
 
 
 class LatticeRNNScorer:
@@ -61,19 +75,38 @@ class LatticeRNNScorer:
         self._hidden_bias, self._output = checked["hidden.bias"], np.ascontiguousarray(checked["output.weight"].T)
         self._output_bias, self._skip = checked["output.bias"], checked["skip"] if config.skip else None
         self._words = WordCache(table, config, checked.get("embedding.weight"))
+        self._gap_head = GapHead(checked) if config.gap else None
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] how likely each word is right; of silence its posterior, or its share of all paths."""
-        outputs = self.outputs(networks)
+        return self.scores(networks).confidence
+
+    def scores(self, networks: Lattices) -> ArcScores:
+        """All that the model knows of the arcs."""
+        outputs, hidden = self._arcs(networks)
         assert networks.posterior is not None
         chance = _sigmoid(outputs[:, -1])
         if self.config.head == "independent":
-            return np.where(networks.word == 0, networks.posterior, chance).astype(np.float32)
-        share = path_shares(networks, outputs[:, 0])
-        return np.where(networks.word == 0, share, share * chance).astype(np.float32)
+            share = networks.posterior.astype(np.float64)
+            confidence = np.where(networks.word == 0, share, chance)
+        else:
+            share = path_shares(networks, outputs[:, 0])
+            confidence = np.where(networks.word == 0, share, share * chance)
+        return ArcScores(confidence.astype(np.float32), share, chance, hidden)
+
+    def missing(self, networks: Lattices, scores: ArcScores, paths: Paths) -> Reals | None:
+        """[gaps] how likely words are missing in each gap of these paths; None if the model does not tell."""
+        if self._gap_head is None or scores.hidden is None:
+            return None
+        gaps = Gaps.of(networks, paths)
+        return self._gap_head.probability(networks, gaps, scores.hidden, scores.share, scores.chance)
 
     def outputs(self, networks: Lattices) -> Floats:
         """[arcs, outputs] what confidences are made of (see `config.HEADS`): logits, after potentials of paths."""
+        return self._arcs(networks)[0]
+
+    def _arcs(self, networks: Lattices) -> tuple[Floats, Floats | None]:
+        """[arcs, outputs], and the hidden layer of each arc if the head for missing words needs it."""
         if networks.posterior is None:
             raise InputError(
                 "these networks have no posteriors", file=networks.origin.file, remedy="Build them again"
@@ -81,11 +114,17 @@ class LatticeRNNScorer:
         bounds = list(_cut(networks.arc_offsets, PART))
         with one_blas_thread():
             if len(bounds) == 1:
-                return self._of_part(networks) if len(networks) else np.zeros((0, self.config.outputs), np.float32)
+                return self._of_part(networks) if len(networks) else self._of_nothing()
             with ThreadPoolExecutor(min(self._threads, len(bounds))) as pool:
-                return np.concatenate(list(pool.map(self._of_part, (networks[slice(*bound)] for bound in bounds))))
+                parts = list(pool.map(self._of_part, (networks[slice(*bound)] for bound in bounds)))
+        hidden = [part for _, part in parts if part is not None]
+        return np.concatenate([outputs for outputs, _ in parts]), np.concatenate(hidden) if hidden else None
 
-    def _of_part(self, networks: Lattices) -> Floats:
+    def _of_nothing(self) -> tuple[Floats, Floats | None]:
+        hidden = np.zeros((0, self.config.hidden), np.float32) if self._gap_head else None
+        return np.zeros((0, self.config.outputs), np.float32), hidden
+
+    def _of_part(self, networks: Lattices) -> tuple[Floats, Floats | None]:
         part = _Part.of(networks, self.config.merge, self._inputs(networks))
         hidden = np.empty((len(networks.source), self.config.hidden), np.float32)
         hidden[:] = self._hidden_bias
@@ -95,7 +134,8 @@ class LatticeRNNScorer:
             for weights, backwards in ((self._forwards, False), (self._backwards, True)):
                 _run(self.config, weights, part, _LevelOrder.of(part, chunk, levels, backwards), hidden)
         outputs: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
-        return outputs if self._skip is None else outputs + self._skip * self._skip_inputs(part)
+        outputs = outputs if self._skip is None else outputs + self._skip * self._skip_inputs(part)
+        return outputs, hidden if self._gap_head else None
 
     def _skip_inputs(self, part: _Part) -> Floats:
         """[arcs, outputs] the recognizer's posteriors, which go straight to the outputs."""

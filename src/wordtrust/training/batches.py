@@ -11,6 +11,8 @@ from ..confidence.config import Config
 from ..confidence.levels import LevelPlan, Numbers, local_log_posterior, plan_levels, skip_logit
 from ..confidence.word_table import WordTable, ngram_buckets
 from .dataset import Dataset
+from .gap_data import GapData
+from .gap_head import GapBatch
 from .lattice_rnn import Batch, Traversal
 
 
@@ -24,6 +26,7 @@ def make_batch(
 ) -> Batch:
     """Some utterances as a batch on the device; `teacher_weight` is that of the teachers' targets among all."""
     arcs, owner, source, target, forward = _planned(data, utterances)
+    gaps = None if data.gaps is None else _gaps(data, data.gaps, utterances, forward.arc, device)
     nodes, _ = _rows(data.node_offsets, utterances)
     order, identity = forward.arc, np.arange(len(arcs))
     backward = plan_levels(target[order], source[order], data.level_back[nodes].astype(np.int64))
@@ -57,7 +60,18 @@ def make_batch(
         arcs=int(np.count_nonzero(label >= 0)),
         utterance=put(owner[order]),
         utterances=len(utterances),
+        gaps=gaps,
     )
+
+
+def _gaps(
+    data: Dataset, gaps: GapData, utterances: NDArray[np.int64], order: Numbers, device: torch.device
+) -> GapBatch:
+    """The gaps of these utterances; `order` is that of the batch's arcs."""
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    sizes = np.diff(data.arc_offsets)[utterances]
+    return GapBatch.of(gaps.of(utterances, np.cumsum(sizes) - sizes), position, device)
 
 
 def batch_arcs(data: Dataset, utterances: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ from ..confidence.levels import in_batches
 from ..confidence.model_card import ModelCard
 from ..confidence.tensors import statistics_arrays, statistics_from, table_arrays, table_from
 from ..confidence.word_table import WordTable
+from .gap_data import GapData
 
 KIND = "wordtrust training data"
 VERSION = 2
@@ -55,6 +56,7 @@ class Dataset:
     word: NDArray[np.int32]  # [arcs] row of the word table, -1 for silence
     speaker: NDArray[np.uint32]  # [utterances] checksum of the speaker's name (`base.folds.speaker_id`)
     teacher_targets: NDArray[np.float16] | None = None  # [arcs, 2] share of all paths and confidence, by teachers
+    gaps: GapData | None = None  # None: data of versions that did not look for missing words
 
     def __len__(self) -> int:
         return len(self.arc_offsets) - 1
@@ -72,6 +74,8 @@ class Dataset:
                 raise ValueError("levels do not rise along the arcs")
         self._check_paths(source, target)
         self._check_values(words)
+        if self.gaps is not None:
+            self.gaps.check(np.diff(self.arc_offsets))
 
     def _check_shapes(self, columns: int) -> None:
         for offsets, names in ((self.node_offsets, ("level", "level_back")), (self.arc_offsets, _ARC_ARRAYS)):
@@ -111,8 +115,9 @@ class Dataset:
 
     def checksum(self, start: int = 0) -> int:
         """A number that follows from everything in it."""
-        for column in fields(self):
-            values = getattr(self, column.name)
+        arrays = [getattr(self, column.name) for column in fields(self) if column.name != "gaps"]
+        arrays += [] if self.gaps is None else self.gaps.arrays("").values()
+        for values in arrays:
             if values is not None:
                 start = crc32(np.ascontiguousarray(values).view(np.uint8).data, start)
         return start
@@ -152,6 +157,8 @@ def write_pack(path: Path, data: TrainingData) -> None:
             if field in _SMALL and array.max(initial=0) < 1 << 16:
                 array = array.astype(np.uint16)
             arrays[f"{split}.{name}"] = array
+        if dataset.gaps is not None:
+            arrays |= dataset.gaps.arrays(f"{split}.")
     columns, card = list(data.statistics.columns), data.card.to_json()
     write_tensors(path, arrays, {"kind": KIND, "version": VERSION, "columns": columns, "about": card})
 
@@ -179,10 +186,11 @@ def read_pack(path: Path) -> TrainingData:
 
 
 def _dataset(arrays: dict[str, Any], split: str, columns: int, words: int) -> Dataset:
-    dataset = Dataset(**{
+    packed = {
         field: typed(arrays, f"{split}.{name}", kind)
         for field, (name, kind) in _PACKED.items()
         if field != "teacher_targets" or f"{split}.{name}" in arrays
-    })  # fmt: skip
+    }
+    dataset = Dataset(**packed, gaps=GapData.from_arrays(arrays, f"{split}."))
     dataset.check(columns, words)
     return dataset

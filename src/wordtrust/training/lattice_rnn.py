@@ -34,6 +34,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, dropout, embed
 
 from ..confidence.config import Config
 from ..confidence.levels import LevelPlan, merge_weights
+from .gap_head import GapBatch, GapHead, gap_loss
 
 _NEAREST = 1 - 1e-7  # to certainty, where a logarithm follows
 
@@ -265,6 +266,7 @@ class Batch:
     arcs: int  # that carry loss
     utterance: Tensor  # [arcs] which of the batch's utterances
     utterances: int
+    gaps: GapBatch | None = None  # None where the data know of none
 
 
 class Direction(nn.Module):
@@ -303,9 +305,10 @@ class LatticeRNN(nn.Module):
         self.output = nn.Linear(config.hidden, config.outputs)
         self.skip = nn.Parameter(torch.ones(config.outputs)) if config.skip else None
         nn.init.zeros_(self.output.weight)  # so that training begins with the posterior where it can
+        self.gap = GapHead(config) if config.gap else None
 
     def forward(self, batch: Batch) -> Tensor:
-        """[arcs, outputs]"""
+        """[arcs, outputs], and 2 gap numbers more where the model tells where words are missing."""
         x = self._dropped(self._inputs(batch))  # [arcs, inputs]
         forwards = self.forwards(x, batch.forward)  # [arcs, h]
         order, index = batch.backward.arc, batch.backward_index
@@ -313,7 +316,21 @@ class LatticeRNN(nn.Module):
         backwards = cast(Tensor, Permutation.apply(backwards, index, order))  # type: ignore[no-untyped-call]
         hidden = torch.relu(self.hidden(self._dropped(torch.cat([forwards, backwards], 1))))  # [arcs, hidden]
         outputs = cast(Tensor, self.output(hidden))
-        return outputs if self.skip is None else outputs + self.skip * self._skipped(batch)
+        if self.skip is not None:
+            outputs = outputs + self.skip * self._skipped(batch)
+        return outputs if self.gap is None else torch.cat([outputs, self.gap.of_arcs(hidden)], 1)
+
+    def measures(self, batch: Batch, given: Tensor) -> Measures:
+        """What a loss and confidences are made of, from what `forward` gave."""
+        outputs, of_gaps = given[:, : self.config.outputs], given[:, self.config.outputs :]
+        share = log_part = None
+        chance = torch.sigmoid(outputs[:, -1].detach().double())
+        if self.config.head == "normalised":
+            share, log_part = _path_shares(batch, outputs[:, 0].detach())
+        if self.gap is None or batch.gaps is None:
+            return Measures(outputs, share, log_part)
+        of_paths = torch.sigmoid(batch.logit.double()) if share is None else share
+        return Measures(outputs, share, log_part, self.gap(batch.gaps, of_gaps, of_paths, chance))
 
     def _skipped(self, batch: Batch) -> Tensor:
         """[arcs, outputs] the recognizer's posterior, which goes straight to the output."""
@@ -336,28 +353,42 @@ class LatticeRNN(nn.Module):
         return dropout(x, self.drop, self.training) if self.drop else x
 
 
-def loss_of(batch: Batch, outputs: Tensor, path_weight: float) -> Tensor:
-    """The summed loss of a batch."""
-    if outputs.shape[1] == 1:
-        return binary_cross_entropy_with_logits(outputs[:, 0], batch.label, batch.counts, reduction="sum")
-    share, log_part = _path_shares(batch, outputs[:, 0].detach())
-    path = batch.path.double()
-    # The gradient of the path's likelihood is the share of each arc less whether it is on the path.
-    likelihood = cast(Tensor, PathLoss.apply(outputs[:, 0], (share - path).float(), -(log_part * path).sum()))  # type: ignore[no-untyped-call]
-    return path_weight * likelihood + _word_loss(batch, share, outputs[:, 1])
+class Measures(NamedTuple):
+    """Of a batch: its outputs, the shares of paths that follow from these, and the logits of its gaps."""
 
+    outputs: Tensor  # [arcs, outputs]
+    share: Tensor | None  # [arcs] of all paths, in double precision; None of independent confidences
+    log_part: Tensor | None  # [arcs] of all ways on from a node
+    gaps: Tensor | None = None  # [gaps]; None where the model or the batch has none
 
-def confidence_of(batch: Batch, outputs: Tensor) -> Tensor:
-    """[arcs] in double precision."""
-    if outputs.shape[1] == 1:
-        return torch.sigmoid(outputs[:, 0].double())
-    return soft_labels(batch, outputs)[:, 1]
+    @property
+    def confidence(self) -> Tensor:
+        """[arcs] in double precision."""
+        chance = torch.sigmoid(self.outputs[:, -1].double())
+        return chance if self.share is None else self.share * chance
 
+    @property
+    def soft_labels(self) -> Tensor:
+        """[arcs, 2] share of all paths and confidence, in double precision: what a student learns from a teacher."""
+        assert self.share is not None
+        return torch.stack([self.share, self.confidence], 1)
 
-def soft_labels(batch: Batch, outputs: Tensor) -> Tensor:
-    """[arcs, 2] share of all paths and confidence, in double precision: what a student learns from a teacher."""
-    share, _ = _path_shares(batch, outputs[:, 0])
-    return torch.stack([share, share * torch.sigmoid(outputs[:, 1].double())], 1)
+    def loss(self, batch: Batch, path_weight: float, gap_weight: float = 1.0) -> Tensor:
+        """The summed loss of a batch."""
+        loss = self._word_loss(batch, path_weight)
+        if self.gaps is not None and batch.gaps is not None and gap_weight:
+            loss = loss + gap_weight * gap_loss(batch.gaps, self.gaps)
+        return loss
+
+    def _word_loss(self, batch: Batch, path_weight: float) -> Tensor:
+        if self.share is None or self.log_part is None:
+            logits = self.outputs[:, 0]
+            return binary_cross_entropy_with_logits(logits, batch.label, batch.counts, reduction="sum")
+        path = batch.path.double()
+        # The gradient of the path's likelihood is the share of each arc less whether it is on the path.
+        gradient, loss = (self.share - path).float(), -(self.log_part * path).sum()
+        likelihood = cast(Tensor, PathLoss.apply(self.outputs[:, 0], gradient, loss))  # type: ignore[no-untyped-call]
+        return path_weight * likelihood + _word_loss(batch, self.share, self.outputs[:, 1])
 
 
 class PathLoss(torch.autograd.Function):

@@ -32,7 +32,8 @@ from ..confidence.model_file import Model, load_model, save_model
 from ..confidence.word_table import WordTable
 from .batches import WordInputs, batch_arcs, make_batch
 from .dataset import Dataset, TrainingData
-from .lattice_rnn import LatticeRNN, soft_labels
+from .gap_data import GapData
+from .lattice_rnn import LatticeRNN
 from .options import TrainOptions
 from .pipeline import training_in
 from .trainer import CHECKPOINT, Progress, Trainer
@@ -115,8 +116,10 @@ def _concatenated(datasets: list[Dataset]) -> Dataset:
     joined: dict[str, Any] = {}
     for column in fields(Dataset):
         arrays = [getattr(data, column.name) for data in datasets]
-        if any(array is None for array in arrays):  # only the teachers' targets may be missing
+        if any(array is None for array in arrays):  # only the teachers' targets and gaps may be missing
             joined[column.name] = None
+        elif column.name == "gaps":
+            joined[column.name] = GapData.concatenated(arrays)
         elif column.name.endswith("offsets"):
             joined[column.name] = concatenate_offsets(arrays)
         else:
@@ -205,4 +208,5 @@ def _add_soft_labels(
     words = WordInputs(data.table, network.config)
     for utterances in data.train.batches(TEACHER_ARCS, chosen):
         batch = make_batch(data.train, utterances, words, network.config.merge, worker.device)
-        total[batch_arcs(data.train, utterances)] += soft_labels(batch, network(batch)).cpu().numpy()
+        measures = network.measures(batch, network(batch))
+        total[batch_arcs(data.train, utterances)] += measures.soft_labels.cpu().numpy()

@@ -15,6 +15,7 @@ from ..base.errors import InputError, OptionError
 from ..base.folds import speaker_id
 from ..confidence import features
 from ..confidence.features import Statistics
+from ..confidence.gap_head import fixed_gap_inputs
 from ..confidence.lattice_rnn_kernels import node_levels
 from ..confidence.model_card import ModelCard
 from ..confidence.model_file import load_model
@@ -22,12 +23,16 @@ from ..confidence.word_table import BatchWords, WordTable, expected_counts, know
 from ..confidence.word_vectors import make_table
 from ..formats.batches import one_recognizer, read_batches, require_same_recognizer
 from ..lattices.lattice import Flags, Floats, Ints, Lattices
+from ..lattices.paths import Paths, best_confidence, one_best
 from ..networks.build_store import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, noted_references
-from ..networks.labels import oracle_paths
+from ..networks.gaps import Gaps, missing_words
+from ..networks.labels import oracle_paths, score_paths
 from .dataset import Dataset, TrainingData, read_pack
+from .gap_data import GapData
 
 _ONE_RECOGNIZER = "Train a model for each recognizer, on stores of its own"
 LABELS = {"oracle": ORACLE_LABEL, "one-best": ONE_BEST_LABEL, "store": LABEL}
+GAIN = 0.4  # the threshold of the second path whose gaps are trained on
 Source = Callable[[], Iterable[Lattices]]  # reads a corpus, once more each time
 Bits = NDArray[np.int8]
 
@@ -118,6 +123,7 @@ class _PreparedBatch:
     label: Bits
     path: Bits
     word: Ints
+    gaps: GapData
 
     @classmethod
     def of(
@@ -130,7 +136,9 @@ class _PreparedBatch:
     ) -> _PreparedBatch:
         arcs, words, rows = known_arcs(networks, table, in_training=in_training)
         label, path = _labels(networks, options)
-        return cls(networks, features.matrix(arcs, columns), arcs.silence, label, path, rows[words.index])
+        return cls(
+            networks, features.matrix(arcs, columns), arcs.silence, label, path, rows[words.index], gaps_of(networks)
+        )
 
 
 def _labels(networks: Lattices, options: PrepareOptions) -> tuple[Bits, Bits]:
@@ -158,6 +166,39 @@ def _oracle_path(networks: Lattices) -> Bits:
     return on_path
 
 
+def gaps_of(networks: Lattices) -> GapData:
+    """The gaps of the 1-best of each utterance, and of the words that gain most by their posteriors."""
+    assert networks.posterior is not None
+    gain = best_confidence(networks, networks.posterior, "gain", threshold=GAIN)
+    parts = [_gaps_of_paths(networks, paths) for paths in (one_best(networks), gain)]
+    joined, utterances = GapData.concatenated(parts), len(networks)
+    both = np.arange(2 * utterances).reshape(2, utterances).T.ravel()  # both paths of an utterance side by side
+    gaps = joined.of(both, np.zeros(len(both), np.int64))
+    return replace(gaps, offsets=gaps.offsets[::2])
+
+
+def _gaps_of_paths(networks: Lattices, paths: Paths) -> GapData:
+    """With arcs counted within their utterances."""
+    references, gaps = noted_references(networks), Gaps.of(networks, paths)
+    scored = score_paths(networks, paths, references)
+    first = np.repeat(networks.arc_offsets[:-1], np.diff(gaps.offsets))
+
+    def within(words: NDArray[np.integer], shift: NDArray[np.int64]) -> Ints:
+        return np.where(words >= 0, words - shift, -1).astype(np.int32)
+
+    return GapData(
+        offsets=gaps.offsets,
+        before=within(gaps.before, first),
+        after=within(gaps.after, first),
+        missing=(missing_words(scored.alignments, references.offsets) > 0).astype(np.int8),
+        fixed=fixed_gap_inputs(networks, gaps),
+        near_offsets=gaps.near_offsets,
+        near=within(gaps.near, np.repeat(first, np.diff(gaps.near_offsets))),
+        is_rival=gaps.is_rival,
+        is_inside=gaps.is_inside,
+    )
+
+
 def _dataset(batches: list[_PreparedBatch], statistics: Statistics) -> Dataset:
     def joined(values: Iterable[Any]) -> Any:
         return np.concatenate(list(values))
@@ -178,4 +219,5 @@ def _dataset(batches: list[_PreparedBatch], statistics: Statistics) -> Dataset:
         path=joined(batch.path for batch in batches),
         word=joined(batch.word for batch in batches),
         speaker=np.array([speaker_id(name) for name in speakers], np.uint32),
+        gaps=GapData.concatenated([batch.gaps for batch in batches]),
     )

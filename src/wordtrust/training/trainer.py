@@ -31,7 +31,7 @@ from ..confidence.model_file import LOG, load_model
 from ..evaluation.eer_nce import eer_and_nce
 from .batches import DeviceBatches, WordInputs
 from .dataset import Dataset, TrainingData
-from .lattice_rnn import Batch, LatticeRNN, confidence_of, loss_of
+from .lattice_rnn import Batch, LatticeRNN, Measures
 from .optimizer import optimizer_of
 from .options import TrainOptions
 from .worker import Worker
@@ -58,6 +58,7 @@ class EpochRecord:
     dev_loss: float
     dev_eer: float | None  # None where no word of dev is right, or none wrong
     dev_nce: float | None
+    dev_gap_nce: float | None = None  # of the probabilities that words are missing
     loss: float | None = None
     best: bool = False  # the best one so far
     seconds: float = 0.0
@@ -66,8 +67,31 @@ class EpochRecord:
 
     def to_json(self) -> dict[str, Any]:
         """A line of the training log."""
-        names = ("epoch", "loss", "rate", "dev_loss", "dev_eer", "dev_nce", "best")
+        names = ("epoch", "loss", "rate", "dev_loss", "dev_eer", "dev_nce", "dev_gap_nce", "best")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+class _Scored:
+    """Probabilities of dev with their labels, batch by batch."""
+
+    def __init__(self) -> None:
+        self._probabilities: list[torch.Tensor] = []
+        self._labels: list[torch.Tensor] = []
+
+    def add(self, probability: torch.Tensor, label: torch.Tensor) -> None:
+        """Those of a batch; a label over 0 is right."""
+        self._probabilities.append(probability)
+        self._labels.append(label > 0)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._labels))
+
+    def eer_and_nce(self) -> tuple[float | None, float | None]:
+        """None where nothing is right, or nothing wrong."""
+        if not len(self):
+            return None, None
+        probability, label = (torch.cat(parts).cpu().numpy() for parts in (self._probabilities, self._labels))
+        return eer_and_nce(probability, label) or (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +126,7 @@ def config_of(data: TrainingData, options: TrainOptions) -> Config:
     return Config(
         merge=options.merge, state=options.state, hidden=options.hidden, embedding=embedding, dimension=dimension,
         buckets=options.buckets, columns=data.statistics.columns, skip=options.skip, head=options.head,
+        gap=options.gap if data.train.gaps is not None and options.gap_weight else 0,
     )  # fmt: skip
 
 
@@ -186,7 +211,7 @@ class Trainer:
         batch = self.train[index]
         self._adam.zero_grad(set_to_none=True)
         seen = self._with_evidence_dropped(self._anonymous(batch))
-        loss = loss_of(batch, self._parallel(seen), self.options.path_weight)
+        loss = self._loss(batch, self.network.measures(batch, self._parallel(seen)))
         (loss * weight).backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip)
         if not torch.isfinite(norm):
@@ -195,6 +220,9 @@ class Trainer:
         if self.options.average:
             self._update_average()
         return loss.detach()
+
+    def _loss(self, batch: Batch, measures: Measures) -> torch.Tensor:
+        return measures.loss(batch, self.options.path_weight, self.options.gap_weight)
 
     def _anonymous(self, batch: Batch) -> Batch:
         """Now and then a batch without the columns that name its recognizer, where there are such columns."""
@@ -233,19 +261,20 @@ class Trainer:
     def _evaluate(self, rate: float, train_loss: float | None = None) -> EpochRecord:
         """Loss, EER and NCE on dev."""
         self.network.eval()
-        confidences, labels, loss = [], [], 0.0
+        words, gaps, loss = _Scored(), _Scored(), 0.0
         with self._averaged():
             for index in range(len(self.dev)):
                 batch = self.dev[index]
-                counted, outputs = batch.counts > 0, self.network(batch)
-                loss += float(loss_of(batch, outputs, self.options.path_weight))
-                confidences.append(confidence_of(batch, outputs)[counted])
-                labels.append(batch.label[counted] > 0)
-        confidence, label = torch.cat(confidences), torch.cat(labels)
+                measures, counted = self.network.measures(batch, self.network(batch)), batch.counts > 0
+                loss += float(self._loss(batch, measures))
+                words.add(measures.confidence[counted], batch.label[counted])
+                if measures.gaps is not None and batch.gaps is not None:
+                    gaps.add(torch.sigmoid(measures.gaps.double()), batch.gaps.missing)
         if not np.isfinite(loss):
             raise self._diverged(-1, loss)
-        eer, nce = eer_and_nce(confidence.cpu().numpy(), label.cpu().numpy()) or (None, None)
-        return EpochRecord(self.state.epoch, rate, loss / max(len(label), 1), eer, nce, train_loss)
+        eer, nce = words.eer_and_nce()
+        _, gap_nce = gaps.eer_and_nce()
+        return EpochRecord(self.state.epoch, rate, loss / max(len(words), 1), eer, nce, gap_nce, train_loss)
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:
@@ -354,20 +383,23 @@ def only_training_in(folder: Path) -> Iterator[None]:
 
 
 def _start_from(network: LatticeRNN, folder: Path) -> None:
-    """Take the weights of a model of the same sizes; features that it does not know begin with none."""
+    """Take the weights of a model of the same sizes; what it does not know (features, gaps) begins anew."""
     model = load_model(folder)
-    if replace(model.config, columns=network.config.columns) != network.config:
+    if replace(model.config, columns=network.config.columns, gap=network.config.gap) != network.config:
         ours, theirs = network.config.to_dict(), model.config.to_dict()
         differ = ", ".join(
             f"{name} {theirs[name]} there, {ours[name]} here"
             for name in ours
-            if ours[name] != theirs[name] and name != "columns"
+            if name not in ("columns", "gap") and ours[name] != theirs[name]
         )
         raise OptionError(f"{folder}: training cannot begin with this model: {differ}"[:500])
     weights = {
         name: _for_columns(weight, model.config.columns, network.config.columns) if name in INPUTS else weight.copy()
         for name, weight in model.weights.items()
     }
+    if model.config.gap != network.config.gap:  # the head for missing words begins anew
+        weights = {name: weight for name, weight in weights.items() if not name.startswith("gap.")}
+        weights |= {name: weight.numpy() for name, weight in network.state_dict().items() if name.startswith("gap.")}
     network.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
 
 
