@@ -17,7 +17,9 @@ from wordtrust.training.options import TrainOptions
 
 EIGHTHS = 8
 # Short enough for hundreds of runs on a CPU; NCE decides, as EER is noisy on a development set of this size.
-OPTIONS = TrainOptions(head="independent", merge="mean", skip=False, state=128, hidden=32, epochs=25, patience=5)
+OPTIONS = TrainOptions(
+    head="independent", merge="mean", skip=False, state=128, hidden=32, epochs=25, patience=5, gap=0
+)
 
 
 @dataclass(frozen=True, slots=True)
