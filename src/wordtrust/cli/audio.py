@@ -13,7 +13,7 @@ from ..base.files import is_stdout
 from ..base.number_format import counted
 from .inputs import announce_compilation, resumable
 from .messages import echo, notify, notify_skipped
-from .options import jobs_option, json_option, out_option, overwrite_option, skip_bad_option
+from .options import jobs_option, json_option, lm_option, out_option, overwrite_option, skip_bad_option
 
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
@@ -58,6 +58,7 @@ def recognizers(*, as_json: bool) -> None:
 @click.option(
     "--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="Alternatives for each word."
 )
+@lm_option
 @_recognizers_at_once
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every segment instead of words.")
 @skip_bad_option
@@ -68,6 +69,7 @@ def transcribe(
     out: tuple[str, ...],
     channels: str,
     alternatives: int,
+    lm: str | None,
     jobs: int | None,
     *,
     overwrite: bool,
@@ -98,7 +100,8 @@ def transcribe(
     if as_json and to_stdout:
         raise OptionError("--json prints to stdout, where the output goes too: leave out one of them")
     names, models = split_names(recognizer), split_names(model or ())
-    with Transcriber(names, models, jobs=jobs or default_jobs(recordings), alternatives=alternatives) as transcriber:
+    at_once = jobs or default_jobs(recordings)
+    with Transcriber(names, models, jobs=at_once, alternatives=alternatives, lm=lm) as transcriber:
         notify(*transcriber.combiner.messages())
         with TranscriptionJob(transcriber, recordings, outputs, recognizer) as job:
             if job.resumed:

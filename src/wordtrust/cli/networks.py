@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ..base.errors import OptionError
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs, resumable
 from .messages import echo, notify, warn_of_odd_references
@@ -14,10 +16,14 @@ from .options import (
     glm_option,
     jobs_option,
     json_option,
+    lm_option,
     out_option,
     overwrite_option,
     reference_option,
 )
+
+if TYPE_CHECKING:
+    from ..language_models.evidence import LanguageEvidence
 
 
 @click.command()
@@ -70,6 +76,10 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: b
 )
 @click.option("--tolerance", type=float, default=0.1, show_default=True, help="Seconds within which nodes merge.")
 @click.option("--beam", type=click.FloatRange(min=0), help="Prune arcs on no path within this of the best one.")
+@lm_option
+@click.option(
+    "--lm-paths", type=click.IntRange(min=1, max=100), help="Best sentences of each network that it reads [8]."
+)
 @jobs_option("Batches worked on at once [as many as there are cores].")
 def build(
     inputs: Inputs,
@@ -80,16 +90,20 @@ def build(
     scales: Path | None,
     tolerance: float,
     beam: float | None,
+    lm: str | None,
+    lm_paths: int | None,
     jobs: int | None,
     *,
     overwrite: bool,
 ) -> None:
     """Turn LATTICES into word networks (HWCNs), labelled where references are given.
 
-    An interrupted build resumes where it stopped when it is started again.
+    With --lm, a language model reads them, and what it says is kept as evidence on the arcs; networks that were built
+    before may be given as well then. An interrupted build resumes where it stopped when it is started again.
 
     \b
-    Example: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks
+    Examples: wordtrust build train.ark.gz --ref ref.tsv --scales scales.json --out train.networks
+              wordtrust build train.networks --lm 3gram.arpa.gz --out train-lm.networks
     """
     from ..confidence.model_file import load_scales
     from ..networks.build_store import BuildOptions, build_store, resume_key
@@ -102,8 +116,20 @@ def build(
         references=references,
         labels=labels,
         beam=beam,
+        evidence=_evidence(lm, lm_paths, jobs),
     )
     batches = inputs.batches("building", references, once=True)
-    key = resume_key(inputs.paths, inputs.options, inputs.skip_bad, files=(ref, glm, inputs.options.words))
+    files = (ref, glm, inputs.options.words, *([] if lm is None else (Path(lm), *sorted(Path(lm).glob("*")))))
+    key = resume_key(inputs.paths, inputs.options, inputs.skip_bad, files=files)
     done = build_store(batches, out, options, jobs=jobs, key=key)
     echo(f"{out}: {counted(done.utterances, 'utterance')}, {counted(done.arcs, 'arc')}")
+
+
+def _evidence(lm: str | None, paths: int | None, jobs: int | None) -> LanguageEvidence | None:
+    if lm is None:
+        if paths is not None:
+            raise OptionError("--lm-paths is about a language model: name one with --lm")
+        return None
+    from ..language_models.evidence import load_evidence
+
+    return load_evidence(lm, k=paths, threads=jobs)

@@ -35,6 +35,12 @@ mismatch_option = click.option(
     "--allow-mismatch", is_flag=True, help="Also use a model on what it was not trained for."
 )
 
+lm_option = click.option(
+    "--lm",
+    metavar="MODEL",
+    help="A language model that reads the sentences: an ARPA file, a .gguf file, a folder or a hub name "
+    "(docs/language-models.md).",
+)
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
 
 

@@ -19,6 +19,7 @@ from .options import (
     claim_output,
     criterion_option,
     jobs_option,
+    lm_option,
     mismatch_option,
     only_one,
     out_option,
@@ -44,6 +45,7 @@ _OUTPUTS = ".txt, .jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
 @overwrite_option
 @criterion_option
 @click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
+@lm_option
 @mismatch_option
 @jobs_option("Batches scored at once [as many as there are cores].", old_names=("--threads",))
 def score(
@@ -52,6 +54,7 @@ def score(
     out: tuple[str, ...],
     criterion: str | None,
     alternatives: int,
+    lm: str | None,
     jobs: int | None,
     *,
     overwrite: bool,
@@ -71,7 +74,7 @@ def score(
     from ..transcripts.writer import TranscriptFiles, TranscriptPrinter, TranscriptWriter
 
     require_model_first(model, inputs.paths)
-    scorer = _load(model, criterion, allow_mismatch, jobs)
+    scorer = _load(model, criterion, allow_mismatch, jobs, lm)
     _warn_of_own_scales(scorer, inputs)
     target = Path(only_one("--out", out))
     if not (is_each := "{name}" in target.name):
@@ -143,16 +146,20 @@ def _warn_of_own_scales(scorer: WordScorer | CalibratedWords, inputs: Inputs) ->
         notify("posteriors are made with the model's own scales; the options say what the recognizer's 1-best is")
 
 
-def _load(model: Path, criterion: str | None, allow_mismatch: bool, jobs: int | None) -> WordScorer | CalibratedWords:
+def _load(
+    model: Path, criterion: str | None, allow_mismatch: bool, jobs: int | None, lm: str | None
+) -> WordScorer | CalibratedWords:
     """The model, or the calibrator, that a path names."""
     if model.is_file():
+        if lm is not None:
+            raise OptionError("--lm is for models; a calibrator changes nothing but confidences")
         from ..confidence.calibrate_scores import CalibratedWords, load_calibrator
 
         return CalibratedWords(load_calibrator(model))
     from ..confidence.choice import Choice
     from ..confidence.word_scorer import load
 
-    scorer = load(model, allow_mismatch=allow_mismatch, threads=jobs)
+    scorer = load(model, allow_mismatch=allow_mismatch, threads=jobs, lm=lm)
     return scorer.with_choice(Choice(criterion, scorer.choice.threshold)) if criterion else scorer
 
 

@@ -8,11 +8,12 @@
   `word_posterior_logit`: of all arcs that say the same word at its middle; `utterance_posterior`, `utterance_words`:
   the mean log-posterior of the words of the 1-best, and the log of their number.
   Of recognizers that tell how sure they were of each token: `token_entropy`, `token_rank`, `token_margin`.
+  Of networks that a language model has read: `lm_logprob`, `lm_next_logprob`, `lm_share`.
 
 A column that a recognizer does not give is absent: a model trained without it does without it, and one that needs it
 says so. Groups of columns of `lattices.evidence` are optional: a model trained with them also does without them. Each
-has a flag that is 1 on arcs that have the group (`has_tokens`); on others its columns are NaN, and 0 (the mean) when
-normalised. Columns about words are 0 for silence, before and after normalisation.
+has a flag that is 1 on arcs that have the group (`has_tokens`, `has_lm`); on others its columns are NaN, and 0 (the
+mean) when normalised. Columns about words are 0 for silence, before and after normalisation.
 """
 
 from __future__ import annotations

@@ -12,12 +12,13 @@ from copy import copy
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from ..base.errors import InputError, WordtrustWarning
+from ..base.errors import InputError, OptionError, WordtrustWarning
 from ..base.folds import speaker_id
 from ..base.number_format import counted
 from ..lattices.batching import as_batches
+from ..lattices.evidence import OPTIONAL_EVIDENCE
 from ..lattices.lattice import Floats, Lattice, Lattices, concatenate
 from ..lattices.unscaled import has_both_scores
 from ..lattices.weights import Reals, Scales
@@ -31,6 +32,9 @@ from .model_file import Model, load_model
 from .out_of_domain import UsualFeatures
 from .unusual import model_warnings
 
+if TYPE_CHECKING:
+    from ..language_models.evidence import LanguageEvidence
+
 ALTERNATIVES = 5
 FAR_RATIO = 4.0  # times: acoustic scores that weigh so much more or less are unscaled, or scaled twice
 MOST_AHEAD = 1000  # utterances that a generic model is adapted to before the first is scored
@@ -42,8 +46,16 @@ class WordScorer:
     It never changes, and may be used from several threads at once.
     """
 
-    def __init__(self, model: Model, *, allow_mismatch: bool = False, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        allow_mismatch: bool = False,
+        threads: int | None = None,
+        evidence: LanguageEvidence | None = None,
+    ) -> None:
         self._model, self._allow_mismatch, self._threads = model, allow_mismatch, threads
+        self._evidence = evidence
         self._scorer = LatticeRNNScorer(
             model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic
         )
@@ -153,7 +165,8 @@ class WordScorer:
     def adapted(self, batches: Iterable[Lattices]) -> WordScorer:
         """The same, for the recognizer of these lattices or networks (see `adapt`)."""
         model = adapt(self.model, batches)
-        return WordScorer(model, allow_mismatch=self._allow_mismatch, threads=self._threads).with_choice(self.choice)
+        settings: dict[str, Any] = {"allow_mismatch": self._allow_mismatch, "threads": self._threads}
+        return WordScorer(model, **settings, evidence=self._evidence).with_choice(self.choice)
 
     def adapted_ahead(self, batches: Iterable[Lattices]) -> tuple[WordScorer, Iterator[Lattices]]:
         """A generic model adapted to the first utterances that come, and all of them; other models as they are."""
@@ -162,14 +175,18 @@ class WordScorer:
             return self, coming
         first: list[Lattices] = []
         while sum(map(len, first)) < MOST_AHEAD and (batch := next(coming, None)) is not None:
-            first.append(batch)
+            first.append(batch if self._evidence is None else self.networks(batch))  # nothing is read twice
         return (self.adapted(first) if first else self), chain(first, coming)
 
     def networks(self, lattices: Lattices) -> Lattices:
-        """The networks of lattices, built as those that the model was trained on; networks stay as they are."""
+        """The networks of lattices, built as those that the model was trained on; networks stay as they are.
+
+        With a language model, they also get its evidence where they lack it.
+        """
         if not self._allow_mismatch:
             self._check(lattices)
-        return networks_for(self.model, lattices)
+        networks = networks_for(self.model, lattices)
+        return networks if self._evidence is None else self._evidence(networks)
 
     def calibrated_on(self, speakers: Iterable[str]) -> int:
         """How many of these speakers the calibration was fitted on."""
@@ -257,13 +274,35 @@ def _shown(scales: Scales) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in asdict(scales).items() if value)
 
 
-def load(model: str | Path, *, allow_mismatch: bool = False, threads: int | None = None) -> WordScorer:
+def load(
+    model: str | Path,
+    *,
+    allow_mismatch: bool = False,
+    threads: int | None = None,
+    lm: str | Path | LanguageEvidence | None = None,
+) -> WordScorer:
     """A model folder or a shipped model (`models`), ready to score.
 
     The bare name of a shipped model means that one; a folder of the same name here is `./NAME`. `allow_mismatch` also
-    scores what the model was not trained for.
+    scores what the model was not trained for. `lm` is a language model (an ARPA file, a .gguf file, a folder or a hub
+    name) that reads the sentences, for models that were trained with one.
     """
     if not isinstance(model, str | Path):
         raise TypeError(f"a model is a name (wt.models() lists them) or a folder, not {type(model).__name__}")
     loaded = load_model(model, allow_mismatch=allow_mismatch)
-    return WordScorer(loaded, allow_mismatch=allow_mismatch, threads=threads)
+    evidence = None if lm is None else _evidence_for(loaded, lm, threads)
+    return WordScorer(loaded, allow_mismatch=allow_mismatch, threads=threads, evidence=evidence)
+
+
+def _evidence_for(model: Model, lm: str | Path | LanguageEvidence, threads: int | None) -> LanguageEvidence:
+    """The language model, if the model was trained with one."""
+    if not set(OPTIONAL_EVIDENCE["has_lm"]) & set(model.config.columns):
+        raise OptionError(
+            "this model was trained without a language model, which would change nothing: leave --lm out, or train "
+            "one on networks that were built with it (docs/language-models.md)"
+        )
+    if not isinstance(lm, str | Path):
+        return lm
+    from ..language_models.evidence import load_evidence
+
+    return load_evidence(lm, threads=threads)

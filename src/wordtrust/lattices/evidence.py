@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 OPTIONAL_EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "has_tokens": ("token_entropy", "token_rank", "token_margin"),  # how sure a decoder was of the tokens of a word
     "has_segments": ("segment_logprob", "no_speech_prob"),  # what Whisper says of a whole segment
+    "has_lm": ("lm_logprob", "lm_next_logprob", "lm_share"),  # what a language model says (language_models.evidence)
 }
 OPTIONAL_NAMES = frozenset(name for names in OPTIONAL_EVIDENCE.values() for name in names)
 

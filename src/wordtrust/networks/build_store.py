@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise, tee
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -34,8 +35,17 @@ from .tuned_scales import TunedScales
 # On arcs: 1 right, 0 wrong, -1 silence. By both rules, and by the one that was asked for.
 LABEL, ORACLE_LABEL, ONE_BEST_LABEL = "label", "label_oracle", "label_one_best"
 REFERENCE, SPEAKER = "reference", "speaker"  # on utterances: normalised words; who spoke, or the utterance
+READ_AT_ONCE = 256  # utterances, by a language model
 SHARD_BYTES = 1 << 24  # of arrays, about a thousand utterances: what an interrupt may cost
 TUNED_ONE_BEST, TUNED_MBR = "tuned_one_best", "tuned_mbr"  # words of decoding with tuned scales
+
+
+class NetworkEvidence(Protocol):
+    """Adds evidence to networks, as `language_models.evidence.LanguageEvidence` does."""
+
+    def __call__(self, networks: Lattices) -> Lattices: ...  # noqa: D102
+
+    def to_json(self) -> dict[str, object]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +58,17 @@ class BuildOptions:
     references: Mapping[str, Reference] | None = None
     labels: str = "oracle"  # the rule of the column `label`; those of both rules are there as well
     beam: float | None = None  # prune lattices first: arcs on no path within this of the best
+    evidence: NetworkEvidence | None = None  # a language model that reads the networks
+
+    @property
+    def adds_evidence_only(self) -> bool:
+        """Whether there is nothing to do for networks but to have them read by a language model."""
+        return self.evidence is not None and self.references is None and self.tuned is None and self.beam is None
 
     def to_json(self) -> dict[str, object]:
         """The options that figures about these networks are reported with."""
-        return {"tolerance": self.tolerance, "push": self.push, "labels": self.labels, "beam": self.beam}
+        options = {"tolerance": self.tolerance, "push": self.push, "labels": self.labels, "beam": self.beam}
+        return options if self.evidence is None else {**options, "language_model": self.evidence.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +81,13 @@ class BuiltStore:
 
 
 def build_networks(lattices: Lattices, options: BuildOptions = BuildOptions()) -> Lattices:
-    """The networks of a batch with posteriors; with labels and references where these are given."""
+    """The networks of a batch with posteriors; with labels and references where these are given.
+
+    Networks stay as they are where nothing but evidence is to be added; that is left to the caller.
+    """
     if lattices.origin.tolerance is not None:
+        if options.adds_evidence_only:
+            return lattices
         raise InputError(
             "these are networks already", file=lattices.origin.file, remedy="Build from the lattices they came from"
         )
@@ -132,14 +154,46 @@ def build_store(
     )
     work = (__version__, options.to_json(), options.tuned, references, key)
     resume = resumable_key(work) if key else None
-    with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=options.to_json()) as store:
+    coming = iter(batches)
+    first = next(coming, None)
+    batches = coming if first is None else chain([first], coming)
+    with StoreWriter(out, resume=resume, shard_bytes=SHARD_BYTES, network=_about(first, options)) as store:
         utterances, nodes, arcs = store.resumed_totals.values()
-        for networks in _parallel(_after(batches, store.resumed), options, jobs or available_cores()):
+        for networks in _built(batches, store.resumed, options, jobs or available_cores()):
             store.add(networks)
             utterances, nodes, arcs = (
                 utterances + len(networks), nodes + len(networks.time), arcs + len(networks.source)
             )  # fmt: skip
     return BuiltStore(utterances, nodes, arcs)
+
+
+def _about(first: Lattices | None, options: BuildOptions) -> dict[str, object]:
+    """What store.json says about networks: how they are built; of those that were before, what is known of them."""
+    about = options.to_json()
+    if first is None or first.origin.tolerance is None:
+        return about
+    return {"tolerance": first.origin.tolerance, "language_model": about.get("language_model")}
+
+
+def _built(batches: Iterable[Lattices], done: int, options: BuildOptions, jobs: int) -> Iterator[Lattices]:
+    """Networks of what comes after the utterances that are done.
+
+    A language model reads the same pieces however often a build was interrupted, so that its bytes are the same.
+    """
+    if options.evidence is None:
+        yield from _parallel((batch[skip:] for batch, skip in _after(batches, done)), options, jobs)
+        return
+    pieces, skips = tee(_after(_pieces(batches), done))
+    built = _parallel((piece for piece, _ in pieces), options, jobs)
+    for networks, (_, skip) in zip(built, skips, strict=True):
+        yield options.evidence(networks)[skip:]
+
+
+def _pieces(batches: Iterable[Lattices]) -> Iterator[Lattices]:
+    """Small batches: what an interrupt may cost."""
+    for batch in batches:
+        for first in range(0, len(batch), READ_AT_ONCE):
+            yield batch[first : first + READ_AT_ONCE]
 
 
 def resume_key(paths: Sequence[str], *settings: object, files: Iterable[Path | None] = ()) -> list[str]:
@@ -150,11 +204,11 @@ def resume_key(paths: Sequence[str], *settings: object, files: Iterable[Path | N
     return [repr((paths, settings)), *stamps]
 
 
-def _after(batches: Iterable[Lattices], utterances: int) -> Iterator[Lattices]:
-    """What comes after the first utterances."""
+def _after(batches: Iterable[Lattices], utterances: int) -> Iterator[tuple[Lattices, int]]:
+    """The batches with anything that comes after the first utterances, and how many of each are among these."""
     for batch in batches:
         if utterances < len(batch):
-            yield batch[utterances:]
+            yield batch, utterances
         utterances = max(0, utterances - len(batch))
 
 

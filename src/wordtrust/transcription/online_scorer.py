@@ -27,10 +27,10 @@ GENERIC, JOINT = "generic", "joint"  # shipped models
 class OnlineScorer:
     """The confidence model of one recognizer, which adapts to it if it is a generic one."""
 
-    def __init__(self, identity: RecognizerIdentity, model: str | None = None) -> None:
+    def __init__(self, identity: RecognizerIdentity, model: str | None = None, *, lm: str | None = None) -> None:
         self.identity = identity
         self.model = model or (identity.name if identity.name in names(MODEL) else GENERIC)
-        self._original = load(model or FOLDER / self.model, threads=1)
+        self._original = load(model or FOLDER / self.model, threads=1, lm=lm)
         self._scorer = self._original
         self._seen: list[Lattices] = []
         self._next_update = 1  # utterances after which the scorer is adapted again
@@ -91,6 +91,7 @@ class OnlineCombiner:
         models: Sequence[str] = (),
         *,
         alternatives: int = ALTERNATIVES,
+        lm: str | None = None,
     ) -> None:
         if models and len(models) != len(identities):
             raise OptionError(f"{len(identities)} recognizers need as many models, not {len(models)}: --model A,B")
@@ -99,7 +100,9 @@ class OnlineCombiner:
         if repeated:
             raise OptionError(f"{repeated[0]} is named twice; combine different recognizers")
         chosen = [*models, *[None] * (len(identities) - len(models))]
-        self.scorers = [OnlineScorer(identity, model) for identity, model in zip(identities, chosen, strict=True)]
+        self.scorers = [
+            OnlineScorer(identity, model, lm=lm) for identity, model in zip(identities, chosen, strict=True)
+        ]
         self._alternatives = alternatives
         self.joint = _shipped_joint_model(self._names) if len(identities) > 1 and not models else None
 

@@ -140,10 +140,11 @@ class Transcriber:
         *,
         jobs: int = 1,
         alternatives: int = ALTERNATIVES,
+        lm: str | None = None,
     ) -> None:
         self._stack = ExitStack()
         self._pools = [RecognizerPool(spec, jobs=jobs, keep=drop_hallucinations) for spec in recognizers]
-        self._models, self._alternatives = models, alternatives
+        self._models, self._alternatives, self._lm = models, alternatives, lm
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -154,7 +155,9 @@ class Transcriber:
             warming.start()
             stack.callback(warming.join)
             self.identities: tuple[RecognizerIdentity, ...] = tuple(pool.identity for pool in self._pools)
-            self.combiner = OnlineCombiner(self.identities, self._models, alternatives=self._alternatives)
+            self.combiner = OnlineCombiner(
+                self.identities, self._models, alternatives=self._alternatives, lm=self._lm
+            )
             self._stack = stack.pop_all()
         return self
 
@@ -171,6 +174,8 @@ class Transcriber:
             "recognizers": [identity.to_dict() for identity in self.identities],
             "models": [scorer.model for scorer in self.combiner.scorers],
         }
+        if self._lm is not None:
+            provenance["language_model"] = self._lm
         if len(self.identities) > 1:
             provenance["combined"] = "joint network" if self.combiner.joint else "by mean confidence"
         return provenance

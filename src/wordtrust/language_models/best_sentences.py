@@ -1,0 +1,53 @@
+"""The best word sequences of networks, by posterior: what a language model reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..base.arrays import csr_offsets, csr_rows
+from ..base.errors import InputError
+from ..lattices.kbest import KBest, k_best
+from ..lattices.lattice import Lattices, Offsets
+from ..lattices.weights import Reals
+from .language_model import Sentence
+
+_LEAST_POSTERIOR = 1e-30
+
+
+@dataclass(frozen=True, slots=True)
+class BestSentences:
+    """The best word sequences of networks, as a language model reads them."""
+
+    paths: KBest
+    words: list[list[Sentence]]  # of each utterance, of each of its paths
+    arc: Offsets  # [words] of all paths, end to end: the arc of each in the batch
+    path: Offsets  # [words] the path it is on
+
+    @classmethod
+    def of(cls, networks: Lattices, k: int, *, surfaces: bool) -> BestSentences:
+        """Of a batch of networks."""
+        paths = k_best(networks, _log_shares(networks), k)
+        arcs = paths.arcs_in(networks)
+        spoken = networks.word[arcs] > 0
+        arc, path = arcs[spoken], csr_rows(paths.path_offsets)[spoken]
+        ids = networks.surface if surfaces else networks.word
+        strings = networks.vocabulary.lookup(ids[arc].tolist())
+        cuts = csr_offsets(np.bincount(path, minlength=len(paths.score))).tolist()
+        sentences = [strings[begin:end] for begin, end in pairwise(cuts)]
+        words: list[list[Sentence]] = [list(sentences[begin:end]) for begin, end in pairwise(paths.offsets.tolist())]
+        return cls(paths, words, arc, path)
+
+
+def _log_shares(networks: Lattices) -> Reals:
+    """[arcs] the log of the share that each has of the posteriors of all that leave its node."""
+    if networks.posterior is None:
+        raise InputError(
+            "these lattices have no posteriors", file=networks.origin.file, remedy="Build networks first"
+        )
+    posterior = np.maximum(networks.posterior, _LEAST_POSTERIOR, dtype=np.float64)
+    source = networks.batch_source
+    shares: Reals = np.log(posterior / np.bincount(source, posterior)[source])
+    return shares
