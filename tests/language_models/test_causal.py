@@ -44,7 +44,7 @@ def _network(kind: str) -> Any:
         "Bloom": {"hidden_size": 16, "n_layer": 2, "n_head": 2, "initializer_range": 0.5},
     }  # fmt: skip
     config = getattr(transformers, f"{kind}Config")(vocab_size=260, **sizes[kind])
-    return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
+    return transformers.AutoModelForCausalLM.from_config(config).eval()
 
 
 @pytest.fixture(params=["Llama", "GPT2", "Bloom"])

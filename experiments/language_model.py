@@ -1,0 +1,219 @@
+"""What a language model adds to the confidences of a model, and what it costs: two tables, as Markdown.
+
+    python -m experiments.language_model LM --data DATA --earnings EARNINGS21
+
+LM is what `wordtrust build --lm` takes. Three kinds of sentences:
+
+- the development split of DATA (laid out like the data of `wordtrust study`), of recognizers with a shipped model;
+- those of the corpus that comes with wordtrust, spoken by synthetic voices: they were written for it, so no language
+  model of before has read them;
+- earnings calls of 2020 (the folder of Earnings-21): five systems' outputs of a stretch of speech are an N-best list
+  whose posteriors are the shares of the systems.
+
+Confidences with and without the language model come from logistic regressions over the model's own confidence (of the
+calls: the posterior), the posterior and the recognizer's choice; with it, also over its three columns. Both are
+cross-validated by speaker (of calls: by call). Words are chosen as the model does it (of calls: by `gain`, at 0.3).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+import wordtrust as wt
+from experiments.earnings_calls import call_networks
+from wordtrust.base.folds import balanced_folds
+from wordtrust.base.table import Table
+from wordtrust.confidence.calibration.base import sigmoid
+from wordtrust.confidence.calibration.parametric import fit_logistic
+from wordtrust.confidence.choice import Choice
+from wordtrust.confidence.features import clipped_logit
+from wordtrust.formats.references import read_references
+from wordtrust.language_models.best_sentences import BestSentences
+from wordtrust.language_models.evidence import COLUMNS, LanguageEvidence, load_evidence
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.networks.labels import ReferenceWords, label_arcs, score_paths
+
+Reals = NDArray[np.float64]
+SAMPLE = Path(wt.__file__).parent / "sample" / "corpus"
+RECOGNIZERS = ("kaldi-small-2020", "whisper-base")
+WRITTEN = ("moonshine-tiny", "whisper-tiny.en")  # recognizers of the bundled corpus that have a shipped model
+FOLDS, RESAMPLES, RIDGE = 5, 1000, 1.0
+K_BEST = (4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Material:
+    """Networks whose words are known, with a confidence for every arc."""
+
+    name: str
+    networks: Lattices
+    confidence: Reals
+    choice: Choice
+    words: ReferenceWords
+    speakers: list[str]
+
+
+def of_recognizer(name: str, files: list[Path], refs: Path, splits: tuple[str, ...], most: int) -> Material:
+    """Some utterances of a recognizer, spread over all speakers, with the confidences of its shipped model."""
+    lattices, references = wt.read(files), read_references(refs)
+    chosen = np.linspace(0, len(lattices) - 1, min(most, len(lattices))).round().astype(int)
+    scorer = wt.load(name)
+    networks = scorer.networks(lattices[chosen])
+    spoken = [references[utt] for utt in networks.utts]
+    assert {reference.split for reference in spoken} <= set(splits)
+    words = ReferenceWords.of([reference.words for reference in spoken], networks)
+    speakers = [reference.speaker_or_utt for reference in spoken]
+    return Material(name, networks, scorer.confidence(networks).astype(float), scorer.choice, words, speakers)
+
+
+def of_calls(folder: Path, most: int) -> Material:
+    """Stretches of earnings calls, five systems' outputs each; the posterior is the confidence."""
+    networks, spoken, calls = call_networks(folder, most)
+    assert networks.posterior is not None
+    words = ReferenceWords.of(spoken, networks)
+    return Material(
+        "Earnings-21, five systems", networks, networks.posterior.astype(float), Choice("gain", 0.3), words, calls
+    )
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Of each speaker: words, right ones, log-likelihood by the confidences; and errors of the chosen words."""
+
+    words: Reals
+    right: Reals
+    likelihood: Reals
+    errors: Reals
+    spoken: Reals
+
+    def nce(self, weight: Reals) -> float:
+        """Normalised cross entropy, speakers counted so often."""
+        words, right = weight @ self.words, weight @ self.right
+        share = right / words
+        entropy = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+        return float(1 + (weight @ self.likelihood) / words / entropy)
+
+    def wer(self, weight: Reals) -> float:
+        """Word error rate, likewise, in percent."""
+        return float(100 * (weight @ self.errors) / (weight @ self.spoken))
+
+
+def stacked(material: Material, columns: Reals, chosen: NDArray[np.bool_], right: NDArray[np.bool_]) -> Reals:
+    """[arcs] confidences by a logistic regression over the columns, of speakers that it was not fitted on."""
+    networks = material.networks
+    fold = balanced_folds(len(networks), material.speakers, FOLDS)[networks.utterance_of_arc]
+    mean, std = columns[chosen].mean(0), np.maximum(columns[chosen].std(0), 1e-6)
+    features = np.column_stack([(columns - mean) / std, np.ones(len(columns))])
+    penalty = np.array([RIDGE] * columns.shape[1] + [0.0])
+    confidence = np.zeros(len(columns))
+    for number in range(FOLDS):
+        fitted = chosen & (fold != number)
+        weights = fit_logistic(np.ascontiguousarray(features[fitted]), right[fitted], penalty)
+        confidence[fold == number] = sigmoid(features[fold == number] @ weights)
+    return confidence
+
+
+def sums(material: Material, columns: Reals) -> tuple[Sums, Sums]:
+    """Of all arcs and of the words of the 1-best, each by a regression of its own."""
+    networks = material.networks
+    assert networks.picked is not None
+    assert networks.posterior is not None
+    label = label_arcs(networks, material.words, "oracle")
+    right, is_word = label == 1, (label >= 0) & (networks.word > 0)
+    index = {speaker: number for number, speaker in enumerate(dict.fromkeys(material.speakers))}
+    speaker_of = np.array([index[speaker] for speaker in material.speakers])
+    results = []
+    for chosen in (is_word, is_word & networks.picked):
+        confidence = stacked(material, columns, chosen, right)
+        kept = np.where(networks.word > 0, confidence, networks.posterior)
+        scored = score_paths(networks, material.choice.paths(networks, kept), material.words)
+        probability = np.clip(np.where(right, confidence, 1 - confidence), 1e-6, 1)
+        by = speaker_of[networks.utterance_of_arc][chosen]
+        spoken = np.bincount(speaker_of, np.diff(material.words.offsets), len(index))
+        results.append(Sums(
+            np.bincount(by, minlength=len(index)).astype(float), np.bincount(by, right[chosen], len(index)),
+            np.bincount(by, np.log(probability[chosen]), len(index)),
+            np.bincount(speaker_of, scored.alignments.errors, len(index)), spoken,
+        ))  # fmt: skip
+    return results[0], results[1]
+
+
+def row(material: Material, evidence: LanguageEvidence) -> tuple[str, ...]:
+    """The figures of one material: without, with, and the interval of the difference over resampled speakers."""
+    networks = evidence(material.networks)
+    assert networks.posterior is not None
+    assert networks.picked is not None
+    base = [clipped_logit(material.confidence), clipped_logit(networks.posterior), networks.picked.astype(float)]
+    own = np.column_stack([*base, *(networks.extra[name].astype(float) for name in COLUMNS)])
+    before, after = sums(material, np.column_stack(base)), sums(material, own)
+    counts = np.random.default_rng(0).multinomial(
+        len(before[0].words), np.full(len(before[0].words), 1 / len(before[0].words)), RESAMPLES
+    ).astype(float)  # fmt: skip
+    cells = [material.name, f"{len(networks):,}"]
+    for measure, which, digits in (("wer", 0, 2), ("nce", 0, 3), ("nce", 1, 3)):
+        one, other = (getattr(part[which], measure) for part in (before, after))
+        whole = np.ones(counts.shape[1])
+        low, high = np.quantile([other(weight) - one(weight) for weight in counts], [0.025, 0.975])
+        cells += [
+            f"{one(whole):.{digits}f}",
+            f"{other(whole):.{digits}f}",
+            f"{low:+.{digits}f} to {high:+.{digits}f}",
+        ]
+    return tuple(cells)
+
+
+def costs(materials: list[Material], evidence: LanguageEvidence, most: int = 32) -> Iterator[tuple[str, ...]]:
+    """Utterances a second of a core, by the number of paths."""
+    for material in materials:
+        networks = material.networks[:most]
+        for k in K_BEST:
+            began = process_time()
+            LanguageEvidence(evidence.model, k)(networks)
+            seconds = process_time() - began
+            best = BestSentences.of(networks, k, surfaces=evidence.model.reads_surfaces)
+            covered = np.isin(np.flatnonzero(networks.word > 0), best.arc).mean()
+            yield material.name, str(k), f"{len(networks) / seconds:.2f}", f"{100 * covered:.0f}%"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lm", help="An ARPA file, a .gguf file, a folder or a name on the hub.")
+    parser.add_argument("--data", type=Path, help="Recognizers with a dev split, and refs.tsv.")
+    parser.add_argument("--earnings", type=Path, help="The folder of Earnings-21.")
+    parser.add_argument("--utterances", type=int, default=240, help="Of each recognizer, at most.")
+    given = parser.parse_args()
+    evidence = load_evidence(given.lm, device="cpu", threads=1)
+    materials = []
+    if given.data:
+        for name in RECOGNIZERS:
+            files = sorted((given.data / name).glob("dev.*"))
+            materials.append(of_recognizer(name, files, given.data / "refs.tsv", ("dev",), given.utterances))
+    for name in WRITTEN:
+        files = [SAMPLE / name / f"{split}.jsonl.gz" for split in ("train", "dev")]
+        written = of_recognizer(name, files, SAMPLE / "refs.tsv", ("train", "dev"), given.utterances)
+        materials.append(replace(written, name=f"{name}, sentences written for it"))
+    if given.earnings:
+        materials.append(of_calls(given.earnings, given.utterances))
+    header = ("recognizer", "utterances", "WER", "with", "difference", "NCE all arcs", "with", "difference",
+              "NCE 1-best", "with", "difference")  # fmt: skip
+    rows = tuple(row(material, evidence) for material in materials)
+    print(Table("What a language model adds", header, rows).to_markdown())
+    print()
+    cost = tuple(costs([material for material in materials if material.name in RECOGNIZERS], evidence))
+    print(
+        Table(
+            "What it costs", ("recognizer", "paths", "utterances a second", "word arcs on them"), cost
+        ).to_markdown()
+    )
+
+
+if __name__ == "__main__":
+    main()
