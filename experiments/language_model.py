@@ -136,12 +136,11 @@ def sums(material: Material, columns: Reals) -> tuple[Sums, Sums]:
         scored = score_paths(networks, material.choice.paths(networks, kept), material.words)
         probability = np.clip(np.where(right, confidence, 1 - confidence), 1e-6, 1)
         by = speaker_of[networks.utterance_of_arc][chosen]
-        spoken = np.bincount(speaker_of, np.diff(material.words.offsets), len(index))
-        results.append(Sums(
-            np.bincount(by, minlength=len(index)).astype(float), np.bincount(by, right[chosen], len(index)),
-            np.bincount(by, np.log(probability[chosen]), len(index)),
-            np.bincount(speaker_of, scored.alignments.errors, len(index)), spoken,
-        ))  # fmt: skip
+        columns_of = (np.ones(len(by)), right[chosen], np.log(probability[chosen]))
+        words, correct, likelihood = (np.bincount(by, part, len(index)).astype(np.float64) for part in columns_of)
+        utterances = (scored.alignments.errors, np.diff(material.words.offsets))
+        errors, spoken = (np.bincount(speaker_of, part, len(index)).astype(np.float64) for part in utterances)
+        results.append(Sums(words, correct, likelihood, errors, spoken))
     return results[0], results[1]
 
 

@@ -24,7 +24,7 @@ def _value(token: int, before: list[tuple[int, int]]) -> float:
 def _run(part: Pass, tries: TokenTries) -> Iterator[tuple[int, float]]:
     for node, row, column in zip(part.node.tolist(), part.row.tolist(), part.column.tolist(), strict=True):
         if part.attends is None or part.position is None:
-            columns, places = range(column + 1), list(range(part.tokens.shape[1]))
+            columns, places = list(range(column + 1)), list(range(part.tokens.shape[1]))
         else:
             columns, places = np.flatnonzero(part.attends[row, column]).tolist(), part.position[row].tolist()
         seen = sorted((places[c], int(part.tokens[row, c])) for c in columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +34,7 @@ def load_language_model(model: str | Path, *, device: str = "auto", threads: int
     elif not path.is_dir() and (path.suffix in (".gguf", ".arpa", ".gz") or path.is_absolute()):
         raise InputError("there is no such file or folder", file=str(model), remedy="Name a language model")
     require_packages(_NEEDED)
+    os.environ.setdefault("TQDM_DISABLE", "1")  # transformers would draw bars while it unpacks a GGUF file
     from .causal import CausalLanguageModel
 
     return CausalLanguageModel.load(model, device=device, threads=threads)
