@@ -83,9 +83,9 @@ def is_in_first_half(speaker: str) -> bool:
     return bool(speaker_id(speaker) >> 8 & 1)
 
 
-def runs_markdown(runs: Sequence[Mapping[str, Any]]) -> str:
+def runs_markdown(runs: Sequence[Mapping[str, Any]], title: str = "Ablations") -> str:
     """A table for each recognizer, variants in the order of their first run."""
-    parts = ["# Ablations\n", NOTE]
+    parts = [f"# {title}\n", NOTE]
     for recognizer in dict.fromkeys(str(run["recognizer"]) for run in runs):
         parts.append(_recognizer_table(recognizer, [run for run in runs if run["recognizer"] == recognizer]))
     return "\n".join(parts)

@@ -54,6 +54,18 @@ def test_all_models_of_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
+def test_ways_of_training_are_compared_by_models_of_all_speakers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", Here)
+    write_pack(tmp_path / "a.pack", two_recognizers()["a"])
+    options = "--study 1 --no-fold-models --folds 2 --eighths 4 --seed 1 --epochs 1 --state 4 --hidden 4 --device cpu"
+    assert main([str(tmp_path / "a.pack"), "--out", str(tmp_path / "out"), *options.split()]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "generic"]
+    assert load_model(tmp_path / "out" / "a").card.training.options["eighths"] == 4
+
+
+@pytest.mark.slow
 def test_a_study_that_was_killed_goes_on_with_the_same_options_only(tmp_path: Path) -> None:
     packs = {"a": tmp_path / "a.pack"}
     write_pack(packs["a"], two_recognizers()["a"])

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
@@ -159,6 +160,22 @@ def test_a_checkpoint_of_other_options_is_refused(tmp_path: Path) -> None:
         weights(tmp_path / "a", on_epoch=stop_at(2))
     with pytest.raises(InputError, match="other options"):
         weights(tmp_path / "a", replace(SMALL, rate=0.5))
+
+
+def test_so_many_eighths_of_the_speakers_are_trained_on() -> None:
+    data = training_data(utterances=200)
+    speakers = np.random.default_rng(0).integers(0, 2**32, 200, np.uint32)
+    data = replace(data, train=replace(data.train, speaker=speakers))
+    seen: list[set[int]] = []
+    with training_worker("cpu") as worker:
+        for eighths in (1, 4, 8):
+            trainer = Trainer(data, replace(SMALL, eighths=eighths, folds=4, fold=1), worker)
+            used = {utterance for batch in trainer.train._utterances for utterance in batch.tolist()}
+            assert not (speakers[list(used)] % 4 == 1).any()
+            seen.append(used)
+    assert seen[0] < seen[1] < seen[2]
+    assert len(seen[2]) == (speakers % 4 != 1).sum()
+    assert 0.3 < len(seen[1]) / len(seen[2]) < 0.7
 
 
 def test_a_damaged_checkpoint_is_told(tmp_path: Path) -> None:

@@ -66,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="With --together: learn from these, each without a fold of speakers.")  # fmt: skip
     parser.add_argument("--study", type=int, metavar="TEACHERS",
                         help="All models of a study: so many teachers for each fold, then students.")  # fmt: skip
+    parser.add_argument("--no-fold-models", action="store_true",
+                        help="With --study: only the models of all speakers, to compare ways to train.")  # fmt: skip
     parser.add_argument("--paper", action="store_true",
                         help="The paper's system: its grid of sizes by dev EER, then without each fold.")  # fmt: skip
     parser.add_argument("--search", action="store_true", help="Try the paper's grid and keep the best dev EER.")
@@ -89,6 +91,7 @@ def _check(given: argparse.Namespace) -> None:
         ("--seeds", given.seeds, not several),
         ("--search", given.search, not several),
         ("--together", given.together, given.study is None),
+        ("--no-fold-models", given.no_fold_models, given.study is not None),
         ("--paper", given.paper, not (several or given.search or given.seeds)),
     ):
         if value and not fits:
@@ -141,6 +144,7 @@ def _train_study(given: argparse.Namespace) -> None:
     training = StudyTraining(
         {pack.stem: pack for pack in given.packs}, given.out, given.folds or FOLDS, given.study,
         _changed(MULTI_RECOGNIZER, given), given.device, given.threads, given.side_by_side,
+        not given.no_fold_models,
     )  # fmt: skip
     training.run(_notify)
 

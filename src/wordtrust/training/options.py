@@ -10,6 +10,7 @@ from ..base.installation import install_command
 from ..confidence.config import CELLS, HEADS, MERGES, check_choice
 
 STOPS = ("nce", "eer")
+EIGHTHS = 8
 
 
 def _option(default: Any, text: str, choices: tuple[str, ...] = ()) -> Any:
@@ -59,6 +60,7 @@ class TrainOptions:
     clip: float = _option(1.0, "Largest norm of a gradient.")
     folds: int = _option(0, "Leave out one of so many folds of speakers [0: none], to calibrate on it.")
     fold: int = _option(0, "Which one.")
+    eighths: int = _option(8, "")  # of the speakers to train on, for learning curves
     seed: int = _option(0, "The same seed gives the same model.")
 
     def __post_init__(self) -> None:
@@ -68,7 +70,7 @@ class TrainOptions:
             ("gap", 0, 1000), ("gap_weight", 0.0, 1e6), ("average", 0.0, 0.99999), ("identity_drop", 0.0, 1.0),
             ("taught", 0.0, 1.0), ("batch_arcs", 0, 10**9),
             ("clip", 1e-9, 1e9), ("folds", 0, 1000), ("fold", 0, 999), ("seed", 0, 2**31 - 1),
-            ("evidence_drop", 0.0, 1.0),
+            ("evidence_drop", 0.0, 1.0), ("eighths", 1, EIGHTHS),
         ):  # fmt: skip
             if not least <= getattr(self, name) <= most:
                 raise OptionError(f"{name} lies between {least:g} and {most:g}, not {getattr(self, name)}")

@@ -21,7 +21,9 @@ from .study_training import FOLDS, model_folders
 if TYPE_CHECKING:
     from .trainer import Progress
 
-PAPER = TrainOptions(head="independent", merge="mean", skip=False, stop="eer", epochs=20, patience=5, gap=0)
+PAPER = TrainOptions(
+    head="independent", merge="mean", skip=False, stop="eer", epochs=20, patience=5, gap=0, evidence_drop=0.0
+)
 SIZES: Mapping[str, Sequence[int]] = {"state": (80, 128, 200), "hidden": (20, 40)}
 
 

@@ -42,6 +42,7 @@ class StudyTraining:
     device: str = "auto"
     threads: int | None = None
     side_by_side: int = 1
+    with_fold_models: bool = True  # False: only the models of all speakers, to compare ways of training
 
     def run(self, notify: Notify) -> None:
         """Train what is not there yet; models that another machine made are found in their place."""
@@ -55,25 +56,29 @@ class StudyTraining:
         drafts = self.out / DRAFTS
         resume_folder(drafts, self.key)
         teachers = {
-            drafts / f"teacher-{seed}-fold-{fold}": self._arguments(fold, 1000 + seed)
+            drafts / f"teacher-{seed}-fold-{fold}": self._arguments(fold, 1000 + 100 * self.options.seed + seed)
             for seed in range(self.teachers)
             for fold in range(self.folds)
         }
         self._train(teachers, notify)
         more = ["--teachers", *map(str, teachers)] if teachers else []
         students = {drafts / "all": [*self._arguments(None, self.options.seed), *more]}
-        for fold in range(self.folds):
+        for fold in range(self._student_folds):
             students[drafts / f"fold-{fold}"] = [*self._arguments(fold, self.options.seed), *more]
         self._train(students, notify)
         for name in self.packs:
-            for student, folder in zip(students, model_folders(name, self.out, self.folds), strict=True):
+            for student, folder in zip(students, model_folders(name, self.out, self._student_folds), strict=True):
                 _move(student / name, folder)
         _move(drafts / "all" / GENERIC, self.out / GENERIC)
 
     @property
+    def _student_folds(self) -> int:
+        return self.folds if self.with_fold_models else 0
+
+    @property
     def is_done(self) -> bool:
         """Whether all models are there."""
-        folders = [folder for name in self.packs for folder in model_folders(name, self.out, self.folds)]
+        folders = [folder for name in self.packs for folder in model_folders(name, self.out, self._student_folds)]
         return all((folder / MODEL_JSON).is_file() for folder in [*folders, self.out / GENERIC])
 
     @property

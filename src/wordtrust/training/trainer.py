@@ -33,7 +33,7 @@ from .batches import DeviceBatches, WordInputs
 from .dataset import Dataset, TrainingData
 from .lattice_rnn import Batch, LatticeRNN, Measures
 from .optimizer import optimizer_of
-from .options import TrainOptions
+from .options import EIGHTHS, TrainOptions
 from .worker import Worker
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -419,11 +419,14 @@ def _default_batch_arcs(arcs: int) -> int:
 
 
 def _chosen_utterances(data: Dataset, options: TrainOptions) -> NDArray[np.int64] | None:
-    """The utterances to train on: all, or those whose speakers are not in the fold that is left out."""
-    if not options.folds:
+    """The utterances to train on: all, or those of some speakers, who are not in the fold that is left out."""
+    if not options.folds and options.eighths == EIGHTHS:
         return None
-    chosen = np.flatnonzero(~in_fold(data.speaker, options.folds, options.fold))
-    if not len(chosen) or options.fold >= options.folds:
+    kept = (data.speaker >> np.uint32(16)) % np.uint32(EIGHTHS) < options.eighths  # folds go by the lowest bits
+    if options.folds:
+        kept &= ~in_fold(data.speaker, options.folds, options.fold)
+    chosen = np.flatnonzero(kept)
+    if not len(chosen) or (options.folds and options.fold >= options.folds):
         raise OptionError(f"fold {options.fold} of {options.folds} leaves nobody to train on, or is no fold")
     return chosen
 

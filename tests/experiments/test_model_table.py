@@ -1,0 +1,35 @@
+"""Models trained in several ways: which they are by their folders, and that none is measured twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from experiments.model_table import main
+
+from experiments import model_table
+from tests.helpers.made_models import made_model, sample_networks, write_networks
+from wordtrust.confidence.model_file import save_model
+
+pytestmark = pytest.mark.slow
+
+
+def test_ways_and_seeds_are_rows_and_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = sample_networks("sphinx")
+    (tmp_path / "study" / "work" / "sphinx").mkdir(parents=True)
+    write_networks(tmp_path / "study" / "work" / "sphinx" / "dev", networks)
+    for seed in (0, 1):
+        model = made_model(networks, seed, training={"seed": seed})
+        save_model(model, tmp_path / "ways" / "apart" / f"sphinx-{seed}")
+        save_model(model, tmp_path / "ways" / f"together-{seed}" / "sphinx")
+    command = [str(tmp_path / "ways"), str(tmp_path / "study"), "--out", str(tmp_path / "table.md")]
+    assert main(command) == 0
+    lines = [json.loads(line) for line in (tmp_path / "ways" / "measured.jsonl").read_text().splitlines()]
+    assert [(line["variant"], line["seed"]) for line in lines] == [
+        (way, seed) for way in ("apart", "together") for seed in (0, 1)
+    ]
+    apart, together = [line for line in (tmp_path / "table.md").read_text().splitlines() if "| 2 |" in line]
+    assert apart.removeprefix("| apart") == together.removeprefix("| together")  # they are the same models
+    monkeypatch.setattr(model_table, "measure", None)  # would fail
+    assert main(command) == 0
