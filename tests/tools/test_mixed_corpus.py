@@ -1,0 +1,47 @@
+"""A corpus mixed of two: names, splits and speakers, and the study's own reader takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tools.mixed_corpus import main
+
+import wordtrust as wt
+from wordtrust.study.layout import Corpus
+
+SAMPLE = Path(wt.__file__).parent / "sample" / "corpus"
+
+
+def mixed(tmp_path: Path, *splits: str) -> Corpus:
+    """The bundled corpus with its own outputs added a second time."""
+    adding = ["moonshine-tiny", "again", str(SAMPLE / "moonshine-tiny"), str(SAMPLE / "refs.tsv"), *splits]
+    main([str(SAMPLE), "--out", str(tmp_path / "mixed"), "--add", *adding])
+    return Corpus.of(tmp_path / "mixed")
+
+
+def test_added_utterances_have_names_of_their_own_and_the_same_words_and_speakers(tmp_path: Path) -> None:
+    corpus, before = mixed(tmp_path), Corpus.of(SAMPLE)
+    for split, times in (("train", 2), ("dev", 2), ("eval", 1)):
+        assert len(corpus.references(split)) == times * len(before.references(split))
+        heard = [utt for batch in wt.stream(corpus.files("moonshine-tiny", split)) for utt in batch.utts]
+        assert sorted(heard) == sorted(corpus.references(split))
+    for utt, reference in before.references("train").items():
+        again = corpus.references("train")[f"{utt}.again"]
+        assert (again.words, again.speaker) == (reference.words, reference.speaker)
+    assert corpus.names == before.names
+    assert len(corpus.files("whisper-tiny.en", "train")) == 1
+
+
+def test_a_split_can_be_put_among_another(tmp_path: Path) -> None:
+    corpus, before = mixed(tmp_path, "dev:train"), Corpus.of(SAMPLE)
+    assert len(corpus.references("train")) == len(before.references("train")) + len(before.references("dev"))
+    assert set(corpus.references("dev")) == set(before.references("dev"))
+
+
+def test_what_does_not_fit_is_an_error_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    adding = ["nobody", "again", str(SAMPLE / "moonshine-tiny"), str(SAMPLE / "refs.tsv")]
+    with pytest.raises(SystemExit):
+        main([str(SAMPLE), "--out", str(tmp_path / "mixed"), "--add", *adding])
+    assert "no recognizer 'nobody'" in capsys.readouterr().err
+    assert not (tmp_path / "mixed").exists()

@@ -1,0 +1,130 @@
+"""Lay out a corpus for `wordtrust study` from one that is there and further outputs of its recognizers.
+
+    python -m tools.mixed_corpus DATA --out MIXED
+        --add moonshine-tiny degraded degraded/moonshine-tiny degraded/refs.tsv
+        --add kaldi-small-2020 wrong-lm out-of-domain/kaldi-domain-lm refs.tsv dev:train
+
+DATA is laid out as the study reads it. Each `--add NAME LABEL OUTPUTS REFS [SPLITS]` adds what a recognizer of DATA
+heard elsewhere: OUTPUTS has its lattices or lists by split (`wordtrust recognize --by-split` writes that), REFS is a
+table of what was said. SPLITS are those taken, joined by commas [train,dev]; `dev:train` puts dev among train. MIXED
+has links to DATA, the added utterances as stores NAME/SPLIT.LABEL, called UTT.LABEL where DATA has UTT already, and
+one refs.tsv for all. Speakers keep their names, so folds of speakers stay apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wordtrust.base.errors import InputError, OptionError, WordtrustError
+from wordtrust.base.files import atomic_folder, require_new
+from wordtrust.formats import stream, write
+from wordtrust.lattices.lattice import Lattices
+from wordtrust.study.layout import REFERENCES, VECTORS, Corpus
+
+COLUMNS = ("utt", "split", "speaker", "text")
+Rows = dict[str, dict[str, str]]  # of a table of references, by utterance
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What a recognizer heard elsewhere."""
+
+    recognizer: str
+    label: str
+    outputs: Path
+    references: Path
+    splits: Mapping[str, str]  # from the split there to the split here
+
+    @classmethod
+    def of(cls, given: Sequence[str]) -> Addition:
+        """From the values of `--add`."""
+        if not 4 <= len(given) <= 5:
+            raise OptionError("--add is NAME LABEL OUTPUTS REFS [SPLITS]")
+        name, label, outputs, references, *splits = given
+        pairs = (pair.partition(":") for pair in (splits[0] if splits else "train,dev").split(","))
+        return cls(name, label, Path(outputs), Path(references), {old: new or old for old, _, new in pairs})
+
+    def files(self, split: str) -> list[str]:
+        """The outputs of a split."""
+        return Corpus(self.outputs.parent, (self.outputs.name,)).files(self.outputs.name, split)
+
+
+def read_rows(path: Path) -> Rows:
+    """The rows of a table of references, with the columns that a study needs."""
+    header, *lines = path.read_text("utf-8").splitlines()
+    names = header.split("\t")
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        raise InputError(f"there is no column {missing[0]!r}", file=str(path), remedy=f"It has {', '.join(COLUMNS)}")
+    rows = (dict(zip(names, line.split("\t"), strict=True)) for line in lines)
+    return {row["utt"]: {name: row[name] for name in COLUMNS} for row in rows}
+
+
+def mix(data: Path, out: Path, additions: Sequence[Addition]) -> int:
+    """Make the folder; gives how many utterances were added."""
+    require_new(out, overwrite=False)
+    corpus = Corpus.of(data)
+    strange = [each.recognizer for each in additions if each.recognizer not in corpus.names]
+    if strange:
+        raise OptionError(f"{data}: there is no recognizer {strange[0]!r}, but: {', '.join(corpus.names)}")
+    rows = read_rows(corpus.reference_file)
+    ours, added = frozenset(rows), 0
+    with atomic_folder(out) as draft:
+        for name in corpus.names:
+            (draft / name).mkdir(parents=True)
+            for file in sorted((data / name).iterdir()):
+                (draft / name / file.name).symlink_to(file.resolve())
+        if (data / VECTORS).is_dir():
+            (draft / VECTORS).symlink_to((data / VECTORS).resolve())
+        for addition in additions:
+            added += _add(addition, draft, rows, ours)
+        lines = ["\t".join(COLUMNS), *("\t".join(row.values()) for row in rows.values())]
+        (draft / REFERENCES[0]).write_text("\n".join(lines) + "\n", "utf-8")
+    return added
+
+
+def _add(addition: Addition, draft: Path, rows: Rows, ours: frozenset[str]) -> int:
+    references, added = read_rows(addition.references), 0
+    for old, new in addition.splits.items():
+        store = draft / addition.recognizer / f"{new}.{addition.label}"
+        names = {
+            utt: f"{utt}.{addition.label}" if utt in ours else utt
+            for utt, row in references.items()
+            if row["split"] == old
+        }
+        write(_renamed(stream(addition.files(old)), names), store, format="store")
+        for utt, name in names.items():
+            row = {**references[utt], "utt": name, "split": new}
+            if rows.setdefault(name, row) != row:
+                raise InputError(f"{name} is there already, with another reference", file=str(addition.references))
+        added += len(names)
+    return added
+
+
+def _renamed(batches: Iterator[Lattices], names: Mapping[str, str]) -> Iterator[Lattices]:
+    for batch in batches:
+        kept = batch[[row for row, utt in enumerate(batch.utts) if utt in names]]
+        if len(kept):
+            yield replace(kept, utts=tuple(names[utt] for utt in kept.utts))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mixed_corpus", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("data", type=Path, metavar="DATA")
+    parser.add_argument("--out", type=Path, required=True, metavar="MIXED")
+    parser.add_argument("--add", nargs="+", action="append", required=True, metavar="VALUE")
+    given = parser.parse_args(arguments)
+    try:
+        added = mix(given.data, given.out, [Addition.of(values) for values in given.add])
+    except WordtrustError as error:
+        parser.exit(1, f"tools.mixed_corpus: {error}\n")
+    print(f"{given.out}: {added:,} utterances added")
+
+
+if __name__ == "__main__":
+    main()
