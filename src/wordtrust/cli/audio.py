@@ -137,7 +137,8 @@ def _show(
         words += len(transcript.words)
         unusual.add([transcript])
         if transcript.words:
-            progress.print(json_line(transcript).rstrip() if as_json else SegmentView(transcript.words))
+            view = SegmentView(transcript.words, missing_end=transcript.missing_end)
+            progress.print(json_line(transcript).rstrip() if as_json else view)
         if not progress.is_read and must_be_read:
             raise BrokenPipeError
         if segment.dropped:

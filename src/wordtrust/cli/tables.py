@@ -33,6 +33,7 @@ _WIDTH_OF_FILES = 140  # when the output is not a terminal
 _COUNTS = ("format", "utterances", "nodes", "arcs", "arcs/s", "arcs/word", "hours", "1-best words")
 _MAIN_COUNTS = (0, 1, 3, 6, 7)  # those that a narrow terminal gets
 _MEASURES = ("eer", "nce", "auc", "ece")
+_BEYOND = {"gaps": "gaps with missing words", "whole_utterances": "utterances all right"}
 
 
 def console(width: int = _WIDTH_OF_FILES) -> Console:
@@ -195,8 +196,22 @@ def print_evaluation(evaluation: Evaluation) -> None:
     out.print(_shares(evaluation))
     if evaluation.scores:
         out.print(score_table(evaluation, _MEASURES, with_intervals=False).to_rich())
+    if evaluation.beyond_words:
+        out.print(_beyond_words(evaluation).to_rich())
     if evaluation.sclite_nce is not None:
         out.print(f"NCE as sclite prints it (optional words left out count as right): {evaluation.sclite_nce:.3f}")
+
+
+def _beyond_words(evaluation: Evaluation) -> Table:
+    """Missing words, and whole utterances that are right."""
+    rows = []
+    for (population, kind), scores in evaluation.beyond_words.items():
+        metrics = scores.metrics()
+        shown = (decimal(getattr(metrics, name)) for name in _MEASURES[1:])
+        rate = percent(metrics.correct / max(metrics.words, 1))
+        rows.append((_BEYOND.get(population, population), kind, f"{metrics.words:,}", rate, *shown))
+    columns = ("of", "score", "of them", "%", *(name.upper() for name in _MEASURES[1:]))
+    return Table("", columns, tuple(rows), texts=(1, 2))
 
 
 def _shares(evaluation: Evaluation) -> str:

@@ -12,23 +12,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
 from ..base.errors import InputError, OptionError
 from ..base.folds import in_fold, speaker_id
-from ..evaluation.evaluation import ArcConfidence, Evaluation, evaluate_networks, path_errors, posterior_confidence
+from ..evaluation.evaluation import (
+    GAPS,
+    UTTERANCES,
+    ArcConfidence,
+    Evaluation,
+    evaluate_networks,
+    path_errors,
+    posterior_confidence,
+)
 from ..evaluation.metrics import ScoreMetrics, Scores
 from ..formats.batches import BatchSource, read_batches
-from ..lattices.lattice import Floats, Lattices
+from ..lattices.lattice import Flags, Floats, Lattices
+from ..lattices.paths import Paths
+from ..lattices.weights import Reals
 from ..networks.build_store import SPEAKER
 from .adapt import adapt
 from .calibration import Calibrator, make
 from .calibration.amount import require_enough_words
 from .calibration.model_calibration import ModelCalibration
 from .choice import Choice, choose
+from .lattice_rnn import ArcScores
 from .model_card import CalibrationData
 from .model_file import Model, read_log, save_model
 from .out_of_domain import fit_usual_features
@@ -41,6 +52,8 @@ SCORES_OF_PARTS = {  # the population and the kind of score that each part of a 
     "posterior_arcs": ("arcs", "posterior"),
     "posterior_words": ("one_best", "posterior"),
 }
+FOR_RARE = "platt"  # words are missing in one gap of a hundred: two numbers keep the order, and do not follow chance
+BEYOND_WORDS = {"gaps": GAPS, "utterances": UTTERANCES}  # parts, where there are both kinds of labels
 
 
 class OutOfFoldScorer:
@@ -63,19 +76,62 @@ class OutOfFoldScorer:
 
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] by the model that did not see the speaker; without folds, by the model itself."""
-        if not self._folds:
-            return self.scorer.confidence(networks)
-        speaker = np.array([speaker_id(name) for name in networks.notes[SPEAKER]], np.uint32)
-        confidence, sizes = np.zeros(len(networks.source), np.float32), np.diff(networks.arc_offsets)
-        for fold_scorer, n_folds, fold in self._folds:
-            left_out = np.repeat(in_fold(speaker, n_folds, fold), sizes)
-            if left_out.any():
-                confidence = np.where(left_out, fold_scorer.confidence(networks), confidence)
-        return confidence
+        return _joined_confidence(networks, self._parts(networks))
 
     def arc_confidences(self, networks: Lattices) -> dict[str, ArcConfidence]:
         """For `evaluate`: posteriors and confidences, neither calibrated."""
-        return posterior_confidence(networks) | {"confidence": ArcConfidence(self.confidence(networks))}
+        parts = self._parts(networks)
+        scores = ArcConfidence(
+            _joined_confidence(networks, parts),
+            of_gaps=partial(_joined_missing, networks, parts),
+            of_utterances=partial(_joined_correct, networks, parts),
+        )
+        return posterior_confidence(networks) | {"confidence": scores}
+
+    def _parts(self, networks: Lattices) -> list[_FoldScores]:
+        """For each fold of the speakers of these networks, the scores of the model that did not see it."""
+        if not self._folds:
+            everybody = np.ones(len(networks), np.bool_)
+            return [_FoldScores(self.scorer, everybody, self.scorer.arc_scores(networks))]
+        speaker = np.array([speaker_id(name) for name in networks.notes[SPEAKER]], np.uint32)
+        left_out = [(scorer, in_fold(speaker, n_folds, fold)) for scorer, n_folds, fold in self._folds]
+        return [_FoldScores(scorer, own, scorer.arc_scores(networks)) for scorer, own in left_out if own.any()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FoldScores:
+    """What one model says about all utterances, of which some are its own."""
+
+    scorer: WordScorer
+    own: Flags  # [utterances]
+    scores: ArcScores
+
+
+def _joined_confidence(networks: Lattices, parts: Sequence[_FoldScores]) -> Floats:
+    confidence, sizes = np.zeros(len(networks.source), np.float32), np.diff(networks.arc_offsets)
+    for part in parts:
+        confidence = np.where(np.repeat(part.own, sizes), part.scores.confidence, confidence)
+    return confidence
+
+
+def _joined_missing(networks: Lattices, parts: Sequence[_FoldScores], paths: Paths) -> Reals | None:
+    """[gaps] None if a model does not tell."""
+    gaps = np.diff(paths.without_silence(networks).offsets) + 1
+    joined = np.zeros(gaps.sum())
+    for part in parts:
+        missing = part.scorer.missing(networks, part.scores, paths, calibrated=False)
+        if missing is None:
+            return None
+        joined = np.where(np.repeat(part.own, gaps), missing, joined)
+    return joined
+
+
+def _joined_correct(networks: Lattices, parts: Sequence[_FoldScores], paths: Paths) -> Reals:
+    correct = np.zeros(len(networks))
+    for part in parts:
+        of_all = part.scorer.correct(networks, part.scores, paths, calibrated=False)
+        correct = np.where(part.own, of_all, correct)
+    return correct
 
 
 def _left_out_fold(scorer: WordScorer) -> tuple[int, int]:
@@ -208,9 +264,12 @@ def fit_calibration(evaluation: Evaluation, calibrator: str | None = "kernel") -
     require_enough_words(len(words), len(words.speakers))
     if calibrator is None:
         calibrator = "kernel" if len(words) >= FEW_WORDS else "platt"
-    return ModelCalibration(
-        {part: _fitted(evaluation.scores[scores], calibrator) for part, scores in SCORES_OF_PARTS.items()}
-    )
+    fitted = {part: _fitted(evaluation.scores[scores], calibrator) for part, scores in SCORES_OF_PARTS.items()}
+    for part, population in BEYOND_WORDS.items():
+        scores = evaluation.beyond_words.get((population, "confidence"))
+        if scores is not None and 0 < np.count_nonzero(scores.correct) < len(scores):
+            fitted[part] = _fitted(scores, FOR_RARE)
+    return ModelCalibration(fitted)
 
 
 def _fitted(scores: Scores, name: str) -> Calibrator:

@@ -90,10 +90,16 @@ def _inspected(choose: Choose, inspect: Inspect | None) -> Choose:
 def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConfidence]:
     """For `evaluate`: posteriors and confidences, and both calibrated where the model is."""
     kinds = posterior_confidence(networks)
-    confidence = scorer.confidence(scorer.networks(networks))
-    calibration = scorer.calibration
+    built = scorer.networks(networks)
+    scores, calibration = scorer.arc_scores(built), scorer.calibration
+    confidence = scores.confidence
+    raw = ArcConfidence(
+        confidence,
+        of_gaps=partial(scorer.missing, built, scores, calibrated=False),
+        of_utterances=partial(scorer.correct, built, scores, calibrated=False),
+    )
     if calibration is None:
-        return kinds | {"confidence": ArcConfidence(confidence)}
+        return kinds | {"confidence": raw}
     posterior = kinds["posterior"].confidence
     return kinds | {
         "calibrated_posterior": ArcConfidence(
@@ -101,10 +107,12 @@ def arc_confidences(scorer: WordScorer, networks: Lattices) -> dict[str, ArcConf
             lambda scores: calibration.of("posterior_arcs", scores),
             lambda scores: calibration.of("posterior_words", scores),
         ),
-        "confidence": ArcConfidence(confidence),
+        "confidence": raw,
         "calibrated": ArcConfidence(
             confidence,
             lambda scores: calibration.of_arcs(networks, scores),
             lambda scores: calibration.of("words", scores),
+            of_gaps=partial(scorer.missing, built, scores),
+            of_utterances=partial(scorer.correct, built, scores),
         ),
     }

@@ -132,11 +132,16 @@ def _consensus() -> None:
 
 def _confidence() -> None:
     from ..lattices.paths import best_confidence
+    from ..networks.gaps import Gaps
+    from ..networks.text_probability import text_probability
     from ..networks.word_confidence import word_confidence
 
     networks = _networks()
     assert networks.posterior is not None
-    word_confidence(networks, networks.posterior, best_confidence(networks, networks.posterior))
+    paths = best_confidence(networks, networks.posterior)
+    word_confidence(networks, networks.posterior, paths)
+    text_probability(networks, networks.posterior, paths)
+    Gaps.of(networks, paths)
 
 
 def _metrics() -> None:

@@ -20,14 +20,16 @@ from ..base.number_format import counted
 from ..lattices.batching import as_batches
 from ..lattices.evidence import OPTIONAL_EVIDENCE
 from ..lattices.lattice import Floats, Lattice, Lattices, concatenate
+from ..lattices.paths import Paths
 from ..lattices.unscaled import has_both_scores
 from ..lattices.weights import Reals, Scales
 from ..networks.hwcn import Network, Networks
+from ..networks.text_probability import text_probability
 from ..transcripts.transcript import Transcript, Transcripts, transcripts
 from .adapt import ENOUGH_UTTERANCES, adapt, networks_for, tolerance_of
 from .calibration.model_calibration import ModelCalibration
 from .choice import Choice
-from .lattice_rnn import LatticeRNNScorer
+from .lattice_rnn import ArcScores, LatticeRNNScorer
 from .model_file import Model, load_model
 from .out_of_domain import UsualFeatures
 from .unusual import model_warnings
@@ -129,11 +131,40 @@ class WordScorer:
             if message := adapted.adaptation_warning():
                 warnings.warn(f"{message}. Score all you have in one call", WordtrustWarning, stacklevel=3)
             return adapted.score(networks, alternatives=alternatives)
-        confidence = self.confidence(networks)
-        paths, show = self.choice.paths(networks, confidence), self.word_calibration()
-        return self.with_warnings(
-            networks, transcripts(networks, confidence, paths, alternatives=alternatives, show=show)
+        return self.with_warnings(networks, self.transcripts(networks, alternatives=alternatives))
+
+    def transcripts(self, networks: Lattices, *, alternatives: int = ALTERNATIVES) -> Transcripts:
+        """The transcripts of networks, without warnings."""
+        scores = self.arc_scores(networks)
+        paths = self.choice.paths(networks, scores.confidence)
+        return transcripts(
+            networks,
+            scores.confidence,
+            paths,
+            alternatives=alternatives,
+            show=self.word_calibration(),
+            missing=self.missing(networks, scores, paths),
+            correct=self.correct(networks, scores, paths),
         )
+
+    def missing(
+        self, networks: Lattices, scores: ArcScores, paths: Paths, *, calibrated: bool = True
+    ) -> Reals | None:
+        """[gaps] how likely words are missing before, between and after the words of paths.
+
+        None if the model does not tell: it was trained by a version that knew nothing of gaps.
+        """
+        missing = self._scorer.missing(networks, scores, paths)
+        if missing is None or self.calibration is None or not calibrated:
+            return missing
+        return self.calibration.of_part("gaps", missing)
+
+    def correct(self, networks: Lattices, scores: ArcScores, paths: Paths, *, calibrated: bool = True) -> Reals:
+        """[utterances] how likely the words of paths are right, all of them, and none is missing."""
+        correct = text_probability(networks, scores.share, paths, scores.chance)
+        if self.calibration is None or not calibrated:
+            return correct
+        return self.calibration.of_part("utterances", correct)
 
     def with_warnings(self, networks: Lattices, of: Transcripts) -> Transcripts:
         """The transcripts of networks with what is unusual about each of them, which changes no confidence."""
@@ -196,6 +227,10 @@ class WordScorer:
     def confidence(self, networks: Lattices) -> Floats:
         """[arcs] how likely each word is right; of silence its posterior."""
         return self._scorer.confidence(networks)
+
+    def arc_scores(self, networks: Lattices) -> ArcScores:
+        """Confidences, and what else the model knows of every arc."""
+        return self._scorer.scores(networks)
 
     def _check(self, lattices: Lattices) -> None:
         """Refuse what the model was not trained for: its confidences would mean nothing."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,11 @@ from ..networks.build_store import (
     TUNED_ONE_BEST,
     noted_references,
 )
-from ..networks.labels import ReferenceWords, oracle_paths, score_paths
+from ..networks.gaps import missing_words, rival_posterior
+from ..networks.labels import ReferenceWords, ScoredPaths, oracle_paths, score_paths
 from ..networks.segments import Comparison, compare_segments, missed_segments
 from ..networks.spoken import spoken_words
+from ..networks.text_probability import text_probability
 from ..networks.word_confidence import word_confidence
 from .eer_nce import bits_lost, normalised_cross_entropy
 from .metrics import Scores, SpeakerErrors
@@ -44,6 +47,7 @@ from .metrics import Scores, SpeakerErrors
 POPULATIONS = ("arcs", "arcs_paper", "one_best", "output")
 METRICS = ("eer", "nce", "auc", "ece")  # what --json shows; reports have more
 ONE_BEST, CONFIDENCE = "one_best", "confidence"  # population and kind of score of `evaluate_words`
+GAPS, UTTERANCES = "gaps", "whole_utterances"  # populations: gaps with words missing; utterances without an error
 _DIGITS = 7  # that float32 keeps: how many of a confidence can have been written
 
 
@@ -54,12 +58,14 @@ class Evaluation:
     utterances: int = 0
     errors: dict[str, SpeakerErrors] = field(default_factory=dict)  # one_best, best_confidence, oracle, ...
     scores: dict[tuple[str, str], Scores] = field(default_factory=dict)  # (population, kind of score)
+    beyond_words: dict[tuple[str, str], Scores] = field(default_factory=dict)  # of gaps and of whole utterances
 
     def __add__(self, other: Evaluation) -> Evaluation:
         return Evaluation(
             self.utterances + other.utterances,
             _added(self.errors, other.errors),
             _added(self.scores, other.scores),
+            _added(self.beyond_words, other.beyond_words),
         )
 
     @property
@@ -81,6 +87,10 @@ class Evaluation:
         for (population, kind), scores in self.scores.items():
             metrics = scores.metrics().to_dict()
             record.setdefault(population, {})[kind] = {name: metrics[name] for name in METRICS if name in metrics}
+        for (population, kind), scores in self.beyond_words.items():
+            metrics = scores.metrics().to_dict()
+            shown = {name: metrics[name] for name in METRICS if name in metrics}
+            record.setdefault(population, {})[kind] = {"rate": metrics["correct"] / max(metrics["words"], 1), **shown}
         if self.sclite_nce is not None:
             record["sclite_nce"] = self.sclite_nce
         return record
@@ -111,6 +121,7 @@ def _total(parts: list[Evaluation]) -> Evaluation:
 
 
 Curve = Callable[[NDArray[np.floating]], NDArray[np.floating]]
+PathScores = Callable[[Paths], Reals | None]  # None where a model does not tell
 
 
 def _identity(scores: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -125,6 +136,8 @@ class ArcConfidence:
     of_arcs: Curve = _identity
     of_words: Curve = _identity
     shown: Floats | None = None  # [arcs] its confidence as an output word, if not that of all its arcs together
+    of_gaps: PathScores | None = None  # [gaps] how likely words are missing in each gap of the output
+    of_utterances: PathScores | None = None  # [utterances] how likely all of it is right
 
 
 ArcScorer = Callable[[Lattices], Mapping[str, ArcConfidence]]  # by kind of score; words are chosen by the last one
@@ -136,7 +149,13 @@ def posterior_confidence(networks: Lattices) -> dict[str, ArcConfidence]:
     """The posteriors of networks as confidences: the arc scorer that needs no model."""
     _require_references(networks)
     assert networks.posterior is not None
-    return {"posterior": ArcConfidence(networks.posterior)}
+    return {
+        "posterior": ArcConfidence(
+            networks.posterior,
+            of_gaps=partial(rival_posterior, networks),
+            of_utterances=partial(text_probability, networks, networks.posterior),
+        )
+    }
 
 
 def evaluate_networks(
@@ -171,7 +190,24 @@ def evaluate_batch(
         for kind, arcs in kinds.items():
             shown = arcs.of_words(_word_scores(networks, arcs, scored[name].paths))
             scores[population, kind] = Scores.of(shown, alignments.correct, speakers, alignments.offsets)
-    return Evaluation(len(networks), errors, scores)
+    beyond = dict(_beyond_words(kinds, scored["best_confidence"], references, speakers))
+    return Evaluation(len(networks), errors, scores, beyond)
+
+
+def _beyond_words(
+    kinds: Mapping[str, ArcConfidence], output: ScoredPaths, references: ReferenceWords, speakers: list[str]
+) -> Iterator[tuple[tuple[str, str], Scores]]:
+    """Where words are missing in the output, and which of its utterances are right as a whole."""
+    missing = missing_words(output.alignments, references.offsets) > 0
+    offsets = output.alignments.offsets + np.arange(len(output.alignments.offsets))
+    right = output.alignments.errors == 0
+    for kind, arcs in kinds.items():
+        of_gaps = None if arcs.of_gaps is None else arcs.of_gaps(output.paths)
+        if of_gaps is not None:
+            yield (GAPS, kind), Scores.of(of_gaps, missing, speakers, offsets)
+        of_utterances = None if arcs.of_utterances is None else arcs.of_utterances(output.paths)
+        if of_utterances is not None:
+            yield (UTTERANCES, kind), Scores.of(of_utterances, right, speakers)
 
 
 def path_errors(networks: Lattices, paths: Paths) -> int:

@@ -126,6 +126,6 @@ def _missing(offsets: Offsets, aligned: Ints, reference_offsets: Offsets, missin
         expected = 0  # the reference word that comes next
         for i in range(offsets[u], offsets[u + 1]):
             if aligned[i] >= 0:
-                missing[i + u] = aligned[i] - expected
-                expected = aligned[i] + 1
+                missing[i + u] = max(0, aligned[i] - expected)
+                expected = max(expected, aligned[i] + 1)  # several words may stand for one
         missing[offsets[u + 1] + u] = reference_offsets[u + 1] - reference_offsets[u] - expected

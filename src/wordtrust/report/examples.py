@@ -191,7 +191,7 @@ class PageUtterance:
 
 def page_utterance(example: ExampleUtterance) -> PageUtterance:
     """An example as the page shows it, cut to a readable length."""
-    words, confidence = example.transcript.words, example.transcript.confidence
+    words, confidence = example.transcript.words, example.transcript.mean_confidence
     facts = [counted(example.errors, "error"), f"{counted(len(example.reference), 'word')} said"]
     if confidence is not None and example.has_confidences:
         facts.append(f"mean confidence {confidence:.2f}")

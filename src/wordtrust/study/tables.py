@@ -51,7 +51,35 @@ def _confidence_tables(study: Study) -> list[Table]:
         "output": "Confidences of the words of the output",
     }
     first, *others = (confidence_table(study, name, title) for name, title in titles.items())
-    return [replace(first, note=_ABOUT_SCORES), *others, tests_table(study)]
+    return [replace(first, note=_ABOUT_SCORES), *others, tests_table(study), *beyond_words_tables(study)]
+
+
+def beyond_words_tables(study: Study) -> Iterator[Table]:
+    """Missing words, and utterances that are right as a whole: posteriors, and what the model makes of them."""
+    about = {
+        "gaps": (
+            "Missing words",
+            "Gaps of the output, between its words and at its ends, in which words are missing",
+        ),
+        "whole_utterances": ("Whole utterances", "Utterances of the output without any error"),
+    }
+    columns = ("recognizer", "%", "AUC post.", "AUC", "NCE post.", "NCE", "NCE cal.", "ECE cal.")
+    for population, (title, event) in about.items():
+        rows = []
+        for name, record in study["recognizers"].items():
+            scores = record.get(population, {})
+            posterior, raw, calibrated = (scores.get(kind, {}) for kind in ("posterior", "confidence", "calibrated"))
+            values = (
+                posterior.get("auc"),
+                raw.get("auc"),
+                posterior.get("nce"),
+                raw.get("nce"),
+                calibrated.get("nce"),
+            )
+            if raw:
+                cells = (percent(raw.get("rate")), *map(decimal, values), decimal(calibrated.get("ece")))
+                rows.append((name, *cells))
+        yield Table(title, columns, tuple(rows), f"{event}: how many (%), by posteriors alone (post.), by the model.")
 
 
 def summary_table(study: Study) -> Table:

@@ -18,7 +18,7 @@ from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..lattices.vocabulary import Vocabulary
 from ..recognizers import RecognizerIdentity
-from ..transcripts.transcript import Transcript, Transcripts, transcripts
+from ..transcripts.transcript import Transcript, Transcripts
 from ..transcripts.utterance import distinct_warnings
 
 GENERIC, JOINT = "generic", "joint"  # shipped models
@@ -68,9 +68,7 @@ class OnlineScorer:
 
     def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
         """The words of an utterance."""
-        show = self._scorer.word_calibration()
-        said = transcripts(*self.score(networks), alternatives=alternatives, show=show)
-        return self.with_warnings(networks, said[0])
+        return self.with_warnings(networks, self._scorer.transcripts(networks, alternatives=alternatives)[0])
 
     def with_warnings(self, networks: Lattices, transcript: Transcript) -> Transcript:
         """The transcript with what is unusual about it for the model, beside what others found."""
@@ -131,7 +129,7 @@ class OnlineCombiner:
             scorer.transcript(of_one, self._alternatives)
             for scorer, of_one in zip(self.scorers, networks, strict=True)
         ]
-        return max(candidates, key=lambda transcript: transcript.confidence or 0.0)
+        return max(candidates, key=lambda transcript: transcript.mean_confidence or 0.0)
 
     def _decode_jointly(self, joint: JointModel, networks: Sequence[Lattices]) -> Transcript:
         vocabulary = Vocabulary()

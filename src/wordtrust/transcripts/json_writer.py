@@ -9,6 +9,7 @@ from typing import Any
 from ..base.files import atomic_text
 from ..base.version import __version__
 from ..base.visible_text import json_text
+from ..formats.transcript.records import MEAN
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords, rounded_mean
 
@@ -49,7 +50,8 @@ def _summary(segments: list[UtteranceWords], records: list[dict[str, Any]]) -> d
         "wordtrust": __version__,
         **({"utt": segments[0].utt} if len(names) == 1 else {}),
         "text": "\n".join(segment.text for segment in segments if segment.words),
-        "confidence": rounded_mean([word["confidence"] for record in records for word in record["words"]]),
+        "confidence": (mean := rounded_mean([word["confidence"] for record in records for word in record["words"]])),
+        MEAN: mean,
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from ..base.visible_text import visible
-from .words import HIGH, LOW, Word, clock, level, percent, spelled, surer_alternative
+from .words import HIGH, LOW, Word, clock, level, missing_mark, percent, spelled, surer_alternative
 
 # One hue that grows stronger, see-through on light and dark pages; the kinds of underline do without colour.
 _TINT = "rgba(234, 88, 12, {:.2f})"
@@ -14,18 +14,20 @@ _STRONGEST = 0.6
 _UNDERLINE = {"low": "underline wavy", "medium": "underline dotted", "high": "none"}
 
 
-def words_html(heading: str, words: Sequence[Word]) -> str:
+def words_html(heading: str, words: Sequence[Word], missing_end: float | None = None) -> str:
     """The words below a heading with a legend, as one HTML element with inline styles."""
-    return f"<div>{_soft(f'{escape(heading)} ({_legend()})')}{_words_div(words)}</div>"
+    return f"<div>{_soft(f'{escape(heading)} ({_legend()})')}{_words_div(words, missing_end)}</div>"
 
 
-def utterances_html(heading: str, utterances: Iterable[tuple[str, Sequence[Word]]], more: int = 0) -> str:
+def utterances_html(
+    heading: str, utterances: Iterable[tuple[str, Sequence[Word], float | None]], more: int = 0
+) -> str:
     """Utterances or segments below one heading with a legend, each with its times and, where it changes, its name."""
     shown, last = list[str](), None
-    for name, words in utterances:
+    for name, words, missing_end in utterances:
         times = f"{clock(words[0].start)} to {clock(words[-1].end)}" if words else ""
         facts = ", ".join(escape(fact) for fact in (visible(name) if name != last else "", times) if fact)
-        shown.append(f"<div>{_soft(facts) if facts else ''}{_words_div(words)}</div>")
+        shown.append(f"<div>{_soft(facts) if facts else ''}{_words_div(words, missing_end)}</div>")
         last = name
     rest = f"<div>and {more:,} more</div>" if more > 0 else ""
     return f"<div>{_soft(f'{escape(heading)} ({_legend()})')}{''.join(shown)}{rest}</div>"
@@ -42,11 +44,18 @@ def _soft(html: str) -> str:
     return f'<div style="opacity: .75; font-size: .85em">{html}</div>'
 
 
-def _words_div(words: Sequence[Word]) -> str:
+def _words_div(words: Sequence[Word], missing_end: float | None) -> str:
     spans = "".join(
-        _span(word, written) + space for word, (written, space) in zip(words, spelled(words), strict=True)
+        _missing(word.missing_before) + _span(word, written) + space
+        for word, (written, space) in zip(words, spelled(words), strict=True)
     )
+    spans += _missing(missing_end)
     return f'<div dir="auto" style="line-height: 1.8; max-width: 60em">{spans.rstrip() or "(no words)"}</div>'
+
+
+def _missing(probability: float | None) -> str:
+    mark = missing_mark(probability)
+    return f'<span style="opacity: .75" title="{escape(mark)}">[…]</span> ' if mark else ""
 
 
 def _span(word: Word, written: str) -> str:

@@ -22,7 +22,7 @@ from ..base.visible_text import visible
 from .page_style import security_policy, style_sheet
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords
-from .words import HIGH, LOW, LeftOut, Word, clock, level, spelled
+from .words import HIGH, LOW, LeftOut, Word, clock, level, missing_mark, spelled
 
 MOST_LETTERS = 300  # of the title and of what is known about a recording
 _TITLED = 3  # recordings that the title names
@@ -172,7 +172,7 @@ def _segment(segment: UtteranceWords, mark: str) -> str:
     start = segment.words[0].start
     return (
         f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}">'
-        f'{clock(start)}</a><p dir="auto">{_words(segment.words)}{_warnings(segment)}</p></div>\n'
+        f'{clock(start)}</a><p dir="auto">{_words(segment)}{_warnings(segment)}</p></div>\n'
     )
 
 
@@ -191,9 +191,16 @@ def _gap(stretch: LeftOut) -> str:
     )
 
 
-def _words(words: Sequence[Word]) -> str:
-    pairs = zip(words, spelled(words), strict=True)
-    return "".join(_word(word, written) + space for word, (written, space) in pairs).rstrip()
+def _words(segment: UtteranceWords) -> str:
+    pairs = zip(segment.words, spelled(segment.words), strict=True)
+    shown = "".join(_missing(word.missing_before) + _word(word, written) + space for word, (written, space) in pairs)
+    return (shown + _missing(segment.missing_end)).rstrip()
+
+
+def _missing(probability: float | None) -> str:
+    """A mark where words are likely missing."""
+    mark = missing_mark(probability)
+    return f'<span class="missing" title="{mark}">[…]</span> ' if mark else ""
 
 
 def _word(word: Word, written: str) -> str:

@@ -28,6 +28,9 @@ def segments(batch: Lattices, paths: Paths, transcripts: Sequence[Transcript]) -
         first = last
         words = transcript.words
         cuts = _pauses(words) if own is None or len({*own}) < 2 else _changes(words, own)
+        if not cuts:
+            yield transcript
+            continue
         for begin, end in pairwise([0, *cuts, len(words)]):
             yield Transcript(transcript.utt, words[begin:end])
 

@@ -11,15 +11,16 @@ from .utterance import UtteranceWords
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next")
+COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next",
+           "missing_before", "missing_end", "utterance_confidence")  # fmt: skip
 
 
 def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
     """The words of an utterance in the order of COLUMNS; `index` counts them from 0."""
     for index, word in enumerate(transcript.words):
         others = [{"word": other.word, "confidence": other.confidence} for other in word.alternatives]
-        times_and_confidence = word.start, word.end, word.confidence
-        yield transcript.utt, index, word.word, word.norm, *times_and_confidence, others, word.joins_next
+        of_word = word.word, word.norm, word.start, word.end, word.confidence, others, word.joins_next
+        yield transcript.utt, index, *of_word, word.missing_before, transcript.missing_end, transcript.confidence
 
 
 def data_frame(transcripts: Iterable[UtteranceWords]) -> pd.DataFrame:

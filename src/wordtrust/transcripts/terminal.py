@@ -11,28 +11,37 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..base.visible_text import visible
-from .words import LOW, Word, clock, level, percent, spelled, surer_alternative
+from .words import LOW, Word, clock, level, missing_mark, percent, spelled, surer_alternative
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
 _STYLES = {"low": "bold red", "medium": "yellow", "high": ""}
+_MISSING = "[...]"
 _BRACKETS = {"low": ("[?", "]"), "medium": ("[", "]"), "high": ("", "")}
 _MOST_ALTERNATIVES = 3  # shown for a word
 _NARROWEST = 10  # columns of text
 
 
-def words_text(words: Sequence[Word]) -> Text:
-    """Doubtful words in brackets and colour, the most doubtful with a question mark in front: [?word]."""
+def words_text(words: Sequence[Word], missing_end: float | None = None) -> Text:
+    """Doubtful words in brackets and colour, the most doubtful with a question mark in front: [?word].
+
+    [...] is where something may be missing.
+    """
     from rich.text import Text
 
     text = Text()
     for word, (written, space) in zip(words, spelled(words), strict=True):
+        if missing_mark(word.missing_before):
+            text.append(_MISSING, _STYLES["medium"])
+            text.append(" ")
         confidence_level = level(word.confidence)
         before, after = _BRACKETS[confidence_level]
         text.append(before + visible(written) + after, _STYLES[confidence_level])
         text.append(space)
+    if missing_mark(missing_end):
+        text.append(_MISSING, _STYLES["medium"])
     text.rstrip()
     return text
 
@@ -47,19 +56,24 @@ class SegmentView:
 
     words: Sequence[Word]
     under: float = LOW
+    missing_end: float | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         from rich.text import Text
 
         if not self.words:
-            yield Text("(no words)", "dim")
+            mark = missing_mark(self.missing_end)
+            yield Text(f"(no words; {mark})" if mark else "(no words)", "dim")
             return
         stamp = Text(f"[{clock(self.words[0].start, tenths=True)}] ", "dim")
-        yield from _beside(stamp, words_text(self.words), console, options)
+        yield from _beside(stamp, words_text(self.words, self.missing_end), console, options)
         arrow = Text(" " * stamp.cell_len + ("-> " if options.ascii_only else "↳ "), "dim")
         for word, (written, _) in zip(self.words, spelled(self.words), strict=True):
             if word.confidence < self.under:
                 yield from _beside(arrow, _alternatives(word, written), console, options)
+        for gap in (*(word.missing_before for word in self.words), self.missing_end):
+            if mark := missing_mark(gap):
+                yield from _beside(arrow, Text(f"{_MISSING} {mark}"), console, options)
 
 
 def _beside(head: Text, body: Text, console: Console, options: ConsoleOptions) -> Iterator[Text]:

@@ -10,7 +10,7 @@ A `Transcript` shows itself in a notebook, coloured by confidence; `Transcripts`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -33,7 +33,7 @@ from .table import data_frame
 from .terminal import words_text
 from .utterance import UtteranceWords, mean_confidence
 from .warning_summary import WarningSummary
-from .words import Alternative, LeftOut, Word
+from .words import Alternative, LeftOut, Word, percent
 from .writer import write_transcripts
 from .written_times import written_times_of
 
@@ -77,21 +77,22 @@ class Transcript(UtteranceWords):
 
     def to_rich(self) -> Text:
         """For the terminal: words under 0.9 in brackets, those under 0.5 with a question mark in front."""
-        return words_text(self.words)
+        return words_text(self.words, self.missing_end)
 
     def _repr_html_(self) -> str:
-        return words_html(self._summary(), self.words)
+        return words_html(self._summary(), self.words, self.missing_end)
 
     def __repr__(self) -> str:
         return f"<Transcript {self._summary()}\n  {self.to_rich().plain or '(no words)'}>"
 
     def _summary(self) -> str:
-        return f"{visible(self.utt)}: {_counts(self.words)}"
+        right = "" if self.correct is None else f", all right with {percent(self.correct)}"
+        return f"{visible(self.utt)}: {_counts(self.words)}{right}"
 
 
 def _counts(words: Sequence[Word]) -> str:
     confidence = mean_confidence(words)
-    return counted(len(words), "word") + ("" if confidence is None else f", confidence {confidence:.2f}")
+    return counted(len(words), "word") + ("" if confidence is None else f", mean confidence {confidence:.2f}")
 
 
 class Transcripts(list[Transcript]):
@@ -123,6 +124,11 @@ class Transcripts(list[Transcript]):
 
     @property
     def confidence(self) -> float | None:
+        """The mean confidence of all words; None if there are none. That of a `Transcript` is another thing."""
+        return mean_confidence(self.words)
+
+    @property
+    def mean_confidence(self) -> float | None:
         """The mean confidence of all words; None if there are none."""
         return mean_confidence(self.words)
 
@@ -165,7 +171,8 @@ class Transcripts(list[Transcript]):
         if not self:
             return "(no transcripts)"
         heading = f"{counted(len(self), 'transcript')}, {_counts(self.words)}"
-        return utterances_html(heading, ((each.utt, each.words) for each in self[:_SHOWN]), len(self) - _SHOWN)
+        shown = ((each.utt, each.words, each.missing_end) for each in self[:_SHOWN])
+        return utterances_html(heading, shown, len(self) - _SHOWN)
 
     def __repr__(self) -> str:
         lines = [f"<Transcripts: {len(self):,}, with {_counts(self.words)}"]
@@ -180,12 +187,15 @@ def transcripts(
     *,
     alternatives: int = ALTERNATIVES,
     show: Callable[[Reals], Reals] | None = None,
+    missing: Reals | None = None,
+    correct: Reals | None = None,
 ) -> Transcripts:
     """The words of each path, with the confidence that is shown for them and up to `alternatives` other words.
 
     `confidence` has one number from 0 to 1 for every arc that says a word. `wordtrust.transcripts.alternatives`
     defines what counts as an alternative, and its confidence. Silence is left out of both. `show` (a calibrator)
-    turns confidences into those that are shown.
+    turns confidences into those that are shown. `missing` is how likely words are missing in each gap of the paths,
+    `correct` how likely each of them is right as a whole.
     """
     checked = _checked(networks, confidence, alternatives)
     shown = word_confidence(networks, checked, paths)
@@ -193,9 +203,17 @@ def transcripts(
     is_word = networks.word[arcs] > 0
     offsets = csr_offsets(is_word)[paths.offsets]
     words = _words(networks, checked, offsets, arcs[is_word], shown[is_word], alternatives, show)
+    ends: list[float | None] = [None] * len(networks)
+    if missing is not None:  # one gap more than words in every utterance
+        before = missing[np.arange(len(words)) + csr_rows(offsets)].tolist()
+        words = tuple(replace(word, missing_before=gap) for word, gap in zip(words, before, strict=True))
+        ends = missing[offsets[1:] + np.arange(len(networks))].tolist()
+    right = [None] * len(networks) if correct is None else correct.tolist()
     return Transcripts(
-        Transcript(utt, words[first:last])
-        for utt, (first, last) in zip(networks.utts, pairwise(offsets.tolist()), strict=True)
+        Transcript(utt, words[first:last], (), probability, end)
+        for utt, (first, last), probability, end in zip(
+            networks.utts, pairwise(offsets.tolist()), right, ends, strict=True
+        )
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from math import prod
 from typing import Any
 
 from ..base.errors import OptionError
 from ..formats import ctm
-from ..formats.transcript.records import JOINS, WARNINGS, SpeechWarning
+from ..formats.transcript.records import JOINS, MEAN, MISSING_BEFORE, MISSING_END, WARNINGS, SpeechWarning
 from ..lattices.text import JOINER, join_surfaces
-from .words import Word, spelled
+from .words import Word, missing_mark, spelled
 
 SURER = "surer_alternative"  # written where it is true only
 
@@ -22,6 +24,8 @@ class UtteranceWords:
     utt: str
     words: tuple[Word, ...]
     warnings: tuple[SpeechWarning, ...] = ()  # what is unusual about it; no confidence depends on that
+    correct: float | None = None  # how likely all of it is right, by a model; None if none was asked
+    missing_end: float | None = None  # how likely words are missing after the last
 
     @property
     def text(self) -> str:
@@ -30,8 +34,28 @@ class UtteranceWords:
 
     @property
     def confidence(self) -> float | None:
+        """How likely all of it is right: every word, and none is missing.
+
+        Where nobody knows (words of other programs), the product of the words' confidences; None if there are none.
+        """
+        if self.correct is not None:
+            return self.correct
+        return prod(min(word.confidence, 1.0) for word in self.words) if self.words else None
+
+    @property
+    def mean_confidence(self) -> float | None:
         """The mean confidence of the words; None if there are none."""
         return mean_confidence(self.words)
+
+    @property
+    def gaps(self) -> tuple[float, ...] | None:
+        """How likely words are missing before the first word, between the words, after the last: one more than words.
+
+        None if nobody knows: the model was trained before there were gaps, or the words are another program's.
+        """
+        gaps = (*(word.missing_before for word in self.words), self.missing_end)
+        known = tuple(gap for gap in gaps if gap is not None)
+        return known if len(known) == len(gaps) else None
 
     def to_dict(self) -> dict[str, Any]:
         """A line of the .jsonl output. Times are rounded to milliseconds, confidences to six decimals."""
@@ -39,8 +63,10 @@ class UtteranceWords:
         return {
             "utt": self.utt,
             "text": self.text,
-            "confidence": rounded_mean([word["confidence"] for word in words]),
+            "confidence": None if self.confidence is None else round(self.confidence, 6),
+            MEAN: rounded_mean([word["confidence"] for word in words]),
             "words": words,
+            **({} if self.missing_end is None else {MISSING_END: round(self.missing_end, 6)}),
             **({WARNINGS: [warning.to_dict() for warning in self.warnings]} if self.warnings else {}),
         }
 
@@ -48,7 +74,8 @@ class UtteranceWords:
         """NIST CTM: a line `utt channel start duration word confidence` for each word.
 
         White space in names and words becomes `_`, a control character U+FFFD. What CTM gives a meaning of its own
-        (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment.
+        (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment; before a
+        gap in which something may be missing there is one that says so.
         """
         if channel.split() != [channel]:
             raise OptionError(f"the channel is {channel!r}, not one word like 1 or A")
@@ -58,7 +85,17 @@ class UtteranceWords:
             for word, (written, _) in zip(self.words, spelled(self.words), strict=True)
         ]
         start, end = [word.start for word in self.words], [word.end for word in self.words]
-        return ctm.ctm_text(name, channel, words, start, end, (word.confidence for word in self.words))
+        lines = ctm.ctm_text(name, channel, words, start, end, (word.confidence for word in self.words))
+        times = [*start, end[-1] if end else 0.0]
+        gaps = (*(word.missing_before for word in self.words), self.missing_end)
+        marks = [missing_mark(gap) for gap in gaps]
+        comments = [
+            f";; {name} {channel} {time:.3f} {mark}\n" if mark else ""
+            for time, mark in zip(times, marks, strict=True)
+        ]
+        if not any(comments) or not self.words:
+            return lines + comments[-1]
+        return "".join(chain.from_iterable(zip(comments, [*lines.splitlines(keepends=True), ""], strict=True)))
 
 
 def distinct_warnings(*found: tuple[SpeechWarning, ...]) -> tuple[SpeechWarning, ...]:
@@ -88,6 +125,7 @@ def _word_dict(word: Word) -> dict[str, Any]:
         "end": round(word.end, 3),
         "confidence": confidence,
         "alternatives": [{"word": text, "confidence": how_sure} for text, how_sure in others],
+        **({} if word.missing_before is None else {MISSING_BEFORE: round(word.missing_before, 6)}),
         **({JOINS: True} if word.joins_next else {}),
         **({SURER: True} if any(how_sure > confidence for _, how_sure in others) else {}),
     }

@@ -12,16 +12,24 @@ from typing import Literal
 
 from ..formats.transcript.records import Alternative, LeftOut, Word
 
-__all__ = ["HIGH", "LOW", "Alternative", "LeftOut", "Level", "Word", "clock", "level", "percent", "spelled",
-           "surer_alternative"]  # fmt: skip
+__all__ = ["HIGH", "LOW", "MISSING", "Alternative", "LeftOut", "Level", "Word", "clock", "level", "missing_mark",
+           "percent", "spelled", "surer_alternative"]  # fmt: skip
 
 Level = Literal["low", "medium", "high"]
 LOW, HIGH = 0.5, 0.9  # under LOW a word is more likely wrong than right; from HIGH on most people just read on
+MISSING = 0.25  # from where on a gap is marked: words are missing in one gap of a hundred
 
 
 def level(confidence: float) -> Level:
     """The confidence in three steps."""
     return "low" if confidence < LOW else "medium" if confidence < HIGH else "high"
+
+
+def missing_mark(probability: float | None) -> str:
+    """What is said about a gap where words are likely missing; nothing about others."""
+    if probability is None or probability < MISSING:
+        return ""
+    return f"something may be missing here ({percent(probability)})"
 
 
 def percent(confidence: float) -> str:

@@ -21,6 +21,7 @@ from ...lattices.posterior import FlatGraph
 from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
 from ...networks.labels import score_paths
+from ...networks.text_probability import text_probability
 from ...transcripts.transcript import ALTERNATIVES, Transcript, transcripts
 from .arc_models import ConfidenceModel, PotentialModel, inputs, marginals
 from .evidence import evidence
@@ -52,6 +53,7 @@ class JointDecoding:
     paths: Paths
     names: tuple[str, ...]  # the recognizers, the best first
     on_one_best: Flags  # [arcs, recognizers] on a recognizer's own 1-best
+    share: Reals  # [arcs] of all paths
 
     @classmethod
     def concatenate(cls, parts: Sequence[JointDecoding]) -> JointDecoding:
@@ -67,6 +69,7 @@ class JointDecoding:
             ),
             parts[0].names,
             np.concatenate([part.on_one_best for part in parts]),
+            np.concatenate([part.share for part in parts]),
         )
 
     def one_best(self, name: str) -> Paths:
@@ -77,7 +80,15 @@ class JointDecoding:
         self, *, alternatives: int = ALTERNATIVES, show: Callable[[Reals], Reals] | None = None
     ) -> list[Transcript]:
         """The chosen words with their confidences; `show` turns confidences into those that are shown."""
-        return transcripts(self.lattices, self.confidence, self.paths, alternatives=alternatives, show=show)
+        return transcripts(
+            self.lattices, self.confidence, self.paths, alternatives=alternatives, show=show, correct=self.correct
+        )
+
+    @property
+    def correct(self) -> Reals:
+        """[utterances] how likely the chosen words are right, all of them, and none is missing."""
+        chance = np.clip(self.confidence / np.maximum(self.share, 1e-12), 0.0, 1.0)
+        return text_probability(self.lattices, self.share, self.paths, chance)
 
     def errors(self) -> Ints:
         """[utterances] word errors of the chosen words; the recognizers' networks must carry references."""
@@ -119,7 +130,7 @@ class JointModel:
             by_fold = [model.confidence(flat, x, silent, members) for model in self.confidence_models]
             confidence = np.mean(by_fold, axis=0)
         names = tuple(self.names[member] for member in members)
-        return JointDecoding(union.lattices, confidence, paths, names, union.in_one_best)
+        return JointDecoding(union.lattices, confidence, paths, names, union.in_one_best, marginal)
 
     def members(self, names: Sequence[str]) -> Members:
         """The indices of recognizers, sorted."""

@@ -27,11 +27,11 @@ from ..inputs import HEAD, Stream
 from ..onebest.json_documents import scan_keys
 from ..onebest.lattices import MAX_DOCUMENT, lattices
 from ..onebest.recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
-from .records import TranscriptFile, TranscriptRecord, Word, left_out_of, record_of
+from .records import MEAN, TranscriptFile, TranscriptRecord, Word, left_out_of, record_of
 
 NAME = "transcript"
 _PARQUET = b"PAR1"
-_DERIVED = {"utt", "text", "confidence", "segments", "left_out"}  # of a document: worked out when it is written
+_DERIVED = {"utt", "text", "confidence", MEAN, "segments", "left_out"}  # of a document: worked out when it is written
 _RECORD = {"utt", "text", "confidence"}
 
 

@@ -14,9 +14,22 @@ from ...base import json_checks as check
 from ...base.errors import InputError
 from ..inputs import Stream
 from ..parquet_checks import arrow_errors, group_sizes
-from .records import ABOUT, TranscriptFile, TranscriptRecord, Word, left_out_of, word_of
+from .records import (
+    ABOUT,
+    MISSING_BEFORE,
+    MISSING_END,
+    TranscriptFile,
+    TranscriptRecord,
+    Word,
+    left_out_of,
+    probability_of,
+    word_of,
+)
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives")
+UTTERANCE_CONFIDENCE = "utterance_confidence"  # the same on every row of an utterance, as `missing_end` is
+MORE_COLUMNS = ("joins_next", MISSING_BEFORE, MISSING_END, UTTERANCE_CONFIDENCE)  # that older tables lack
+_NOTHING: tuple[float | None, float | None] = (None, None)
 MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
 _MOST_ALTERNATIVES = 200_000  # of the rows that are read at a time
 _LONGEST_TEXT = 1 << 13  # bytes of a name or word
@@ -57,23 +70,24 @@ def _check_size(data: bytes) -> None:
 
 def _records(table: Any, name: str) -> Iterator[TranscriptRecord]:
     """An index of 0 begins the next utterance."""
-    utt, words = "", list[Word]()
+    utt, words, whole = "", list[Word](), _NOTHING
     for row_number, row in enumerate(_rows(table, name)):
         with arrow_errors(name, f"row {row_number}", remedy=_DAMAGED):
             index, row_utt = check.number(row, "index"), check.string(row, "utt")
             if index == 0 and words:
-                yield TranscriptRecord(utt, tuple(words))
+                yield TranscriptRecord(utt, tuple(words), (), *whole)
                 words = []
             if index != len(words) or (words and row_utt != utt) or index >= MOST_WORDS:
                 raise InputError(f"word {index:g} of {row_utt!r} comes after word {len(words) - 1} of {utt!r}")
             utt = row_utt
             words.append(word_of(row, "the row"))
+            whole = probability_of(row, UTTERANCE_CONFIDENCE, "the row"), probability_of(row, MISSING_END, "the row")
     if words:
-        yield TranscriptRecord(utt, tuple(words))
+        yield TranscriptRecord(utt, tuple(words), (), *whole)
 
 
 def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
-    wanted = [column for column in table.schema_arrow.names if column in (*COLUMNS, "joins_next")]
+    wanted = [column for column in table.schema_arrow.names if column in (*COLUMNS, *MORE_COLUMNS)]
     batches = table.iter_batches(_ROWS, columns=wanted)
     while True:
         with arrow_errors(name, remedy=_DAMAGED):

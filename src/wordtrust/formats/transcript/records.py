@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ...base import json_checks as check
@@ -13,6 +13,8 @@ from ..onebest.lattices import checked_confidence
 
 ABOUT = b"wordtrust transcript"  # in the metadata of .parquet: what is known about the recording, as JSON
 JOINS = "joins_next"  # written where it is true only
+MEAN = "mean_confidence"  # of the words; where it is written, `confidence` is the probability that all is right
+MISSING_BEFORE, MISSING_END = "missing_before", "missing_end"  # written where they are known
 WARNINGS = "warnings"  # written where there are some
 
 
@@ -35,6 +37,7 @@ class Word:
     confidence: float
     alternatives: tuple[Alternative, ...] = ()  # by falling confidence
     joins_next: bool = False  # no space between it and the next word: `Middle-` and `earth.`
+    missing_before: float | None = None  # how likely words are missing before it; None if nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class TranscriptRecord(NamedTuple):
     utt: str
     words: tuple[Word, ...]
     warnings: tuple[SpeechWarning, ...] = ()
+    correct: float | None = None  # how likely all of it is right; None if nobody knows
+    missing_end: float | None = None  # how likely words are missing after the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,9 @@ def record_of(value: Any, utt: str) -> TranscriptRecord:
     words = tuple([word_of(item, f"words[{index}]") for index, item in enumerate(items)])
     if not any(JOINS in item for item in items):
         words = _joined_as_in(check.string_or_none(record, "text") or "", words)
-    return TranscriptRecord(check.string(record, "utt") if "utt" in record else utt, words, _warnings_of(record))
+    name = check.string(record, "utt") if "utt" in record else utt
+    correct = probability_of(record, "confidence", "") if MEAN in record else None  # else it is the mean of the words
+    return TranscriptRecord(name, words, _warnings_of(record), correct, probability_of(record, MISSING_END, ""))
 
 
 def _warnings_of(record: dict[str, Any]) -> tuple[SpeechWarning, ...]:
@@ -122,7 +129,17 @@ def word_of(item: dict[str, Any], path: str) -> Word:
     joins = item.get(JOINS, False)
     if type(joins) is not bool:
         raise InputError(f"{path}.{JOINS} is neither true nor false")
-    return Word(text, norm, *_times(item, path), _confidence(item, path), alternatives, joins)
+    missing = probability_of(item, MISSING_BEFORE, path)
+    return Word(text, norm, *_times(item, path), _confidence(item, path), alternatives, joins, missing)
+
+
+def probability_of(item: Mapping[str, Any], name: str, path: str) -> float | None:
+    """From 0 to 1, or None where there is none."""
+    if item.get(name) is None:
+        return None
+    value = check.number(item, name, path)
+    checked_confidence(value, f"{path}.{name}" if path else name)
+    return min(value, 1.0)
 
 
 def _confidence(item: dict[str, Any], path: str) -> float:
@@ -147,9 +164,5 @@ def _joined_as_in(text: str, words: Sequence[Word]) -> tuple[Word, ...]:
         at += len(word.word)
         joins = bool(word.word) and at < len(text) and text[at] != " "
         at += bool(word.word) and not joins
-        joined.append(
-            Word(word.word, word.norm, word.start, word.end, word.confidence, word.alternatives, joins)
-            if joins
-            else word
-        )
+        joined.append(replace(word, joins_next=joins) if joins else word)
     return tuple(joined)
