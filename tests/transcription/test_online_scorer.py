@@ -49,7 +49,8 @@ def test_of_others_the_highest_mean_confidence_is_taken() -> None:
     alone = [
         OnlineCombiner([identity]).transcript([of_one]) for identity, of_one in zip(identities, both, strict=True)
     ]
-    assert combiner.transcript(both).confidence == max(transcript.confidence or 0 for transcript in alone)
+    best = max(transcript.mean_confidence or 0 for transcript in alone)
+    assert combiner.transcript(both).mean_confidence == best
 
 
 def test_models_and_recognizers_must_match() -> None:

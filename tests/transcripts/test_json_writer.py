@@ -46,12 +46,13 @@ def test_a_recording(tmp_path: Path) -> None:
         "utt",
         "text",
         "confidence",
+        "mean_confidence",
         "segments",
     ]
     segments = found.pop("segments")
     assert found == {
         **ABOUT, "file": "talk.wav", "duration": 3.5, "wordtrust": __version__, "utt": "talk",
-        "text": "Sit x\nthere.", "confidence": 0.7,
+        "text": "Sit x\nthere.", "confidence": 0.7, "mean_confidence": 0.7,
     }  # fmt: skip
     assert [(each.get("start"), each.get("end")) for each in segments] == [(0.5, 1.0), (2.0, 2.5), (None, None)]
     assert "start" not in segments[2]
@@ -67,7 +68,8 @@ def test_several_recordings_and_none(tmp_path: Path) -> None:
     with TranscriptWriter(tmp_path / "b.json"):
         pass
     empty = json.loads((tmp_path / "b.json").read_text("utf-8"))
-    assert empty == {"wordtrust": __version__, "text": "", "confidence": None, "segments": []}
+    nothing = {"confidence": None, "mean_confidence": None}
+    assert empty == {"wordtrust": __version__, "text": "", **nothing, "segments": []}
 
 
 @settings(max_examples=50)

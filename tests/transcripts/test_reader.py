@@ -85,6 +85,41 @@ def test_a_recording_comes_back_with_all_that_is_known_about_it(ending: str, tmp
         assert list(read) == list(TALK)  # nothing is rounded
 
 
+@endings
+def test_gaps_and_probabilities_of_utterances_come_back(ending: str, tmp_path: Path) -> None:
+    words = tuple(Word("ab"[i], "ab"[i], float(i), i + 0.5, 0.75, missing_before=(0.125, 0.5)[i]) for i in range(2))
+    written = [
+        Transcript("u", words, correct=0.375, missing_end=0.25),
+        Transcript("v", (replace(words[0], missing_before=None),)),
+    ]
+    with TranscriptWriter(tmp_path / f"a.{ending}") as out:
+        out.add(written)
+    first, second = read_transcripts(tmp_path / f"a.{ending}")
+    assert (first.gaps, first.confidence, first.mean_confidence) == ((0.125, 0.5, 0.25), 0.375, 0.75)
+    assert (second.gaps, second.confidence) == (None, 0.75)
+
+
+def test_what_older_files_call_confidence_is_the_mean(tmp_path: Path) -> None:
+    words = [
+        {"word": "a", "norm": "a", "start": i, "end": i + 1, "confidence": sure} for i, sure in enumerate((0.5, 0.9))
+    ]
+    record = {"utt": "u", "text": "a a", "confidence": 0.7, "words": words}
+    (tmp_path / "old.jsonl").write_text(json.dumps(record) + "\n")
+    (found,) = read_transcripts(tmp_path / "old.jsonl")
+    assert (found.correct, found.confidence) == (None, 0.45)
+    assert found.mean_confidence == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("name", ["missing_before", "missing_end", "confidence"])
+def test_probabilities_outside_0_and_1_are_refused(name: str, tmp_path: Path) -> None:
+    word = {"word": "a", "norm": "a", "start": 0, "end": 1, "confidence": 0.5}
+    record = {"utt": "u", "text": "a", "confidence": 0.5, "mean_confidence": 0.5, "words": [word]}
+    (word if name == "missing_before" else record)[name] = 1.5
+    (tmp_path / "bad.jsonl").write_text(json.dumps(record) + "\n")
+    with pytest.raises(InputError, match=rf"{name} is 1\.5, not between 0 and 1"):
+        read_transcripts(tmp_path / "bad.jsonl")
+
+
 def test_older_files_say_in_their_text_what_is_joined(tmp_path: Path) -> None:
     records = [each.to_dict() for each in TALK]
     for record in records:

@@ -60,7 +60,8 @@ def test_words_and_alternatives_of_the_example() -> None:
     # `simmer` covers all of `sit`; `there` begins where it ends; silence is not listed.
     assert [other.word for other in second.alternatives] == ["simmer", "seat"]
     assert [other.confidence for other in second.alternatives] == pytest.approx([0.2, 0.1])
-    assert found.confidence == pytest.approx(0.8)
+    assert found.mean_confidence == pytest.approx(0.8)
+    assert found.confidence == pytest.approx(0.9 * 0.7)
 
 
 @pytest.mark.parametrize(("begin", "expected"), [(0.5, []), (0.49, [0.3]), (0.0, [0.3])])
@@ -189,7 +190,7 @@ def test_no_utterances_and_no_words() -> None:
     assert transcripts(lattice.batch()[:0], np.zeros(0), one_best(lattice.batch()[:0])) == []
     found = transcribed(lattice, [0.5])
     assert (found.words, found.text, found.confidence) == ((), "", None)
-    assert found.to_dict() == {"utt": "u", "text": "", "confidence": None, "words": []}
+    assert found.to_dict() == {"utt": "u", "text": "", "confidence": None, "mean_confidence": None, "words": []}
     assert found.to_ctm() == ";; u has no words\n"
     assert repr(found) == "<Transcript u: 0 words\n  (no words)>"
     assert "(no words)" in found._repr_html_()
@@ -251,6 +252,7 @@ def test_as_json() -> None:
         "utt": "u",
         "text": "a",
         "confidence": 0.666667,
+        "mean_confidence": 0.666667,
         "words": [
             {
                 "word": "a",
@@ -262,6 +264,48 @@ def test_as_json() -> None:
             }
         ],
     }
+
+
+GAPPED = Transcript(
+    "u2", (Word("a", "a", 0.0, 0.3, 0.9, missing_before=0.01), Word("b", "b", 0.5, 0.8, 0.5, missing_before=0.4)),
+    correct=0.3, missing_end=0.25,
+)  # fmt: skip
+
+
+def test_gaps_and_whole_utterances() -> None:
+    assert (GAPPED.gaps, GAPPED.confidence, GAPPED.mean_confidence) == ((0.01, 0.4, 0.25), 0.3, 0.7)
+    found = GAPPED.to_dict()
+    assert [word["missing_before"] for word in found["words"]] == [0.01, 0.4]
+    assert (found["missing_end"], found["confidence"], found["mean_confidence"]) == (0.25, 0.3, 0.7)
+    assert GAPPED.to_rich().plain == "a [...] [b] [...]"
+    assert GAPPED.to_ctm().splitlines() == [
+        "u2 1 0.000 0.300 a 0.900000",
+        ";; u2 1 0.500 something may be missing here (40%)",
+        "u2 1 0.500 0.300 b 0.500000",
+        ";; u2 1 0.800 something may be missing here (25%)",
+    ]
+    assert repr(GAPPED).startswith("<Transcript u2: 2 words, mean confidence 0.70, all right with 30%\n")
+    assert GAPPED._repr_html_().count("something may be missing here") == 2
+    nothing = Transcript("u3", (), correct=0.6, missing_end=0.5)
+    assert (nothing.gaps, nothing.confidence, nothing.mean_confidence) == ((0.5,), 0.6, None)
+    assert nothing.to_ctm() == ";; u3 has no words\n;; u3 1 0.000 something may be missing here (50%)\n"
+
+
+def test_without_a_model_the_words_are_all_that_is_known() -> None:
+    assert EXAMPLE.gaps is None
+    assert EXAMPLE.confidence == pytest.approx(0.95 * 0.43 * 0.6, abs=1e-6)
+    assert "missing_end" not in EXAMPLE.to_dict()
+    assert len(read_bytes(CTM, GAPPED.to_ctm().encode(), name="x.ctm")) == 1
+
+
+def test_gaps_belong_to_their_words() -> None:
+    batch = simmer().batch()
+    paths, confidence = one_best(batch), np.full(len(batch.word), 0.5)
+    words = len(transcripts(batch, confidence, paths)[0].words)
+    missing = np.linspace(0.1, 0.9, words + 1)
+    found = transcripts(batch, confidence, paths, missing=missing, correct=np.array([0.25]))[0]
+    assert found.gaps == tuple(missing.tolist())
+    assert found.confidence == 0.25
 
 
 def test_as_ctm() -> None:
@@ -304,8 +348,8 @@ def test_terminal_view_marks_doubtful_words_without_colour() -> None:
         (5, 11, "bold red"),
         (12, 20, "yellow"),
     ]
-    assert repr(EXAMPLE) == "<Transcript u1: 3 words, confidence 0.66\n  I'll [?Sit] [there.]>"
-    assert repr(Transcript("u", EXAMPLE.words[:1])).startswith("<Transcript u: 1 word, confidence 0.95\n")
+    assert repr(EXAMPLE) == "<Transcript u1: 3 words, mean confidence 0.66\n  I'll [?Sit] [there.]>"
+    assert repr(Transcript("u", EXAMPLE.words[:1])).startswith("<Transcript u: 1 word, mean confidence 0.95\n")
 
 
 @given(made())
@@ -319,7 +363,7 @@ def test_terminal_view_cannot_move_the_cursor(transcript: Transcript) -> None:
 
 def test_notebook_view() -> None:
     page = HtmlPage(EXAMPLE._repr_html_())
-    assert "".join(page.texts) == "u1: 3 words, confidence 0.66 (under 50%, under 90%)I'll Sit there."
+    assert "".join(page.texts) == "u1: 3 words, mean confidence 0.66 (under 50%, under 90%)I'll Sit there."
     titles = [each["title"] for each in page.attributes("span") if "title" in each]
     assert titles[1] == "43% Sit (0.30 to 0.68 s)\nor:\n30% seat\n2% <b>"
     styles = [values["style"] for _, values in page.elements if "style" in values]

@@ -32,7 +32,7 @@ def test_lists_of_transcripts_stay_lists_of_transcripts() -> None:
     assert TALK.text == "In Middle-earth.\n42\nEnd."
     assert TALK.confidence == pytest.approx(sum(word.confidence for word in TALK.words) / 6)
     shown = repr(TALK + TALK)
-    assert shown.startswith("<Transcripts: 6, with 12 words, confidence 0.73\n  In [?Middle-]earth.\n")
+    assert shown.startswith("<Transcripts: 6, with 12 words, mean confidence 0.73\n  In [?Middle-]earth.\n")
     assert shown.endswith("\n  ...>")
     assert "and 1 more" in Transcripts([TALK[0]] * 101)._repr_html_()
     assert Transcripts()._repr_html_() == "(no transcripts)"
@@ -47,7 +47,7 @@ def test_notebook_view_of_segments_has_one_legend_names_where_they_change_and_ti
     segments = [segment("talk", 0, "a", "b"), segment("talk", 61, "c"), segment("<b>", 3700, "d"), segment("e", 0)]
     page = HtmlPage(Transcripts(segments)._repr_html_())
     assert page.texts == [
-        "4 transcripts, 4 words, confidence 0.75 (", "under 50%", ", ", "under 90%", ")",
+        "4 transcripts, 4 words, mean confidence 0.75 (", "under 50%", ", ", "under 90%", ")",
         "talk, 0:00 to 0:02", "a", " ", "b", "1:01 to 1:02", "c", "<b>, 1:01:40 to 1:01:41", "d", "e", "(no words)",
     ]  # fmt: skip
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..base.arrays import csr_rows
+from ..base.blas import one_blas_thread
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.weights import Reals
 from ..networks.gaps import Gaps
@@ -20,24 +21,30 @@ class GapHead:
 
     def __init__(self, weights: Mapping[str, Floats]) -> None:
         """Out of weights that were checked."""
-        self._before, self._after = weights["gap.before.weight"].T, weights["gap.after.weight"].T
+        words = np.concatenate([weights["gap.before.weight"], weights["gap.after.weight"]])
+        self._words = np.ascontiguousarray(words.T)  # [hidden, 2 gap]
         self._inputs, self._bias = weights["gap.inputs.weight"].T, weights["gap.inputs.bias"]
         self._output, self._output_bias = weights["gap.output.weight"][0], weights["gap.output.bias"]
 
     def probability(self, networks: Lattices, gaps: Gaps, hidden: Floats, share: Reals, chance: Reals) -> Reals:
         """[gaps] from each arc's hidden layer, its share of all paths, and the chance that its word is right."""
-        of_model = model_inputs(gaps.before, gaps.after, near_words(gaps), share, chance)
-        layer = np.concatenate([fixed_gap_inputs(networks, gaps), of_model], axis=1) @ self._inputs + self._bias
-        for words, weight in ((gaps.before, self._before), (gaps.after, self._after)):
-            layer += np.where(words[:, None] >= 0, hidden[words], np.float32(0)) @ weight
-        logits = np.maximum(layer, 0.0) @ self._output + self._output_bias
+        near = near_words(gaps)
+        of_model = model_inputs(gaps.before, gaps.after, near, share, chance)
+        inputs = np.concatenate([fixed_gap_inputs(networks, gaps, near), of_model], axis=1)
+        has_before, has_after = gaps.before >= 0, gaps.after >= 0  # the same words, in the same order
+        with one_blas_thread():
+            before, after = np.split(hidden[gaps.after[has_after]] @ self._words, 2, axis=1)
+            layer = inputs @ self._inputs + self._bias
+            layer[has_before] += before
+            layer[has_after] += after
+            logits = np.maximum(layer, 0.0) @ self._output + self._output_bias
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logits.astype(np.float64), -SUREST, SUREST))))
 
 
-def fixed_gap_inputs(networks: Lattices, gaps: Gaps) -> Floats:
+def fixed_gap_inputs(networks: Lattices, gaps: Gaps, near: NearWords) -> Floats:
     """[gaps, FIXED] what does not depend on a model."""
     assert networks.posterior is not None
-    rival_posterior, _, _ = near_words(gaps).sums(networks.posterior, len(gaps))
+    rival_posterior = near.rivals(networks.posterior, len(gaps))
     length = networks.end_time - networks.start_time
     return fixed_inputs(gaps.seconds, gaps.before, gaps.after, length, rival_posterior)
 

@@ -48,6 +48,10 @@ class NearWords(NamedTuple):
     is_rival: Reals  # [near] 1 or 0
     is_inside: Reals
 
+    def rivals(self, values: NDArray[np.floating], gaps: int) -> Reals:
+        """[gaps] the sums of values of rivals."""
+        return np.bincount(self.gap, values[self.arc] * self.is_rival, gaps).astype(np.float64)
+
     def sums(self, values: NDArray[np.floating], gaps: int) -> tuple[Reals, Reals, Reals]:
         """[gaps] the sums of values of the arcs: of rivals, of those inside, and of all."""
         near = values[self.arc].astype(np.float64)

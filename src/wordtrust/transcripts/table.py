@@ -20,7 +20,7 @@ def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
     for index, word in enumerate(transcript.words):
         others = [{"word": other.word, "confidence": other.confidence} for other in word.alternatives]
         of_word = word.word, word.norm, word.start, word.end, word.confidence, others, word.joins_next
-        yield transcript.utt, index, *of_word, word.missing_before, transcript.missing_end, transcript.confidence
+        yield transcript.utt, index, *of_word, word.missing_before, transcript.missing_end, transcript.correct
 
 
 def data_frame(transcripts: Iterable[UtteranceWords]) -> pd.DataFrame:

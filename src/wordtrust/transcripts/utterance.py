@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from math import prod
 from typing import Any
 
 from ..base.errors import OptionError
 from ..formats import ctm
-from ..formats.transcript.records import JOINS, MEAN, MISSING_BEFORE, MISSING_END, WARNINGS, SpeechWarning
+from ..formats.transcript.records import (
+    JOINS,
+    MEAN,
+    MISSING_BEFORE,
+    MISSING_END,
+    WARNINGS,
+    SpeechWarning,
+    product_of_words,
+)
 from ..lattices.text import JOINER, join_surfaces
 from .words import Word, missing_mark, spelled
 
@@ -40,7 +47,7 @@ class UtteranceWords:
         """
         if self.correct is not None:
             return self.correct
-        return prod(min(word.confidence, 1.0) for word in self.words) if self.words else None
+        return product_of_words(self.words)
 
     @property
     def mean_confidence(self) -> float | None:

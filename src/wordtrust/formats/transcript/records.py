@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, NamedTuple
 
 from ...base import json_checks as check
@@ -94,6 +95,8 @@ def record_of(value: Any, utt: str) -> TranscriptRecord:
         words = _joined_as_in(check.string_or_none(record, "text") or "", words)
     name = check.string(record, "utt") if "utt" in record else utt
     correct = probability_of(record, "confidence", "") if MEAN in record else None  # else it is the mean of the words
+    if correct == product_of_words(words):
+        correct = None  # no model was asked
     return TranscriptRecord(name, words, _warnings_of(record), correct, probability_of(record, MISSING_END, ""))
 
 
@@ -131,6 +134,11 @@ def word_of(item: dict[str, Any], path: str) -> Word:
         raise InputError(f"{path}.{JOINS} is neither true nor false")
     missing = probability_of(item, MISSING_BEFORE, path)
     return Word(text, norm, *_times(item, path), _confidence(item, path), alternatives, joins, missing)
+
+
+def product_of_words(words: Sequence[Word]) -> float | None:
+    """The product of the words' confidences, as files have them; None if there are none."""
+    return round(prod(min(round(word.confidence, 6), 1.0) for word in words), 6) if words else None
 
 
 def probability_of(item: Mapping[str, Any], name: str, path: str) -> float | None:
