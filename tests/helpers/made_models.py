@@ -33,8 +33,17 @@ def sample_networks(recognizer: str = "") -> Lattices:
 
 def made_model(networks: Lattices, seed: int = 0, **about: Any) -> Model:
     """A model that has learned nothing, but trusts what the recognizer trusts; `about` goes into model.json."""
+    return _made_model(networks, seed, 0, about)
+
+
+def made_gap_model(networks: Lattices, seed: int = 0, **about: Any) -> Model:
+    """Such a model that tells where words are missing, wherever that may be."""
+    return _made_model(networks, seed, 4, about)
+
+
+def _made_model(networks: Lattices, seed: int, gap: int, about: dict[str, Any]) -> Model:
     rng = np.random.default_rng(seed)
-    config = Config(state=4, hidden=3, dimension=2, buckets=16, columns=available(networks, COLUMNS))
+    config = Config(state=4, hidden=3, dimension=2, buckets=16, columns=available(networks, COLUMNS), gap=gap)
     weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in weight_shapes(config).items()}
     weights["skip"] = np.ones(1, np.float32)
     size = len(config.columns)
