@@ -205,7 +205,8 @@ def test_scores_as_lines_of_json(made: Path, run: Run, tmp_path: Path) -> None:
     assert [line["utt"] for line in lines] == [each["utt"] for each in expected]
     assert [line["text"] for line in lines] == [each["text"] for each in expected]
     for line, each in zip(lines, expected, strict=True):
-        assert set(line) == {"utt", "text", "confidence", "words"}
+        assert set(line) == {"utt", "text", "confidence", "mean_confidence", "missing_end", "words"}
+        assert all(0 <= word["missing_before"] <= 1 for word in line["words"])
         assert [word["confidence"] for word in line["words"]] == pytest.approx(
             [word["confidence"] for word in each["words"]], abs=1e-4
         )
@@ -247,6 +248,9 @@ def test_evaluation_has_what_the_design_promises(made: Path, run: Run) -> None:
         assert set(found[population]) >= {"posterior", "confidence"}
         for kind in ("posterior", "confidence"):
             assert set(found[population][kind]) == {"eer", "nce", "auc", "ece"}
+    for population in ("gaps", "whole_utterances"):
+        assert set(found[population]) == {"posterior", "confidence"}
+        assert "rate" in found[population]["confidence"]
     plain = json.loads(run("evaluate", made / "networks", "--json"))
     assert plain["arcs"]["posterior"] == found["arcs"]["posterior"]
     assert "confidence" not in plain["arcs"]
