@@ -35,6 +35,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option(
     "--no-joint", is_flag=True, help="Leave the joint network out: with nine recognizers it takes half an hour."
 )
+@click.option("--no-trees", is_flag=True, help="Leave out the trees beside the networks.")
 @click.option("--paper", is_flag=True, help="Also train and report the system just as the paper has it.")
 @click.option("--until", type=click.Choice(["networks", "packs", "models", "results"]), default="results",
               show_default=True, help="Stop after this; packs are training data for another machine.")  # fmt: skip
@@ -64,6 +65,7 @@ def study(
     jobs: int | None,
     *,
     no_joint: bool,
+    no_trees: bool,
     paper: bool,
     skip_bad: bool,
     as_json: bool,
@@ -84,8 +86,8 @@ def study(
     announce_compilation()
     options = StudyOptions(
         test=test, models=models, until=until, vectors=vectors, lexicon=lexicon, with_joint=not no_joint,
-        with_paper=paper, skip_bad=skip_bad, teachers=teachers, device=device, threads=train_jobs,
-        jobs=jobs or os.cpu_count() or 1,
+        with_paper=paper, with_trees=not no_trees, skip_bad=skip_bad, teachers=teachers, device=device,
+        threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
     ).with_training(**training)  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
     results = run_study(data, out, options, recognizers=names, notify=notify)

@@ -173,5 +173,6 @@ def _summary(model: Model) -> str:
     """Measures on dev, and how words are chosen, as far as they are known."""
     metrics, choice = model.card.metrics, model.card.choice
     parts = [f"dev EER {100 * metrics['dev_eer']:.2f}%, NCE {metrics['dev_nce']:.3f}"] if "dev_eer" in metrics else []
+    parts += [f"{len(model.trees.leaf)} trees beside the network"] if model.trees else []
     parts += [f"words chosen by {choice}"] if choice is not None else []
     return ", ".join(parts or ["trained"])

@@ -29,6 +29,7 @@ from .features import Arcs, Statistics
 from .gap_head import GapHead
 from .lattice_rnn_kernels import lstm, node_levels, number_nodes, order_arcs
 from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit
+from .trees import Trees
 from .word_table import WordCache, WordTable
 
 PART = 16_384  # arcs
@@ -63,13 +64,16 @@ class LatticeRNNScorer:
         *,
         threads: int | None = None,
         lenient: bool = False,  # about columns that networks do not have
+        trees: Trees | None = None,
     ) -> None:
         if statistics.columns != config.columns:
             raise InputError("the model's statistics are not those of its features", remedy="Train it again")
         checked = _checked(config, weights)
         ahead, behind = np.split(checked["hidden.weight"], 2, axis=1)
         self.config, self._statistics, self._lenient = config, statistics, lenient
-        self._threads = threads or available_cores()
+        self._threads, self._trees = threads or available_cores(), trees
+        if trees is not None:
+            trees.check(len(config.columns))
         self._forwards = _DirectionWeights.of(config, checked, "forwards", ahead)
         self._backwards = _DirectionWeights.of(config, checked, "backwards", behind)
         self._hidden_bias, self._output = checked["hidden.bias"], np.ascontiguousarray(checked["output.weight"].T)
@@ -102,7 +106,10 @@ class LatticeRNNScorer:
         return self._gap_head.probability(networks, gaps, scores.hidden, scores.share, scores.chance)
 
     def outputs(self, networks: Lattices) -> Floats:
-        """[arcs, outputs] what confidences are made of (see `config.HEADS`): logits, after potentials of paths."""
+        """[arcs, outputs] what confidences are made of (see `config.HEADS`): logits, after potentials of paths.
+
+        Trees have corrected them, where the model has any.
+        """
         return self._arcs(networks)[0]
 
     def _arcs(self, networks: Lattices) -> tuple[Floats, Floats | None]:
@@ -134,8 +141,16 @@ class LatticeRNNScorer:
             for weights, backwards in ((self._forwards, False), (self._backwards, True)):
                 _run(self.config, weights, part, _LevelOrder.of(part, chunk, levels, backwards), hidden)
         outputs: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
-        outputs = outputs if self._skip is None else outputs + self._skip * self._skip_inputs(part)
+        if self._skip is not None:
+            outputs = outputs + self._skip * self._skip_inputs(part)
+        if self._trees is not None:
+            outputs = self._corrected(part, outputs, self._trees)
         return outputs, hidden if self._gap_head else None
+
+    def _corrected(self, part: _Part, outputs: Floats, trees: Trees) -> Floats:
+        normalised, columns = self.config.head == "normalised", len(self.config.columns)
+        share = path_shares(part.networks, outputs[:, 0]) if normalised else np.ones(len(outputs))
+        return trees.correct(part.inputs[:, :columns], share, outputs, part.networks.word != 0)
 
     def _skip_inputs(self, part: _Part) -> Floats:
         """[arcs, outputs] the recognizer's posteriors, which go straight to the outputs."""

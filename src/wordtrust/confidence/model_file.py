@@ -28,12 +28,13 @@ from .config import Config, weight_shapes
 from .features import Statistics
 from .model_card import ModelCard
 from .tensors import statistics_arrays, statistics_from, table_arrays, table_from, with_heard_only
+from .trees import Trees
 from .word_table import WordTable
 
 KIND = "wordtrust model"
 VERSION = 1
 WEIGHTS, MODEL_JSON, LOG = "model.safetensors", shipped.MODEL, "train.jsonl"
-_FILE_KEYS = ("kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words")
+_FILE_KEYS = ("kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words", "trees")
 SCALES = "scales.json"  # of the networks it was trained on, in models that a study made
 WORDS = "words.safetensors"  # beside model folders that share words and vectors
 SHARED_ARRAYS = ("words.text", "words.vectors", "words.step")
@@ -51,6 +52,7 @@ class Model:
     table: WordTable
     statistics: Statistics
     card: ModelCard
+    trees: Trees | None = None  # beside the network
 
     @property
     def recognizer(self) -> str | None:
@@ -94,7 +96,7 @@ def refuse_to_overwrite(folder: Path, *, overwrite: bool = True) -> None:
 
 def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, shared_words: str | None) -> None:
     arrays: dict[str, NDArray[Any]] = {f"weight.{name}": weight for name, weight in model.weights.items()}
-    arrays |= table_arrays(model.table)
+    arrays |= table_arrays(model.table) | (model.trees.arrays() if model.trees else {})
     if small:
         arrays = with_heard_only({name: in_half(values) for name, values in arrays.items()})
     if shared_words:
@@ -107,6 +109,7 @@ def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, s
         "feature_version": features.VERSION,
         "checksum": checksum(folder / WEIGHTS),
         "config": model.config.to_dict(),
+        **({"trees": model.trees.to_json()} if model.trees else {}),
         **({"shared_words": shared_words} if shared_words else {}),
         **model.card.to_json(),
     }
@@ -197,7 +200,8 @@ def _assemble(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     if config.embedding == "table" and (table.vectors is None or table.vectors.shape[1] != config.dimension):
         raise ValueError("the word vectors do not fit")
     card = ModelCard.from_json({name: value for name, value in record.items() if name not in _FILE_KEYS})
-    return Model(config, weights, table, statistics_from(arrays, config.columns), card)
+    trees = Trees.from_arrays(record["trees"], arrays, len(config.columns)) if "trees" in record else None
+    return Model(config, weights, table, statistics_from(arrays, config.columns), card, trees)
 
 
 def shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:

@@ -59,8 +59,9 @@ class WordScorer:
         self._model, self._allow_mismatch, self._threads = model, allow_mismatch, threads
         self._evidence = evidence
         self._scorer = LatticeRNNScorer(
-            model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic
-        )
+            model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic,
+            trees=model.trees,
+        )  # fmt: skip
         record = model.card.calibration
         self._choice = model.card.choice or Choice()
         self._calibration = None if record is None else ModelCalibration.from_dict(record)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base.files import atomic_folder
@@ -16,11 +16,14 @@ from ..confidence.model_file import (
     MODEL_JSON,
     SCALES,
     load_model,
+    read_log,
     refuse_to_overwrite,
+    save_model,
     update_card,
 )
 from ..confidence.word_scorer import WordScorer, load
 from ..formats import stream
+from ..training.stacked_trees import stacked_trees
 from .baselines import NAME as BASELINES
 from .baselines import fit_baselines
 
@@ -37,6 +40,15 @@ class TrainedModel:
     def load_folds(self) -> tuple[WordScorer, ...]:
         """The models that know no speaker of theirs."""
         return tuple(load(folder) for folder in self.folds)
+
+
+def write_with_trees(trained: TrainedModel, folders: Sequence[Path]) -> None:
+    """Write the same models, that of all speakers first, with trees beside the network unless words are few."""
+    sources = (trained.model, *trained.folds)
+    models = [load_model(source) for source in sources]
+    trees = stacked_trees(models[0], models[1:], trained.train, trained.dev)
+    for model, own, source, folder in zip(models, trees, sources, folders, strict=True):
+        save_model(replace(model, trees=None if None in trees else own), folder, read_log(source))
 
 
 def write_final_model(trained: TrainedModel, scales: Path, out: Path) -> None:

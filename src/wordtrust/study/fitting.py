@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..base.errors import InputError
@@ -15,8 +16,9 @@ from ..confidence.model_file import MODEL_JSON
 from ..confidence.word_scorer import load
 from ..training.options import MULTI_RECOGNIZER, has_gpu
 from ..training.study_training import FOLDS, StudyTraining, model_folders
+from ..training.trees import require_sklearn
 from .combination import systems_on
-from .final_model import TrainedModel, write_final_model, write_generic_model
+from .final_model import TrainedModel, write_final_model, write_generic_model, write_with_trees
 from .layout import DEV, JOINT, TRAIN, StudyFolder, StudyOptions
 from .paper_steps import PaperMaker
 from .steps import Steps, contents_key, key_of, read_json, write_json
@@ -41,6 +43,8 @@ class Fitting:
         if self.options.until == "networks":
             return False
         chosen = self.options
+        if chosen.with_trees and chosen.until != "packs":
+            require_sklearn("or leave them out with --no-trees")
         paper = PaperMaker(
             self.out, self.steps, chosen.training, chosen.device, chosen.threads, vectors, chosen.lexicon
         )
@@ -49,6 +53,8 @@ class Fitting:
         if not self._train(networks, vectors):
             return False
         for name in self.names:
+            if chosen.with_trees:
+                self._add_trees(name, networks[name])
             self._finish(name, networks[name])
         self._finish_generic()
         if len(self.names) > 1:
@@ -92,8 +98,18 @@ class Fitting:
         )  # fmt: skip
         training.run(self.steps.notify)
 
-    def _trained(self, name: str) -> TrainedModel:
-        model, *folds = model_folders(name, self.out.trained)
+    def _add_trees(self, name: str, networks: str) -> None:
+        """Trees beside the networks of a recognizer, and of each of its folds."""
+        trained, folders = self._trained(name, self.out.trained), model_folders(name, self.out.with_trees)
+        files = [folder / MODEL_JSON for folder in (trained.model, *trained.folds)]
+        made = [folder / MODEL_JSON for folder in folders]
+        work = partial(write_with_trees, trained, folders)
+        self.steps.run(f"{name}: trees", key_of(networks, contents_key(files)), made, work)
+
+    def _trained(self, name: str, where: Path | None = None) -> TrainedModel:
+        """A recognizer's models, with trees if these are wanted."""
+        with_trees = self.out.with_trees if self.options.with_trees else self.out.trained
+        model, *folds = model_folders(name, where or with_trees)
         train, dev = (str(self.out.store(name, split)) for split in (TRAIN, DEV))
         return TrainedModel(model, tuple(folds), train, dev)
 

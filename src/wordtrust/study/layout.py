@@ -36,6 +36,7 @@ class StudyOptions:
     lexicon: Path | None = None  # a pronouncing dictionary, for the phones of words
     with_joint: bool = True
     with_paper: bool = False  # the paper's own system as well
+    with_trees: bool = True  # beside the networks
     skip_bad: bool = False
     training: TrainOptions | None = None  # None: as the study thinks best
     teachers: int = 1  # for each fold, that the models learn from as well
@@ -74,7 +75,14 @@ class StudyOptions:
 RECOGNIZER, REFERENCES, VECTORS = "recognizer.json", ("refs.tsv", "refs.tsv.gz"), "embeddings"
 JOINT = "joint"
 TRAIN, DEV = "train", "dev"
-_TAKEN = ("generic", "joint", "paper", "results", "trained")  # folders of OUT, so no recognizer can have these names
+_TAKEN = (
+    "generic",
+    "joint",
+    "paper",
+    "results",
+    "trained",
+    "with-trees",
+)  # folders of OUT, so no recognizer can have these names
 _OF_A_FOLD = re.compile(r"-fold-[0-9]+\Z")  # nor one that ends like the models of another's folds
 
 
@@ -186,6 +194,11 @@ class StudyFolder:
     def trained(self) -> Path:
         """Models as they come out of training."""
         return self.work / "trained"
+
+    @property
+    def with_trees(self) -> Path:
+        """The same models with trees beside the network."""
+        return self.work / "with-trees"
 
     @property
     def results(self) -> Path:

@@ -61,6 +61,7 @@ class TrainOptions:
     folds: int = _option(0, "Leave out one of so many folds of speakers [0: none], to calibrate on it.")
     fold: int = _option(0, "Which one.")
     eighths: int = _option(8, "")  # of the speakers to train on, for learning curves
+    trees: bool = _option(True, "Trees beside the network, where scikit-learn is installed and words are many.")
     seed: int = _option(0, "The same seed gives the same model.")
 
     def __post_init__(self) -> None:

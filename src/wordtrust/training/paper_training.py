@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from .trainer import Progress
 
 PAPER = TrainOptions(
-    head="independent", merge="mean", skip=False, stop="eer", epochs=20, patience=5, gap=0, evidence_drop=0.0
-)
+    head="independent", merge="mean", skip=False, stop="eer", epochs=20, patience=5, gap=0, evidence_drop=0.0,
+    trees=False,
+)  # fmt: skip
 SIZES: Mapping[str, Sequence[int]] = {"state": (80, 128, 200), "hidden": (20, 40)}
 
 

@@ -24,6 +24,7 @@ from ..confidence.model_file import (
 from .dataset import TrainingData
 from .options import TrainOptions
 from .trainer import CHECKPOINT, EpochRecord, Progress, Trainer, only_training_in
+from .trees import plain_trees
 from .worker import Worker, training_worker
 
 Finish = Callable[[Model], Model]  # what is done with a model before it is written
@@ -107,6 +108,7 @@ def train_model(
         table = data.table if trainer.config.embedding == "table" else replace(data.table, vectors=None)
         model = Model(trainer.config, weights, table, data.statistics, card)
         if worker.is_first:
+            model = replace(model, trees=plain_trees(data, options) if options.trees else None)
             model = finish(model) if finish else model
             save_model(model, out, trainer.state.log)
     return model

@@ -1,0 +1,125 @@
+"""Train the trees beside the network (`confidence.trees`), through scikit-learn. The same data give the same trees.
+
+- `plain_trees`: they see features only, and are trained on what the network is trained on. They count half.
+- `stacked_trees`: they see what the network says of each arc as well, where there are models of all folds.
+
+Weights of the corrections were chosen on dev (`python -m experiments.trees`). Needs numpy and scikit-learn only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import OptionError
+from ..base.folds import in_fold
+from ..base.installation import install_command
+from ..confidence.trees import NEVER, Trees
+from ..lattices.lattice import Floats
+from .dataset import TrainingData
+from .options import TrainOptions
+
+TREES, DEPTH, RATE, LEAST_IN_LEAF, PENALTY = 200, 5, 0.05, 40, 5.0
+LEAST_WORDS = 5_000  # with fewer words trees follow chance
+MOST_WORDS = 2_000_000  # that trees are trained on: more take hours and bring little
+
+Bits = NDArray[np.int8]
+
+
+def is_available() -> bool:
+    """Whether scikit-learn is installed."""
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def require_sklearn(otherwise: str) -> None:
+    """Raise an `OptionError` that says how to install scikit-learn, or what to do `otherwise`."""
+    if not is_available():
+        raise OptionError(f"trees beside the network need scikit-learn: {install_command('train')}; {otherwise}")
+
+
+def fit_trees(inputs: Floats, right: Bits, *, share_weight: float, chance_weight: float, with_network: bool) -> Trees:
+    """Trees that tell which of these words are right."""
+    return tables_of(fit_boosting(inputs, right), share_weight, chance_weight, with_network)
+
+
+def fit_boosting(inputs: Floats, right: Bits) -> Any:
+    """The same as a classifier of scikit-learn."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    if len(right) > MOST_WORDS:
+        chosen = np.sort(np.random.default_rng(0).choice(len(right), MOST_WORDS, replace=False))
+        inputs, right = inputs[chosen], right[chosen]
+    boosting = HistGradientBoostingClassifier(
+        max_iter=TREES, max_depth=DEPTH, max_leaf_nodes=None, learning_rate=RATE, min_samples_leaf=LEAST_IN_LEAF,
+        l2_regularization=PENALTY, early_stopping=False, random_state=0,
+    )  # fmt: skip
+    return boosting.fit(inputs, right)
+
+
+def tables_of(boosting: Any, share_weight: float, chance_weight: float, with_network: bool) -> Trees:
+    """The tables of a classifier of scikit-learn, whose log-odds they give."""
+    nodes_of = [predictors[0].nodes for predictors in boosting._predictors]
+    depth = max(1, *(int(nodes["depth"].max()) for nodes in nodes_of))
+    shape = (len(nodes_of), (1 << depth) - 1)
+    feature, missing_right = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
+    threshold, leaf = np.full(shape, NEVER), np.zeros((len(nodes_of), 1 << depth))
+    for tree, nodes in enumerate(nodes_of):
+        _fill(nodes, depth, feature[tree], threshold[tree], missing_right[tree], leaf[tree])
+    leaf[0] += float(boosting._baseline_prediction[0, 0])
+    return Trees(
+        feature, _rounded_down(np.minimum(threshold, NEVER)), missing_right, leaf.astype(np.float32),
+        share_weight, chance_weight, with_network,
+    )  # fmt: skip
+
+
+def _fill(nodes: Any, depth: int, feature: Any, threshold: Any, missing_right: Any, leaf: Any) -> None:
+    """Put the nodes of one tree of scikit-learn into the rows of a full binary tree."""
+    waiting = [(0, 0, 0)]  # its number there, here, and its level
+    while waiting:
+        there, here, level = waiting.pop()
+        node = nodes[there]
+        if node["is_leaf"] and level == depth:
+            leaf[here - len(feature)] = node["value"]
+        elif node["is_leaf"]:  # goes on to leaves that are alike
+            waiting += [(there, 2 * here + 1, level + 1), (there, 2 * here + 2, level + 1)]
+        else:
+            feature[here], threshold[here] = node["feature_idx"], node["num_threshold"]
+            missing_right[here] = not node["missing_go_to_left"]
+            waiting += [(node["left"], 2 * here + 1, level + 1), (node["right"], 2 * here + 2, level + 1)]
+
+
+def _rounded_down(values: NDArray[np.float64]) -> Floats:
+    """In single precision, so that the same numbers of single precision are larger."""
+    rounded = values.astype(np.float32)
+    return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+
+
+def plain_trees(data: TrainingData, options: TrainOptions) -> Trees | None:
+    """Trees that see features only; None where there are too few words, or scikit-learn is not there."""
+    train = data.train
+    chosen = np.repeat(_heard(train.speaker, options), np.diff(train.arc_offsets))
+    rows = np.flatnonzero(chosen & (train.word >= 0) & (train.label >= 0))
+    right = train.label[rows]
+    if not is_enough(right) or not is_available():
+        return None
+    return fit_trees(
+        train.features[rows].astype(np.float32), right, share_weight=0.0, chance_weight=0.5, with_network=False
+    )
+
+
+def _heard(speaker: NDArray[np.uint32], options: TrainOptions) -> NDArray[np.bool_]:
+    """[utterances] those that are not left out as a fold."""
+    if options.folds <= 1:
+        return np.ones(len(speaker), np.bool_)
+    return ~in_fold(speaker, options.folds, options.fold)
+
+
+def is_enough(right: Bits) -> bool:
+    """Whether trees can be trained on these words."""
+    return len(right) >= LEAST_WORDS and min(int(right.sum()), int((right == 0).sum())) >= LEAST_IN_LEAF
