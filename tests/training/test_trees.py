@@ -23,6 +23,7 @@ from wordtrust.training import trees as training
 from wordtrust.training.options import TrainOptions
 
 pytest.importorskip("sklearn", reason="needs the extra `train`")
+pytest.importorskip("torch", reason="needs the extra `train`")
 
 
 def words(seed: int, rows: int = 3_000, columns: int = 5, missing: float = 0.0) -> tuple[Floats, NDArray[np.int8]]:
@@ -63,20 +64,22 @@ WEIGHTS: dict[str, Any] = {"share_weight": 0.25, "chance_weight": 1.0, "with_net
 
 
 def test_plain_trees_are_of_the_words_of_speakers_that_are_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wordtrust.training.trainer import chosen_utterances
+
     data, seen = training_data(), list[int]()
-    assert training.plain_trees(data, TrainOptions()) is None  # too few words
+    assert training.plain_trees(data) is None  # too few words
     monkeypatch.setattr(training, "LEAST_WORDS", 1)
     monkeypatch.setattr(training, "LEAST_IN_LEAF", 1)
     monkeypatch.setattr(training, "fit_trees", lambda _, right, **__: seen.append(len(right)))
     train = data.train
     is_word = (train.word >= 0) & (train.label >= 0)
-    assert training.plain_trees(data, TrainOptions()) is None
+    training.plain_trees(data)
     for fold in range(2):
-        training.plain_trees(data, TrainOptions(folds=2, fold=fold))
+        training.plain_trees(data, chosen_utterances(train, TrainOptions(folds=2, fold=fold)))
     left_out = np.repeat(in_fold(train.speaker, 2, 0), np.diff(train.arc_offsets))
     assert seen == [is_word.sum(), (is_word & ~left_out).sum(), (is_word & left_out).sum()]
     monkeypatch.setattr(training, "is_available", lambda: False)
-    training.plain_trees(data, TrainOptions())
+    training.plain_trees(data)
     assert len(seen) == 3
 
 

@@ -23,7 +23,7 @@ from ..confidence.model_file import (
 )
 from .dataset import TrainingData
 from .options import TrainOptions
-from .trainer import CHECKPOINT, EpochRecord, Progress, Trainer, only_training_in
+from .trainer import CHECKPOINT, EpochRecord, Progress, Trainer, chosen_utterances, only_training_in
 from .trees import plain_trees
 from .worker import Worker, training_worker
 
@@ -108,7 +108,8 @@ def train_model(
         table = data.table if trainer.config.embedding == "table" else replace(data.table, vectors=None)
         model = Model(trainer.config, weights, table, data.statistics, card)
         if worker.is_first:
-            model = replace(model, trees=plain_trees(data, options) if options.trees else None)
+            trees = plain_trees(data, chosen_utterances(data.train, options)) if options.trees else None
+            model = replace(model, trees=trees)
             model = finish(model) if finish else model
             save_model(model, out, trainer.state.log)
     return model

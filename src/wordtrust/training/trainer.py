@@ -146,7 +146,7 @@ class Trainer:
         self.best = self._weights()
         words, merge = WordInputs(data.table, self.config), self.config.merge
         arcs = options.batch_arcs or _default_batch_arcs(len(data.train.source))
-        chosen = _chosen_utterances(data.train, options)
+        chosen = chosen_utterances(data.train, options)
         self.train = DeviceBatches(data.train, arcs, words, merge, worker.device, chosen, options.taught)
         self.dev = DeviceBatches(data.dev, max(arcs, DEV_ARCS), words, merge, worker.device)
         self._checkpoint = None if folder is None else folder / CHECKPOINT
@@ -418,7 +418,7 @@ def _default_batch_arcs(arcs: int) -> int:
     return int(np.clip(arcs // BATCHES, LEAST_ARCS, most))
 
 
-def _chosen_utterances(data: Dataset, options: TrainOptions) -> NDArray[np.int64] | None:
+def chosen_utterances(data: Dataset, options: TrainOptions) -> NDArray[np.int64] | None:
     """The utterances to train on: all, or those of some speakers, who are not in the fold that is left out."""
     if not options.folds and options.eighths == EIGHTHS:
         return None

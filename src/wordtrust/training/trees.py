@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import OptionError
-from ..base.folds import in_fold
 from ..base.installation import install_command
 from ..confidence.trees import NEVER, Trees
 from ..lattices.lattice import Floats
 from .dataset import TrainingData
-from .options import TrainOptions
 
 TREES, DEPTH, RATE, LEAST_IN_LEAF, PENALTY = 200, 5, 0.05, 40, 5.0
 LEAST_WORDS = 5_000  # with fewer words trees follow chance
@@ -100,24 +98,19 @@ def _rounded_down(values: NDArray[np.float64]) -> Floats:
     return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
-def plain_trees(data: TrainingData, options: TrainOptions) -> Trees | None:
-    """Trees that see features only; None where there are too few words, or scikit-learn is not there."""
+def plain_trees(data: TrainingData, chosen: NDArray[np.int64] | None = None) -> Trees | None:
+    """Trees that see features only, of all utterances or those chosen to train on.
+
+    None where there are too few words, or scikit-learn is not there.
+    """
     train = data.train
-    chosen = np.repeat(_heard(train.speaker, options), np.diff(train.arc_offsets))
-    rows = np.flatnonzero(chosen & (train.word >= 0) & (train.label >= 0))
+    heard = np.ones(len(train), np.bool_) if chosen is None else np.isin(np.arange(len(train)), chosen)
+    rows = np.flatnonzero(np.repeat(heard, np.diff(train.arc_offsets)) & (train.word >= 0) & (train.label >= 0))
     right = train.label[rows]
     if not is_enough(right) or not is_available():
         return None
-    return fit_trees(
-        train.features[rows].astype(np.float32), right, share_weight=0.0, chance_weight=0.5, with_network=False
-    )
-
-
-def _heard(speaker: NDArray[np.uint32], options: TrainOptions) -> NDArray[np.bool_]:
-    """[utterances] those that are not left out as a fold."""
-    if options.folds <= 1:
-        return np.ones(len(speaker), np.bool_)
-    return ~in_fold(speaker, options.folds, options.fold)
+    inputs = train.features[rows].astype(np.float32)
+    return fit_trees(inputs, right, share_weight=0.0, chance_weight=0.5, with_network=False)
 
 
 def is_enough(right: Bits) -> bool:
