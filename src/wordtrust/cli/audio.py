@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..transcription.transcription_job import TranscriptionJob
 
 _recognizers_at_once = jobs_option("Recognizers that work in parallel [one per core, if it pays].")
+_language_option = click.option("--language", metavar="CODE", help="The language, such as de, for Whisper [English].")
 
 
 @click.command()
@@ -46,6 +47,7 @@ def recognizers(*, as_json: bool) -> None:
 @click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL][,...]",
               help="The recognizer (see `wordtrust recognizers`); several, with commas, are combined. "
                    "auto: the best one.")  # fmt: skip
+@_language_option
 @click.option("--model", help="The confidence model: a folder or a shipped model [the one for the recognizer].")
 @out_option(multiple=True, metavar="FILE",
               help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} stands for the recording's name; "
@@ -65,6 +67,7 @@ def recognizers(*, as_json: bool) -> None:
 def transcribe(
     audio: tuple[str, ...],
     recognizer: str,
+    language: str | None,
     model: str | None,
     out: tuple[str, ...],
     channels: str,
@@ -90,6 +93,7 @@ def transcribe(
     from ..base.problems import Problems
     from ..base.progress import AudioProgress
     from ..base.visible_text import visible
+    from ..recognizers.registry import with_language
     from ..transcription.transcriber import Transcriber, split_names
     from ..transcription.transcription_job import TranscriptionJob, default_jobs, open_recordings, plan_outputs
 
@@ -99,6 +103,7 @@ def transcribe(
     to_stdout = any(map(is_stdout, outputs))
     if as_json and to_stdout:
         raise OptionError("--json prints to stdout, where the output goes too: leave out one of them")
+    recognizer = ",".join(with_language(name, language) for name in split_names(recognizer))
     names, models = split_names(recognizer), split_names(model or ())
     at_once = jobs or default_jobs(recordings)
     with Transcriber(names, models, jobs=at_once, alternatives=alternatives, lm=lm) as transcriber:
@@ -131,7 +136,7 @@ def _show(
     from ..transcripts.terminal import SegmentView
     from ..transcripts.warning_summary import WarningSummary
 
-    words, unusual = 0, WarningSummary()
+    words, dropped, unusual = 0, False, WarningSummary()
     for segment, transcript in job.segments(recording):
         progress.at(segment.end)
         words += len(transcript.words)
@@ -141,12 +146,13 @@ def _show(
             progress.print(json_line(transcript).rstrip() if as_json else view)
         if not progress.is_read and must_be_read:
             raise BrokenPipeError
+        dropped = dropped or bool(segment.dropped)
         if segment.dropped:
             notify(f"{recording.name}: at {segment.start:.1f} s left out: {segment.dropped}")
     notify(*(f"{recording.audio.path}: {problem}" for problem in recording.audio.problems))
     notify(*(f"{recording.name}: {line}" for line in unusual.lines()))
     if not words:
-        notify(f"{recording.name}: no speech was found")
+        notify(f"{recording.name}: no {'words are left' if dropped else 'speech was found'}")
 
 
 @click.command()
@@ -154,6 +160,7 @@ def _show(
 @click.argument("manifest")
 @click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL]",
               help="The recognizer (see `wordtrust recognizers`). auto: the best installed.")  # fmt: skip
+@_language_option
 @out_option(is_folder=True, type=click.Path(path_type=Path), required=True, help="The store to write.")
 @overwrite_option
 @click.option("--audio", type=click.Path(path_type=Path), help="Folder of the audio [that of the manifest].")
@@ -163,6 +170,7 @@ def _show(
 def recognize(
     manifest: str,
     recognizer: str,
+    language: str | None,
     out: Path,
     audio: Path | None,
     jobs: int | None,
@@ -184,12 +192,14 @@ def recognize(
     from ..base.problems import Problems
     from ..base.progress import AudioProgress
     from ..base.threads import available_cores
+    from ..recognizers.registry import with_language
     from ..transcription.corpus_job import recognize_corpus
     from ..transcription.manifest import read_manifest
 
     announce_compilation()
     if "," in recognizer:
         raise OptionError("one recognizer at a time: each gets a store of its own")
+    recognizer = with_language(recognizer, language)
     problems = Problems(skip=skip_bad, notify=notify_skipped)
     entries = read_manifest(manifest, audio, problems)
     with AudioProgress("recognising", [None], utterances=len(entries)) as progress:

@@ -16,6 +16,7 @@ from typing import Any
 from ..lattices.lattice import Lattice
 from ..lattices.text import DEFAULT
 from .base import NOTHING, NBestRecord
+from .languages import foreign_reason
 
 # How often people repeat a group of this many words in a row; longer groups: _REPETITIONS.
 _REPETITIONS_OF = {1: 10, 2: 6, 3: 5}
@@ -87,6 +88,7 @@ def _filter_record(record: NBestRecord, seconds: float, speech: float) -> tuple[
         return NOTHING, of_printed[0]
     rest = record if len(kept) == len(reasons) else _select(record, kept)
     reason = hallucination_reason(_decisive_words(rest, speech), seconds, speech, _best_logprob(rest))
+    reason = reason or foreign_reason(rest, seconds)
     return (NOTHING, reason) if reason else (rest, None)
 
 

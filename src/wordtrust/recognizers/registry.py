@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from ..base.installation import install_command
 from .base import Recognizer
 
 GROUP = "wordtrust.recognizers"
+ENGLISH, NAMED = "en", "@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class RecognizerEntry:
     install: str = ""  # how to get them
     needs_model: bool = False  # --recognizer NAME=MODEL
     default: str | None = None  # a model that the engine may have to download
+    language: str | None = None  # en: it knows no other; @: MODEL@LANGUAGE; None: that of its model
 
     @property
     def missing(self) -> list[str]:
@@ -61,6 +64,7 @@ def _ours() -> tuple[RecognizerEntry, ...]:
             "wordtrust.recognizers.moonshine.adapter",
             ("onnxruntime", "onnx", "moonshine_voice"),
             install_command("audio"),
+            language=ENGLISH,
         ),
         RecognizerEntry(
             "whisper",
@@ -69,6 +73,7 @@ def _ours() -> tuple[RecognizerEntry, ...]:
             ("faster_whisper",),
             install_command("whisper"),
             default="base",
+            language=NAMED,
         ),
         RecognizerEntry(
             "vosk",
@@ -92,6 +97,7 @@ def _ours() -> tuple[RecognizerEntry, ...]:
             "wordtrust.recognizers.pocketsphinx.adapter",
             ("pocketsphinx",),
             install_command("pocketsphinx"),
+            language=ENGLISH,
         ),
     )
 
@@ -133,6 +139,23 @@ def find(name: str) -> RecognizerEntry:
             return entry
     names = ", ".join(entry.name for entry in available)
     raise OptionError(f"there is no recognizer {name!r}; there are {names} and auto")
+
+
+def with_language(spec: str, language: str | None) -> str:
+    """`NAME` or `NAME=MODEL` for a language, such as de; None is what the recognizer does by itself, English."""
+    if language is None or (spec == "auto" and language.lower() == ENGLISH):
+        return spec
+    language = language.strip().lower()
+    if not re.fullmatch("[a-z]{2,3}(-[a-z]+)?", language):
+        raise OptionError(f"the language is {language!r}, not a code such as en, de or fr")
+    name, _, model = spec.partition("=")
+    entry = find("whisper" if name.strip() == "auto" else name.strip())
+    if entry.language == NAMED and (model or entry.default):
+        model = (model or entry.default or "").strip()
+        return f"{entry.name}={model}" if language == ENGLISH else f"{entry.name}={model}@{language}"
+    if entry.language == ENGLISH != language:
+        raise OptionError(f"{entry.name} knows English only: --recognizer whisper=base --language {language}")
+    return spec
 
 
 def loader(spec: str, *, threads: int = 1) -> Callable[[], Recognizer]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from threading import Thread
@@ -22,17 +22,20 @@ from numpy.typing import ArrayLike
 
 from ..audio.audio_file import AudioFile
 from ..audio.audio_samples import AudioSamples
-from ..audio.quality import AudioQuality, audio_quality
+from ..audio.quality import audio_quality
 from ..audio.segments import Segment, segments
 from ..base.errors import InputError, OptionError
 from ..base.journal import Journal
 from ..base.version import __version__
 from ..confidence.warm_up import warm_up
 from ..confidence.word_scorer import ALTERNATIVES
+from ..formats.transcript.records import WARNINGS, SpeechWarning, warnings_of
 from ..lattices.lattice import Lattices
 from ..recognizers import Recognizer, RecognizerIdentity
 from ..recognizers.hallucinations import drop_hallucinations
+from ..recognizers.languages import language_warnings
 from ..recognizers.pool import RecognitionRequest, RecognitionResult, RecognizerPool
+from ..recognizers.registry import with_language
 from ..recognizers.serialization import to_lattice
 from ..transcripts.transcript import Transcript, Transcripts
 from ..transcripts.utterance import distinct_warnings
@@ -101,26 +104,22 @@ class RecognizedSegment:
     end: float
     lines: tuple[str, ...]  # of JSON, one for each recognizer
     dropped: str | None = None  # why words were taken for hallucinated
-    quality: AudioQuality | None = None  # of its sound
+    warnings: tuple[SpeechWarning, ...] = ()  # about its sound and its language
     lattices: tuple[Lattices, ...] = field(default=(), compare=False, repr=False)  # of the lines; times from `start`
 
     def to_dict(self) -> dict[str, Any]:
         """The segment as JSON, for a journal."""
-        quality = None if self.quality is None else asdict(self.quality)
-        lines = list(self.lines)
-        return {"start": self.start, "end": self.end, "lines": lines, "dropped": self.dropped, "quality": quality}
+        found, lines = [warning.to_dict() for warning in self.warnings], list(self.lines)
+        return {"start": self.start, "end": self.end, "lines": lines, "dropped": self.dropped, WARNINGS: found}
 
     @classmethod
     def from_dict(cls, record: Any, file: str) -> RecognizedSegment:
         """A segment of a journal, `file`; what is none is an `InputError`."""
         try:
             lines, dropped = tuple(map(str, record["lines"])), record["dropped"]
-            quality = {name: float(value) for name, value in (record.get("quality") or {}).items()}
-            heard = cls(
-                float(record["start"]), float(record["end"]), lines, None if dropped is None else str(dropped)
-            )
-            return replace(heard, quality=AudioQuality(**quality)) if quality else heard
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            dropped = None if dropped is None else str(dropped)
+            return cls(float(record["start"]), float(record["end"]), lines, dropped, warnings_of(record))
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, InputError):
             raise InputError("a segment that was kept is damaged", file=file, remedy="Remove the file") from None
 
 
@@ -219,8 +218,8 @@ class Transcriber:
         words = (
             replace(word, start=word.start + segment.start, end=word.end + segment.start) for word in transcript.words
         )
-        found = segment.quality.warnings() if segment.quality is not None else ()
-        return replace(transcript, words=tuple(words), warnings=distinct_warnings(found, transcript.warnings))
+        found = distinct_warnings(segment.warnings, transcript.warnings)
+        return replace(transcript, words=tuple(words), warnings=found)
 
 
 def _with_results(
@@ -246,7 +245,9 @@ def _recognized_segment(
     reasons = [result.dropped for result in results if result.dropped]
     dropped = "; ".join(dict.fromkeys(reasons)) if len(reasons) == len(results) else None  # else one has words
     lines = tuple(result.line for result in results)
-    return RecognizedSegment(segment.start, segment.end, lines, dropped, audio_quality(segment.samples))
+    languages = (language_warnings(line, segment.seconds) for line in lines)
+    found = distinct_warnings(audio_quality(segment.samples).warnings(), *languages)
+    return RecognizedSegment(segment.start, segment.end, lines, dropped, found)
 
 
 def transcribe(
@@ -254,6 +255,7 @@ def transcribe(
     recognizer: str | Recognizer | Sequence[str | Recognizer] = "auto",
     *,
     sample_rate: float | None = None,
+    language: str | None = None,
     model: str | Path | Sequence[str | Path] | None = None,
     channel: int | None = None,
     alternatives: int = ALTERNATIVES,
@@ -262,15 +264,15 @@ def transcribe(
     """The segments of a recording, with times of the recording. `recognizer` is NAME or NAME=MODEL, or several.
 
     `audio` is a file, several files, or samples with their `sample_rate`. `recognizer` may be an object of your own
-    with `identity` and `recognize` (`wordtrust.recognizers.base`). `model` is the confidence model, by default the
-    one for the recognizer. `channel` counts from 1; None is the mean of all. Several recognizers, and a model for
-    each, are sequences, or strings with commas between the names. Two `jobs` and more are processes, so a script that
-    asks for them needs `if __name__ == "__main__"`.
+    with `identity` and `recognize` (`wordtrust.recognizers.base`). `language` is a code such as de, for Whisper;
+    English by default. `model` is the confidence model, by default the one for the recognizer. `channel` counts from
+    1; None is the mean of all. Several recognizers, and a model for each, are sequences, or strings with commas
+    between the names. Two `jobs` and more are processes, so a script that asks for them needs
+    `if __name__ == "__main__"`.
     """
     files = _opened(audio, sample_rate)
-    with Transcriber(
-        _recognizers(recognizer), split_names(model or ()), alternatives=alternatives, jobs=jobs
-    ) as transcriber:
+    named = [with_language(each, language) if isinstance(each, str) else each for each in _recognizers(recognizer)]
+    with Transcriber(named, split_names(model or ()), alternatives=alternatives, jobs=jobs) as transcriber:
         opened = recordings(files, _channel_option(files, channel))
         heard = [(recording, list(transcriber.recognize(recording))) for recording in opened]
         segments = [(recording, segment) for recording, recognized in heard for segment in recognized]

@@ -97,10 +97,11 @@ def record_of(value: Any, utt: str) -> TranscriptRecord:
     correct = probability_of(record, "confidence", "") if MEAN in record else None  # else it is the mean of the words
     if correct == product_of_words(words):
         correct = None  # no model was asked
-    return TranscriptRecord(name, words, _warnings_of(record), correct, probability_of(record, MISSING_END, ""))
+    return TranscriptRecord(name, words, warnings_of(record), correct, probability_of(record, MISSING_END, ""))
 
 
-def _warnings_of(record: dict[str, Any]) -> tuple[SpeechWarning, ...]:
+def warnings_of(record: dict[str, Any]) -> tuple[SpeechWarning, ...]:
+    """The warnings that a JSON object has."""
     items = [] if record.get(WARNINGS) is None else check.objects_of(record, WARNINGS)
     return tuple(
         SpeechWarning(check.string(item, "name", path := f"{WARNINGS}[{index}]"), check.number(item, "figure", path),

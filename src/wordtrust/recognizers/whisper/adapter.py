@@ -20,6 +20,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
 from ..base import NOTHING, NBestRecord, RecognizerIdentity
+from ..languages import LANGUAGE
 from .decoder import SpecialTokens, WhisperDecoder
 from .model_files import name_of_folder, name_of_model, read_config, read_weights
 from .words import TimedHypothesis, nbest, token_starts
@@ -58,10 +59,23 @@ class WhisperRecognizer:
         if len(samples) < _FRAME:
             return NOTHING
         encoded = self._encode(samples)
+        likely = self._likely_language(encoded)
         searched = self._search(encoded, seconds)
         with self._blas.limit(limits=self._threads, user_api="blas"):
             hypotheses = self.timed(np.array(encoded)[0], searched.sequences_ids, len(samples) // _FRAME)
-        return nbest(hypotheses, self._tokenizer.decode, searched.no_speech_prob).to_record()
+        record = nbest(hypotheses, self._tokenizer.decode, searched.no_speech_prob).to_record()
+        return record if likely is None else {**record, LANGUAGE: likely}
+
+    def _likely_language(self, encoded: ctranslate2.StorageView) -> dict[str, Any] | None:
+        """The language that was asked for, and what the model takes the speech for; None if it knows English only."""
+        if not self._model.model.is_multilingual:
+            return None
+        told = {
+            token.strip("<|>"): round(float(share), 4)
+            for token, share in self._model.model.detect_language(encoded)[0]
+        }
+        asked = self.identity.settings["language"]
+        return {"asked": asked, "likely": max(told, key=lambda name: told[name]), "probability": told.get(asked, 0.0)}
 
     def _encode(self, samples: Samples) -> ctranslate2.StorageView:
         padded = np.pad(samples, (0, WINDOW * RATE - len(samples)))

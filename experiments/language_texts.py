@@ -1,0 +1,76 @@
+"""Sentences in other languages, written for `other_languages`: about trains, weather, food and work."""
+
+CHOSEN_ON = ("de", "fr", "es")  # what the limit was chosen on
+TEXTS = {
+    "de": (
+        "Der Zug nach München fährt heute von Gleis sieben ab. Bitte beachten Sie die Durchsagen am Bahnsteig.",
+        "Morgen wird es kalt, und am Nachmittag schneit es wahrscheinlich.",
+        "Wir haben gestern Abend noch lange über das neue Haus gesprochen.",
+        "Können Sie mir bitte sagen, wo die nächste Apotheke ist?",
+        "Die Kinder spielen im Garten, während ihre Mutter das Essen kocht.",
+        "Ich hätte gern zwei Brötchen und einen großen Kaffee.",
+        "Niemand wusste, warum die Brücke so plötzlich gesperrt wurde.",
+        "Guten Tag, mein Name ist Schneider. Ich rufe wegen der Rechnung an.",
+    ),
+    "fr": (
+        "Le train pour Lyon part ce matin du quai numéro sept. Merci de faire attention à la marche.",
+        "Il fera froid demain, et il va sans doute neiger dans l'après-midi.",
+        "Nous avons parlé longtemps de la nouvelle maison hier soir.",
+        "Pouvez-vous me dire où se trouve la pharmacie la plus proche ?",
+        "Les enfants jouent dans le jardin pendant que leur père prépare le repas.",
+        "Je voudrais deux croissants et un grand café, s'il vous plaît.",
+        "Personne ne savait pourquoi le pont avait été fermé si soudainement.",
+        "Bonjour, je m'appelle Dubois. Je vous appelle au sujet de la facture.",
+    ),
+    "es": (
+        "El tren para Sevilla sale hoy de la vía siete. Por favor escuchen los avisos en el andén.",
+        "Mañana hará frío y seguramente nevará por la tarde.",
+        "Anoche hablamos mucho tiempo de la casa nueva.",
+        "¿Puede decirme dónde está la farmacia más cercana?",
+        "Los niños juegan en el jardín mientras su madre prepara la comida.",
+        "Quisiera dos bocadillos y un café grande, por favor.",
+        "Nadie sabía por qué habían cerrado el puente tan de repente.",
+        "Buenos días, me llamo Ortega. Le llamo por la factura.",
+    ),
+    "it": (
+        "Il treno per Milano parte oggi dal binario sette. Si prega di ascoltare gli annunci.",
+        "Domani farà freddo e nel pomeriggio probabilmente nevicherà.",
+        "Ieri sera abbiamo parlato a lungo della nuova casa.",
+        "Mi può dire dov'è la farmacia più vicina?",
+        "I bambini giocano in giardino mentre la nonna prepara il pranzo.",
+        "Vorrei due panini e un caffè grande, per favore.",
+    ),
+    "nl": (
+        "De trein naar Utrecht vertrekt vandaag van spoor zeven. Let op de omroepberichten.",
+        "Morgen wordt het koud en in de middag gaat het waarschijnlijk sneeuwen.",
+        "We hebben gisteravond nog lang over het nieuwe huis gepraat.",
+        "Kunt u mij zeggen waar de dichtstbijzijnde apotheek is?",
+        "De kinderen spelen in de tuin terwijl hun vader het eten kookt.",
+        "Ik wil graag twee broodjes en een grote koffie.",
+    ),
+    "pl": (
+        "Pociąg do Krakowa odjeżdża dzisiaj z toru siódmego. Prosimy słuchać komunikatów.",
+        "Jutro będzie zimno, a po południu prawdopodobnie spadnie śnieg.",
+        "Wczoraj wieczorem długo rozmawialiśmy o nowym domu.",
+        "Czy może mi pan powiedzieć, gdzie jest najbliższa apteka?",
+        "Dzieci bawią się w ogrodzie, a babcia gotuje obiad.",
+        "Poproszę dwie bułki i dużą kawę.",
+    ),
+    "pt": (
+        "O comboio para o Porto sai hoje da linha sete. Por favor ouçam os avisos.",
+        "Amanhã vai fazer frio e à tarde provavelmente vai nevar.",
+        "Ontem à noite falámos muito tempo sobre a casa nova.",
+        "Pode dizer-me onde fica a farmácia mais próxima?",
+        "As crianças brincam no jardim enquanto a avó prepara o almoço.",
+        "Queria dois pães e um café grande, se faz favor.",
+    ),
+    "tr": (
+        "Ankara treni bugün yedinci perondan kalkıyor. Lütfen anonsları dinleyin.",
+        "Yarın hava soğuk olacak ve öğleden sonra kar yağabilir.",
+        "Dün akşam yeni ev hakkında uzun süre konuştuk.",
+        "En yakın eczanenin nerede olduğunu söyler misiniz?",
+        "Büyükanne yemek yaparken çocuklar bahçede oynuyor.",
+        "İki ekmek ve büyük bir kahve istiyorum.",
+    ),
+}
+VOICES = {"chosen": ("", "+f2"), "reported": ("+m3", "+f4")}  # variants of espeak-ng

@@ -1,0 +1,20 @@
+"""Rates of what is called not English."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+from experiments.language_texts import CHOSEN_ON, TEXTS
+from experiments.other_languages import main
+
+
+def test_rates_are_of_the_group(tmp_path: Path) -> None:
+    word = {"word": "The", "start": 0.1, "end": 0.2}
+    heard = {"nbest": [{"score": -9.0, "avg_logprob": -5.0, "words": [word]}], "best_avg": 0, "empty_logprob": -9.0}
+    rows = [{"group": "de", "seconds": seconds, "speech": 1.0, "record": heard} for seconds in (6.0, 1.0, 2.5, 2.5)]
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    done = CliRunner().invoke(main, ["rates", str(tmp_path / "records.jsonl")], catch_exceptions=False)
+    assert "| de | 4 | 0.750 | 0.250 |" in done.output
+    assert set(CHOSEN_ON) < set(TEXTS)
