@@ -23,6 +23,7 @@ In comments on shapes, h is the size of a state; a state is [h | c], gates are [
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -66,6 +67,8 @@ class Traversal:
     """One direction through a batch on the device, cut into levels once."""
 
     arc: Tensor  # [arcs] index of each in the batch
+    source: Tensor  # [arcs] node that each leaves
+    target: Tensor  # [arcs] node that each enters
     nodes: int
     levels: list[BatchLevel]
 
@@ -96,7 +99,7 @@ class Traversal:
             BatchLevel(slice(n0, n1), slice(a0, a1), source, target, arc[: a1 - a0], *rest)
             for (n0, n1, a0, a1), (source, target, *rest) in zip(bounds, columns, strict=True)
         ]
-        return cls(put(plan.arc), len(plan.entering) - 1, levels)
+        return cls(put(plan.arc), put(plan.source), put(plan.target), len(plan.entering) - 1, levels)
 
 
 class StateGradient(NamedTuple):
@@ -114,6 +117,9 @@ class StateGradient(NamedTuple):
         return gradient
 
 
+LevelBackward = Callable[[slice, StateGradient, Tensor], None]  # fills in the last, of the arcs of one level
+
+
 class LstmPasses(Protocol):
     """The LSTM on the arcs of one level, forwards and backwards; results go into arrays of the caller."""
 
@@ -125,10 +131,11 @@ class LstmPasses(Protocol):
         `x` [arcs, 4 h] is made of the arcs' own inputs, `product` [all nodes, 4 h] of the states `nodes`.
         """
 
-    def backward(
-        self, nodes: Tensor, source: Tensor, gates: Tensor, state: Tensor, gradient: StateGradient, back: Tensor
-    ) -> None:
-        """Fill in `back` [arcs, 5 h]: the gradients of the gates' arguments, then of the source node's c."""
+    def backward(self, nodes: Tensor, source: Tensor, gates: Tensor, state: Tensor) -> LevelBackward:
+        """For a whole batch; what it gives fills in `back` [arcs, 5 h] of the arcs of one level after the other.
+
+        `back` has the gradients of the gates' arguments, then of the source node's c.
+        """
 
     def collect(self, rows: Tensor, index: Tensor, offsets: Tensor, weight: Tensor | None, out: Tensor) -> None:
         """`segment_sums`, into `out`."""
@@ -153,21 +160,28 @@ class TorchLstm:
         h.mul_(o)
 
     @staticmethod
-    def backward(
-        nodes: Tensor, source: Tensor, gates: Tensor, state: Tensor, gradient: StateGradient, back: Tensor
-    ) -> None:
-        """The gradient of a gate's argument is that of x and of the recurrent product alike."""
+    def backward(nodes: Tensor, source: Tensor, gates: Tensor, state: Tensor) -> LevelBackward:
+        """The gradient of a gate's argument is that of x and of the recurrent product alike.
+
+        All factors that do not depend on a gradient are taken for the whole batch at once: on a GPU the number of
+        operations is what a level costs.
+        """
         size = gates.shape[1] // 4
         i, f, g, o = gates.chunk(4, 1)
-        grad_h, grad_c = gradient.total().chunk(2, 1)
         tanh_c = torch.tanh(state[:, size:])
-        grad_c = grad_c + grad_h * o * (1 - tanh_c * tanh_c)
-        slopes = gates - gates * gates  # of a sigmoid
-        torch.mul(grad_c * g, slopes[:, :size], out=back[:, :size])
-        torch.mul(grad_c * nodes[source, size:], slopes[:, size : 2 * size], out=back[:, size : 2 * size])
-        torch.mul(grad_c * i, 1 - g * g, out=back[:, 2 * size : 3 * size])
-        torch.mul(grad_h * tanh_c, slopes[:, 3 * size :], out=back[:, 3 * size : 4 * size])
-        torch.mul(grad_c, f, out=back[:, 4 * size :])
+        to_c = o * (1 - tanh_c * tanh_c)
+        slope_i, slope_f, _, slope_o = (gates - gates * gates).chunk(4, 1)  # of a sigmoid
+        of_c = nodes[source, size:]
+        factors = torch.stack([g * slope_i, of_c * slope_f, i * (1 - g * g), tanh_c * slope_o, f], 1)  # [arcs, 5, h]
+
+        def level_backward(arcs: slice, gradient: StateGradient, back: Tensor) -> None:
+            grad_h, grad_c = gradient.total().chunk(2, 1)
+            grad_c = torch.addcmul(grad_c, grad_h, to_c[arcs])
+            parts = back.view(-1, 5, size)
+            torch.mul(factors[arcs], grad_c[:, None, :], out=parts)
+            torch.mul(factors[arcs, 3], grad_h, out=parts[:, 3])
+
+        return level_backward
 
     @staticmethod
     def collect(rows: Tensor, index: Tensor, offsets: Tensor, weight: Tensor | None, out: Tensor) -> None:
@@ -216,6 +230,7 @@ class Recurrence(torch.autograd.Function):
         grad_h = grads[0].contiguous()  # [arcs, h]
         back = gates.new_empty(len(gates), 5 * size)  # of the gates' arguments, then of c
         grad_product = back.new_empty(len(nodes), 5 * size)  # of products, then of c, as the arcs gave it back
+        level_backward = lstm.backward(nodes, ctx.traversal.source, gates, state)
         for level in reversed(ctx.traversal.levels):
             collected = grad_product[level.nodes]
             lstm.collect(back, level.leaving, level.leaving_offsets, None, collected)
@@ -225,7 +240,7 @@ class Recurrence(torch.autograd.Function):
             torch.mm(collected[:, : 4 * size], recurrent, out=grad_node[:, :size])
             grad_node[:, size:] = collected[:, 4 * size :]
             gradient = StateGradient(grad_node, level.target, level.weight, grad_h[level.arcs])
-            lstm.backward(nodes, level.source, gates[level.arcs], state[level.arcs], gradient, back[level.arcs])
+            level_backward(level.arcs, gradient, back[level.arcs])
         grad_product = grad_product[:, : 4 * size]
         return back[:, : 4 * size], grad_product.T @ nodes[:, :size], grad_product.sum(0), None
 
@@ -425,22 +440,21 @@ def _path_shares(batch: Batch, potential: Tensor) -> tuple[Tensor, Tensor]:
     mass = part.new_zeros(batch.forward.nodes)
     mass[batch.forward.levels[0].nodes] = 1.0
     for level in batch.forward.levels[1:]:
-        share[level.arcs] = part[level.arcs] * mass[level.source]
-        mass[level.nodes] = _node_sums(share[level.arcs], level)
+        own = torch.mul(part[level.arcs], mass[level.source], out=share[level.arcs])
+        mass[level.nodes] = _node_sums(own, level)
     return share, log_part
 
 
 def _log_parts(traversal: Traversal, potential: Tensor) -> Tensor:
     """[arcs] of the backward direction, from the end of the network on."""
-    log_part, after = torch.empty_like(potential), potential.new_zeros(traversal.nodes)
+    onwards, after = torch.zeros_like(potential), potential.new_zeros(traversal.nodes)
     for level in traversal.levels[1:]:
-        onwards = potential[level.arcs] + after[level.source]
+        own = torch.add(potential[level.arcs], after[level.source], out=onwards[level.arcs])
         nodes = level.nodes.stop - level.nodes.start
-        top = onwards.new_full((nodes,), -torch.inf).scatter_reduce_(0, level.target, onwards, "amax")
-        total = top + _node_sums((onwards - top[level.target]).exp_(), level).log_()
-        after[level.nodes] = total
-        log_part[level.arcs] = onwards - total[level.target]
-    return log_part
+        top = own.new_full((nodes,), -torch.inf).scatter_reduce_(0, level.target, own, "amax")
+        total = _node_sums((own - top[level.target]).exp_(), level).log_()
+        torch.add(top, total, out=after[level.nodes])
+    return onwards - after[traversal.target]
 
 
 def _node_sums(values: Tensor, level: BatchLevel) -> Tensor:
