@@ -56,7 +56,7 @@ def count_operations(trainer: Trainer) -> tuple[int, int]:
 
     views = "view slice select t.default transpose expand squeeze detach split alias empty".split()
 
-    class Count(TorchDispatchMode):
+    class Count(TorchDispatchMode):  # type: ignore[no-untyped-call]
         total = 0
 
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -67,7 +67,7 @@ def count_operations(trainer: Trainer) -> tuple[int, int]:
     batch, compiled = trainer.train[index], lattice_rnn._compiled_lstm
     lattice_rnn._compiled_lstm = None
     try:
-        with Count() as count:
+        with Count() as count:  # type: ignore[no-untyped-call]
             trainer._step(index, 1e-4)
     finally:
         lattice_rnn._compiled_lstm = compiled
