@@ -76,7 +76,7 @@ def _stretches(words: list[Word]) -> list[tuple[float, float]]:
 
 def _hypothesis(words: list[Word], begin: float, end: float) -> dict[str, object]:
     """What a system heard from `begin` to `end`."""
-    kept = [word for word in words if begin <= (word[1] + word[2]) / 2 < end]
+    kept = sorted((word for word in words if begin <= (word[1] + word[2]) / 2 < end), key=lambda word: word[1])
     listed = [
         {"word": word, "start": max(0.0, start - begin), "end": max(0.0, stop - begin), "logprob": 0.0}
         for word, start, stop in kept

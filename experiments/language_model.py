@@ -18,6 +18,7 @@ cross-validated by speaker (of calls: by call). Words are chosen as the model do
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -168,7 +169,7 @@ def row(material: Material, evidence: LanguageEvidence) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def costs(materials: list[Material], evidence: LanguageEvidence, most: int = 32) -> Iterator[tuple[str, ...]]:
+def costs(materials: list[Material], evidence: LanguageEvidence, most: int = 16) -> Iterator[tuple[str, ...]]:
     """Utterances a second of a core, by the number of paths."""
     for material in materials:
         networks = material.networks[:most]
@@ -203,8 +204,11 @@ def main() -> None:
         materials.append(of_calls(given.earnings, given.utterances))
     header = ("recognizer", "utterances", "WER", "with", "difference", "NCE all arcs", "with", "difference",
               "NCE 1-best", "with", "difference")  # fmt: skip
-    rows = tuple(row(material, evidence) for material in materials)
-    print(Table("What a language model adds", header, rows).to_markdown())
+    rows = []
+    for material in materials:
+        rows.append(row(material, evidence))
+        print(*rows[-1], file=sys.stderr, flush=True)  # it takes a while
+    print(Table("What a language model adds", header, tuple(rows)).to_markdown(), flush=True)
     print()
     cost = tuple(costs([material for material in materials if material.name in RECOGNIZERS], evidence))
     print(

@@ -94,8 +94,11 @@ class ScoredSentences:
 
     reads_surfaces = True
 
-    def __init__(self, name: str, keys: NDArray[np.uint8], offsets: Numbers, logprob: Reals, k: int) -> None:
-        self.name, self.k = name, k
+    def __init__(
+        self, file: str, about: dict[str, Any], keys: NDArray[np.uint8], offsets: Numbers, logprob: Reals
+    ) -> None:
+        self.name, self.k = str(about["model"]), int(about["k"])  # of the model that has read them; of an utterance
+        self._file = file
         self._rows = {key.tobytes(): row for row, key in enumerate(keys)}
         self._offsets, self._logprob = offsets, logprob
 
@@ -110,7 +113,7 @@ class ScoredSentences:
                 raise ValueError("its arrays do not fit together")
             if not np.isfinite(logprob).all():
                 raise ValueError("a log-probability is no number")
-            return cls(str(path), keys, offsets, logprob, int(about["k"]))
+            return cls(str(path), about, keys, offsets, logprob)
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise InputError(f"not what wordtrust wrote: {error}", file=str(path), remedy=_REMEDY) from None
 
@@ -127,7 +130,7 @@ class ScoredSentences:
             best = " ".join(sentences[0])[:60] if sentences else ""
             raise InputError(
                 f"it has no scores for the {len(sentences)} best sentences of an utterance: {best!r}, ...",
-                file=self.name,
+                file=self._file,
                 remedy="Export the sentences of these networks, with the same --paths, and score them",
             )
         return row
