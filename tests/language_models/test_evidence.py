@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers import made_models
 from tests.helpers.command_line import refused, run
 from tests.helpers.strategies import assembled, batch_of
 from tests.language_models.test_arpa import arpa_text
@@ -113,6 +114,25 @@ def test_networks_are_not_labelled_again(arpa: Path, tmp_path: Path) -> None:
     run("build", str(SAMPLE), "--out", str(tmp_path / "plain"))
     said = refused("build", tmp_path / "plain", "--lm", arpa, "--beam", "3", "--out", tmp_path / "lm")
     assert "these are networks already" in said
+
+
+def test_a_model_reads_what_it_scores(arpa: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made_models, "COLUMNS", (*made_models.COLUMNS, "has_lm", *COLUMNS))
+    lattices = read(SAMPLE)[:5]
+    networks = load_evidence(arpa)(build(lattices).lattices)
+    folder = made_models.write_model(tmp_path / "model", networks)
+    plain, reading = load(folder), load(folder, lm=arpa)
+    np.testing.assert_array_equal(reading.networks(lattices).extra["lm_share"], networks.extra["lm_share"])
+    assert list(map(repr, reading(lattices))) == list(map(repr, plain(networks)))
+    assert (reading.confidence(networks) != plain.confidence(build(lattices).lattices)).any()
+    with pytest.raises(OptionError, match="--lm is for models"):
+        run("score", _calibrator(tmp_path), SAMPLE, "--lm", arpa, "--out", tmp_path / "words.ctm")
+
+
+def _calibrator(folder: Path) -> Path:
+    """Any file in the place of a model."""
+    (folder / "calls.json").write_text("{}")
+    return folder / "calls.json"
 
 
 def test_a_model_trained_without_one_says_so(arpa: Path) -> None:

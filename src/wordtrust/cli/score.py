@@ -86,7 +86,7 @@ def score(
         return
     inputs = replace(inputs, options=replace(inputs.options, keep_times=model.is_file()))
     utterances, words, unusual, channels = 0, 0, WarningSummary(), dict[str, tuple[str, str]]()
-    about: dict[str, Any] = {"models": [model.name]}
+    about: dict[str, Any] = {"models": [model.name], **({} if lm is None else {"language_model": lm})}
     batches = _noting_origins(inputs.batches("scoring"), channels, about)
     writing: TranscriptPrinter | TranscriptFiles | TranscriptWriter
     if is_each:
