@@ -17,7 +17,9 @@ from wordtrust.evaluation.evaluation import evaluate_networks
 from wordtrust.evaluation.tune import tune
 from wordtrust.formats.references import References, read_references
 from wordtrust.networks.build_store import BuildOptions, build_networks
-from wordtrust.networks.labels import ReferenceWords, oracle_paths, score_paths
+from wordtrust.networks.labels import score_paths
+from wordtrust.networks.oracle import oracle_paths
+from wordtrust.networks.reference_words import ReferenceWords
 from wordtrust.networks.tuned_scales import TunedScales
 
 TOLERANCES = (0.0, 0.05, 0.1, 0.15)

@@ -26,7 +26,8 @@ from wordtrust.lattices.text import AS_WRITTEN, DEFAULT, Normalizer
 from wordtrust.lattices.weights import Scales
 from wordtrust.networks.align import align_all
 from wordtrust.networks.consensus import consensus
-from wordtrust.networks.labels import ReferenceWords, score_paths
+from wordtrust.networks.labels import score_paths
+from wordtrust.networks.reference_words import ReferenceWords
 
 _KALDIS = re.compile(r"%WER [0-9.]+ \[ ([0-9]+) /")
 _NAME = re.compile(r"wer_([0-9]+)(?:_([0-9.]+))?")

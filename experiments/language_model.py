@@ -39,7 +39,8 @@ from wordtrust.formats.references import read_references
 from wordtrust.language_models.best_sentences import BestSentences
 from wordtrust.language_models.evidence import COLUMNS, LanguageEvidence, load_evidence
 from wordtrust.lattices.lattice import Lattices
-from wordtrust.networks.labels import ReferenceWords, label_arcs, score_paths
+from wordtrust.networks.labels import label_arcs, score_paths
+from wordtrust.networks.reference_words import ReferenceWords
 
 Reals = NDArray[np.float64]
 SAMPLE = Path(wt.__file__).parent / "sample" / "corpus"

@@ -21,7 +21,9 @@ from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.paths import Paths, best_confidence, best_paths, one_best
 from wordtrust.lattices.vocabulary import Vocabulary
-from wordtrust.networks.labels import ReferenceWords, oracle_paths, score_paths
+from wordtrust.networks.labels import score_paths
+from wordtrust.networks.oracle import oracle_paths
+from wordtrust.networks.reference_words import ReferenceWords
 
 WORDS = ("i", "will", "sit", "there", "<sil>")
 

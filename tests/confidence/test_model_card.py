@@ -24,7 +24,8 @@ PARTS = ("arcs", "words", "posterior_arcs", "posterior_words")
 TRAINED = """{
  "recognizer": "kaldi", "tolerance": 0.1,
  "scales": {"acoustic": 0.5, "transition": 0.5, "word_penalty": -0.5, "length_exponent": 0.0},
- "features": "full", "absent": ["logprob", "rank"], "labels": "store", "silence_loss": false,
+ "features": "full", "absent": ["logprob", "rank"], "labels": "store", "equate": "numbers,spelling",
+ "silence_loss": false,
  "training": {"cell": "lstm", "state": 128, "start": "", "folds": 8, "fold": 3, "epochs_run": 20, "best_epoch": 14},
  "metrics": {"dev_eer": 0.1023, "dev_nce": 0.6309},
  "search": [{"state": 80, "dev_eer": 0.11}, {"state": 128, "dev_eer": 0.1}],
@@ -60,6 +61,7 @@ EXPECTED = {
         features="full",
         absent=("logprob", "rank"),
         labels="store",
+        equate="numbers,spelling",
         silence_loss=False,
         training=TrainingRecord(json.loads(TRAINED)["training"]),
         metrics={"dev_eer": 0.1023, "dev_nce": 0.6309},

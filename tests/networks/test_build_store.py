@@ -77,7 +77,12 @@ def test_evaluation_by_hand(tmp_path: Path) -> None:
         "tuned_one_best": pytest.approx(1 / 3), "tuned_mbr": pytest.approx(1 / 3),
     }  # fmt: skip
     assert figures["arcs"]["posterior"]["auc"] == pytest.approx(2 / 3)  # will and i above sit, seat below it
-    assert set(figures) == {"utterances", "words", "wer", "errors", "arcs", "arcs_paper", "one_best", "output"}
+    assert figures["lenient_wer"] == figures["wer"]  # nothing is written in another way
+    assert figures["lenient_errors"] == figures["errors"]
+    assert set(figures) == {
+        "utterances", "words", "wer", "errors", "lenient_wer", "lenient_errors", "arcs", "arcs_paper", "one_best",
+        "output",
+    }  # fmt: skip
 
 
 def test_evaluations_add_up(tmp_path: Path) -> None:

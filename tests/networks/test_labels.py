@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from tests.helpers.strategies import all_paths, assembled, batch_of, lattices, rivals
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattice
-from wordtrust.networks import labels as module
+from wordtrust.networks import oracle as module
 from wordtrust.networks.align import align
-from wordtrust.networks.labels import ReferenceWords, label_arcs, oracle_paths, score_paths
+from wordtrust.networks.labels import label_arcs, score_paths
+from wordtrust.networks.oracle import oracle_paths
+from wordtrust.networks.reference_words import ReferenceWords
 
 WORDS = ("i", "will", "sit", "there", "<sil>", "<unk>")
 references = st.lists(st.sampled_from(["i", "will", "sit", "there", "elsewhere"]), max_size=5)

@@ -17,6 +17,7 @@ from .options import (
     claim_output,
     claim_report,
     dash_is_stdout,
+    equate_option,
     glm_option,
     jobs_option,
     json_option,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ..combination.combine import CombinationResult
     from ..combination.subset_comparison import SubsetComparison
     from ..combination.systems import CombinationInput
+    from ..networks.equivalents import Equate
     from ..transcripts.transcript import Transcript
 
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--ref", type=click.Path(path_type=Path), help="References, where systems are NAME=FILE (CTM, JSON).")
 @glm_option
 @rules_option
+@equate_option
 @click.option("--subsets", "every", is_flag=True, help="All subsets of two or more, not only all of them together.")
 @click.option("--fit", multiple=True, metavar="NAME=STORE", help="Held-out data to fit the combination on first.")
 @click.option("--fold-model", multiple=True, metavar="NAME=MODEL", help="With --fit: trained without a fold.")
@@ -61,6 +64,7 @@ def combine(
     ref: Path | None,
     glm: Path | None,
     rules: str | None,
+    equate: Equate | None,
     fit: tuple[str, ...],
     fold_model: tuple[str, ...],
     out: Path | None,
@@ -102,7 +106,7 @@ def combine(
     _claim(target, out, overwrite=overwrite)
     claim_report(report, figures, overwrite=overwrite)
     sources = {name: _source(value) for name, value in _named(systems).items()}
-    given = CombinationInput.of(sources, ref, rules=rules, glm=glm, allow_mismatch=allow_mismatch)
+    given = CombinationInput.of(sources, ref, rules=rules, glm=glm, equate=equate, allow_mismatch=allow_mismatch)
     fitted: FittedCombination | Path | None = joint
     if fit and out:
         fitted = _fit(given, _named(fit), _pairs(fold_model), out, every, not only_choice, jobs, allow_mismatch)

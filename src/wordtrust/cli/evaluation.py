@@ -25,6 +25,7 @@ from .messages import (
 from .options import (
     claim_report,
     criterion_option,
+    equate_option,
     glm_option,
     json_option,
     mismatch_option,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from ..evaluation.evaluation import Evaluation, Inspect
     from ..evaluation.metrics import Scores
     from ..formats.references import References
+    from ..networks.equivalents import Equate
     from ..report import ExampleKeeper
 
 
@@ -53,6 +55,7 @@ class ScoreFiles:
     skip_bad: bool
     rules: str | None = None
     glm: Path | None = None
+    equate: Equate | None = None
 
     def evaluate(self, inspect: Inspect | None = None) -> Evaluation:
         """The words against their references."""
@@ -71,8 +74,8 @@ class ScoreFiles:
         with byte_progress("reading", self.paths) as watch:
             batches = stream_files(self.paths, ReadOptions(for_scoring=True, keep_silent=True), problems, watch=watch)
             evaluation = evaluate_model(
-                batches, references=references, rules=self.rules, glm=glm, problems=problems, inspect=inspect,
-                heard=heard,
+                batches, references=references, rules=self.rules, glm=glm, equate=self.equate, problems=problems,
+                inspect=inspect, heard=heard,
             )  # fmt: skip
         _warn_of_missing(references, heard)
         warn_of_odd_references(evaluation.errors["one_best"].total.wer, self.ref)
@@ -103,13 +106,23 @@ def score_files(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--ref", type=click.Path(path_type=Path), help="References for --scores.")
     @glm_option
     @rules_option
+    @equate_option
     @click.option("--skip-bad", is_flag=True, help="With --scores: leave out what has no reference or no confidence.")
     @wraps(command)
     def wrapped(
-        scores: tuple[str, ...], ref: Path | None, glm: Path | None, rules: str | None, *, skip_bad: bool, **rest: Any
+        scores: tuple[str, ...],
+        ref: Path | None,
+        glm: Path | None,
+        rules: str | None,
+        equate: Equate | None,
+        *,
+        skip_bad: bool,
+        **rest: Any,
     ) -> None:
         announce_compilation()
-        command(scores=ScoreFiles(scores, ref, skip_bad, rules, glm) if scores else None, **rest)
+        if equate is not None and not scores:
+            raise OptionError("networks say themselves what their labels equate (wordtrust build --equate)")
+        command(scores=ScoreFiles(scores, ref, skip_bad, rules, glm, equate) if scores else None, **rest)
 
     return wrapped
 

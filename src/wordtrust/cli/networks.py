@@ -13,6 +13,7 @@ from .inputs import Inputs, lattice_inputs, resumable
 from .messages import echo, notify, warn_of_odd_references
 from .options import (
     claim_output,
+    equate_option,
     glm_option,
     jobs_option,
     json_option,
@@ -24,6 +25,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..language_models.evidence import LanguageEvidence
+    from ..networks.equivalents import Equate
 
 
 @click.command()
@@ -71,6 +73,7 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: b
     show_default=True,
     help="Which words count as right: those of the path with the fewest errors, or the paper's rule.",
 )
+@equate_option
 @click.option(
     "--scales", type=click.Path(path_type=Path), help="What `wordtrust tune` wrote, or a model: its scales."
 )
@@ -87,6 +90,7 @@ def build(
     ref: Path | None,
     glm: Path | None,
     labels: str,
+    equate: Equate | None,
     scales: Path | None,
     tolerance: float,
     beam: float | None,
@@ -107,8 +111,11 @@ def build(
     """
     from ..confidence.model_file import load_scales
     from ..networks.build_store import BuildOptions, build_store, resume_key
+    from ..networks.equivalents import ALL
 
     claim_output(out, overwrite=overwrite)
+    if equate and inputs.options.normalizer.as_written:
+        raise OptionError("words that are compared as they are written (--as-written) have no --equate")
     references = None if ref is None else inputs.references(ref, glm)
     options = BuildOptions(
         tolerance=tolerance,
@@ -117,6 +124,7 @@ def build(
         labels=labels,
         beam=beam,
         evidence=_evidence(lm, lm_paths, jobs),
+        equate=ALL if equate is None else equate,
     )
     batches = inputs.batches("building", references, once=True)
     files = (ref, glm, inputs.options.words, *([] if lm is None else (Path(lm), *sorted(Path(lm).glob("*")))))

@@ -26,6 +26,21 @@ rules_option = click.option(
     type=click.Choice(["sclite", "wordtrust"]),
     help="How words are compared [CTM and TRN with STM: sclite; others: wordtrust].",
 )
+
+
+def _parsed_equate(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+    from ..networks.equivalents import Equate
+
+    return None if value is None else Equate.parse(value)
+
+
+equate_option = click.option(
+    "--equate",
+    callback=_parsed_equate,
+    metavar="KINDS",
+    help="Spellings that count as the same word: all, none, or some of numbers,compounds,apostrophes,spelling,"
+    "contractions [all].",
+)
 criterion_option = click.option(
     "--criterion",
     type=click.Choice(["mean", "mean-silence", "gain"]),

@@ -7,12 +7,16 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .inputs import announce_compilation, resumable
 from .messages import echo, notify
-from .options import jobs_option, json_option, out_option, skip_bad_option
+from .options import equate_option, jobs_option, json_option, out_option, skip_bad_option
+
+if TYPE_CHECKING:
+    from ..networks.equivalents import Equate
 
 _WIDTH = 100  # of tables, where the output is no terminal
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -48,6 +52,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--device", default="auto", show_default=True, help="Train on cpu, cuda, cuda:1, or auto.")
 @jobs_option("Threads of training on a CPU [1].", "--train-jobs", old_names=("--threads",))
 @jobs_option("Batches and subsets worked on at once [all cores].")
+@equate_option
 @skip_bad_option
 @json_option
 def study(
@@ -63,6 +68,7 @@ def study(
     device: str,
     train_jobs: int | None,
     jobs: int | None,
+    equate: Equate | None,
     *,
     no_joint: bool,
     no_trees: bool,
@@ -80,6 +86,7 @@ def study(
     Examples: wordtrust study data --out study
               wordtrust study new-data --test blind --models study/models --out blind
     """
+    from ..networks.equivalents import ALL
     from ..study import StudyOptions, run_study
     from ..study.results import write_results
 
@@ -88,6 +95,7 @@ def study(
         test=test, models=models, until=until, vectors=vectors, lexicon=lexicon, with_joint=not no_joint,
         with_paper=paper, with_trees=not no_trees, skip_bad=skip_bad, teachers=teachers, device=device,
         threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
+        equate=ALL if equate is None else equate,
     ).with_training(**training)  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []
     results = run_study(data, out, options, recognizers=names, notify=notify)

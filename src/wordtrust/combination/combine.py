@@ -21,6 +21,7 @@ from ..base.threads import available_cores
 from ..confidence.shipped import COMBINATION, folder_of
 from ..formats.references.glm import Glm
 from ..lattices.lattice import Ints
+from ..networks.equivalents import Equate
 from ..transcripts.transcript import Transcript
 from .combination_file import FittedCombination
 from .joint import JointDecoding, JointHypotheses, JointModel, fit_joint, joint_errors
@@ -61,17 +62,20 @@ def combine(
     jobs: int | None = None,
     rules: str | None = None,
     glm: Glm | str | Path | None = None,
+    equate: Equate | str | None = None,
     allow_mismatch: bool = False,
 ) -> CombinationResult:
     """Combine recognizers on the same utterances, by every method there is what it needs for.
 
     A system is (model, networks), by name or loaded, or words, with or without confidences, which need `references`
     to be measured; new speech needs none, and gets transcripts only. Words without confidences are elected as NIST's
-    rover does. `rules` and `glm` say how words are compared, as for `evaluate`. `fitted` is what `fit_combination`
-    gave, the folder it was saved in, or a shipped one ("joint"); `joint=False` leaves its joint network out.
-    `subsets` measures all subsets of two or more systems, not only all together, `jobs` of them at once.
+    rover does. `rules`, `glm` and `equate` say how words are compared, as for `evaluate`. `fitted` is what
+    `fit_combination` gave, the folder it was saved in, or a shipped one ("joint"); `joint=False` leaves its joint
+    network out. `subsets` measures all subsets of two or more systems, not only all together, `jobs` of them at once.
     """
-    given = CombinationInput.of(systems, references, rules=rules, glm=glm, allow_mismatch=allow_mismatch)
+    given = CombinationInput.of(
+        systems, references, rules=rules, glm=glm, equate=equate, allow_mismatch=allow_mismatch
+    )
     with_joint = joint and given.have_networks
     if isinstance(fitted, str | Path):
         fitted = FittedCombination.load(folder_of(Path(fitted), COMBINATION), with_joint=with_joint)

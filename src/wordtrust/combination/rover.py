@@ -9,7 +9,8 @@ to the order of arcs; here a word beside others comes before one in a new slot, 
 Then each slot is decided: what gets the largest alpha * N / recognizers + (1 - alpha) * C, where N of them say
 the word and C is the average or the maximum of their confidences; that of saying nothing is a number chosen, with
 alpha, on held-out data. By frequency alone alpha is 1. Ties go to what the earlier recognizer says. Recognizers may
-have more or fewer votes than one: a power of 1 / their error rate on held-out data, the power chosen there too.
+have more or fewer votes than one: a power of 1 / their error rate on held-out data, the power chosen there too. Words
+that count as the same (`6` and `six`) are one vote, and what the earliest recognizer wrote is taken.
 
 NIST's program cuts recordings at common pauses first; here utterances are aligned whole.
 """
@@ -83,6 +84,7 @@ class _VotingWords:
     """The words of all systems end to end, for the kernels."""
 
     word: Ints
+    voted: Ints  # the same number for words that are one vote
     confidence: Reals
     offsets: Offsets  # [systems, utterances + 1]
 
@@ -92,7 +94,8 @@ class _VotingWords:
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         offsets = np.stack([output.offsets for output in outputs.outputs]) + first[:, np.newaxis]
         confidence = _confidences(outputs, calibrated) if voting else np.zeros(sum(sizes))
-        return cls(np.concatenate([output.word for output in outputs.outputs]), confidence, offsets)
+        word, classes = np.concatenate([output.word for output in outputs.outputs]), outputs.word_classes
+        return cls(word, word if classes is None else classes[word], confidence, offsets)
 
 
 def _confidences(outputs: SystemOutputs, calibrated: bool) -> Reals:
@@ -128,7 +131,7 @@ def rover(outputs: SystemOutputs, settings: RoverSettings = RoverSettings()) -> 
     offsets = np.zeros(len(outputs) + 1, np.int64)
     word, means = np.empty(most, np.int32), np.empty((3, most))
     too_long = write_winners(
-        words.word, words.confidence, np.concatenate([output.start for output in outputs.outputs]),
+        words.word, words.voted, words.confidence, np.concatenate([output.start for output in outputs.outputs]),
         np.concatenate([output.end for output in outputs.outputs]), words.offsets, VOTES[settings.by],
         float(settings.alpha), float(settings.nothing), np.array(settings.votes_of(outputs.names)), offsets, word,
         means,
@@ -229,7 +232,7 @@ def _count(
     most = int((tried[:, 1] - tried[:, 0]).max(initial=0))
     errors = np.zeros((most, len(order), int(column.max(initial=0)) + 1), np.int32)
     too_long = count_errors(
-        words.word, words.confidence, words.offsets, outputs.reference_words, outputs.reference_offsets,
+        words.word, words.voted, words.confidence, words.offsets, outputs.reference_words, outputs.reference_offsets,
         outputs.unknown, members, sizes, shared, np.ascontiguousarray(tried[order]), by, parameters, votes, column,
         errors,
     )  # fmt: skip

@@ -178,15 +178,15 @@ def _sizes(offsets: Offsets, u: int) -> tuple[int, int]:
 
 @compiled
 def count_errors(
-    word: Ints, confidence: Reals, offsets: Offsets, reference: Ints, reference_offsets: Offsets, unknown: int,
-    members: Ints, sizes: Ints, shared: Ints, tried: Ints, by: Ints, parameters: Reals, votes: Reals, column: Ints,
-    errors: Ints,
+    word: Ints, voted: Ints, confidence: Reals, offsets: Offsets, reference: Ints, reference_offsets: Offsets,
+    unknown: int, members: Ints, sizes: Ints, shared: Ints, tried: Ints, by: Ints, parameters: Reals, votes: Reals,
+    column: Ints, errors: Ints,
 ) -> int:  # fmt: skip
     """Add the errors of each setting, subset and utterance to errors[setting, subset, column of the utterance].
 
     The settings of a subset are those from the first to before the second number of its row of `tried`; the first is
-    counted in errors[0]. `parameters` are the alpha and the nothing of each setting, `votes` [settings, systems] how
-    many each system has.
+    counted in errors[0]. `voted` has the same number for words that are one vote, `parameters` are the alpha and the
+    nothing of each setting, `votes` [settings, systems] how many each system has.
 
     Subsets are rows of `members`, sorted so that those that begin alike follow each other: each has its first
     `shared` members from the one before. Returns an utterance that is too long to align, or -1.
@@ -207,7 +207,7 @@ def count_errors(
                 if cells > len(steps):
                     steps = np.empty(2 * cells, np.uint8)
                 size[depth + 1] = extend(
-                    slots[depth], size[depth], depth, word, offsets[k, u], offsets[k, u + 1], steps, slots[depth + 1]
+                    slots[depth], size[depth], depth, voted, offsets[k, u], offsets[k, u + 1], steps, slots[depth + 1]
                 )
             depth, count, have = sizes[subset], 0, 0.0
             before, wrong = -1, 0  # settings that choose the same words make the same errors
@@ -219,7 +219,7 @@ def count_errors(
                     is_changed = is_changed or given != own_votes[member]
                     own_votes[member] = given
                 if is_changed:
-                    count = _weigh(slots[depth], size[depth], depth, word, confidence, own_votes, choice, weight)
+                    count = _weigh(slots[depth], size[depth], depth, voted, confidence, own_votes, choice, weight)
                     have = 0.0
                     for member in range(depth):
                         have += own_votes[member]
@@ -240,10 +240,12 @@ def count_errors(
 
 @compiled
 def write_winners(
-    word: Ints, confidence: Reals, start: Reals, end: Reals, offsets: Offsets, by: int, alpha: float, nothing: float,
-    votes: Reals, out_offsets: Offsets, out_word: Ints, out: Reals,
+    word: Ints, voted: Ints, confidence: Reals, start: Reals, end: Reals, offsets: Offsets, by: int, alpha: float,
+    nothing: float, votes: Reals, out_offsets: Offsets, out_word: Ints, out: Reals,
 ) -> int:  # fmt: skip
-    """The winning words of all systems; `out` has their mean confidence, start and end by votes in its rows.
+    """The winning words of all systems, and of those that are one vote the first system's.
+
+    `out` has their mean confidence, start and end by votes in its rows.
 
     Returns an utterance that is too long to align, or -1.
     """
@@ -255,18 +257,18 @@ def write_winners(
             if (size + 1) * (longest + 1) > MAX_CELLS:
                 return u
             steps = np.empty((size + 1) * (longest + 1), np.uint8)
-            size = extend(slots[k % 2], size, k, word, offsets[k, u], offsets[k, u + 1], steps, slots[(k + 1) % 2])
+            size = extend(slots[k % 2], size, k, voted, offsets[k, u], offsets[k, u + 1], steps, slots[(k + 1) % 2])
         choice, weight = np.empty((size * systems, 2), np.int32), np.empty((size * systems, 3))
         winners, whole = np.empty(size, np.int32), slots[systems % 2]
-        count = _weigh(whole, size, systems, word, confidence, votes, choice, weight)
+        count = _weigh(whole, size, systems, voted, confidence, votes, choice, weight)
         for j in range(_vote(choice, weight, count, have, by, alpha, nothing, winners)):
             winner = winners[j]
-            chosen = word[choice[winner, 0]]
-            out_word[written] = chosen
+            chosen = voted[choice[winner, 0]]
+            out_word[written] = word[choice[winner, 0]]
             out[0, written], out[1, written], out[2, written] = weight[winner, 1] / weight[winner, 0], 0.0, 0.0
             for member in range(systems):
                 own = whole[choice[winner, 1], member]
-                if own != NOTHING and word[own] == chosen:
+                if own != NOTHING and voted[own] == chosen:
                     out[1, written] += votes[member] * start[own] / weight[winner, 0]
                     out[2, written] += votes[member] * end[own] / weight[winner, 0]
             written += 1

@@ -28,6 +28,8 @@ from ..lattices.vocabulary import Vocabulary, renumbered
 from ..lattices.weights import Reals
 from ..networks.align import align_ids
 from ..networks.build_store import REFERENCE, SPEAKER
+from ..networks.equivalents import ALL
+from ..networks.equivalents.classes import classes_of
 from ..networks.segments import BY_WORDS, Comparison, count_errors, reference_length
 from ..networks.word_confidence import word_confidence
 from ..transcripts.transcript import Transcript, spelling
@@ -265,6 +267,15 @@ class SystemOutputs:
     def unknown(self) -> int:
         """The index of the unknown word, -1 if it does not occur."""
         return self.outputs[0].vocabulary.find(UNKNOWN)
+
+    @cached_property
+    def word_classes(self) -> Ints | None:
+        """For each word of the vocabulary the class that is one vote; None where every word is its own."""
+        equate = ALL if self.how.equate is None else self.how.equate
+        if not equate or self.how.rules == "sclite" or self.how.glm is not None:
+            return None
+        used = np.unique(np.concatenate([output.word for output in self.outputs]))
+        return classes_of(used.tolist(), self.outputs[0].vocabulary, equate)
 
     @property
     def have_segments(self) -> bool:

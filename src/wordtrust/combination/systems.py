@@ -24,6 +24,7 @@ from ..lattices.paths import Paths
 from ..lattices.text import DEFAULT, Normalizer
 from ..lattices.vocabulary import Vocabulary
 from ..networks.build_store import REFERENCE
+from ..networks.equivalents import Equate
 from ..networks.segments import BY_WORDS, NIST_FORMATS, Comparison
 from ..networks.spoken import without_ignored
 from .joint import JointHypotheses, align_utterances, hypotheses
@@ -132,12 +133,14 @@ class CombinationInput:
         *,
         rules: str | None = None,
         glm: Glm | str | Path | None = None,
+        equate: Equate | str | None = None,
         allow_mismatch: bool = False,
     ) -> CombinationInput:
         """Load what is given by name; without references, words can be combined but not measured.
 
         Words of CTM and TRN are compared, with each other and with STM, as NIST's programs do (`rules`: "sclite"),
-        others normalised ("wordtrust"); `glm` are NIST's rules for what they are compared with.
+        others normalised ("wordtrust"); `glm` are NIST's rules for what they are compared with. `equate` says which
+        spellings are one vote (all of them, but none by the rules of NIST).
         """
         if isinstance(systems, CombinationInput):
             return systems
@@ -149,7 +152,8 @@ class CombinationInput:
         mapping = read_glm(glm) if isinstance(glm, str | Path) else glm
         if isinstance(references, str | Path):
             references = read_references(Path(references), glm=mapping)
-        how = Comparison(rules or _rules(loaded.values(), references), mapping)
+        equated = None if equate is None else Equate.parse(equate)
+        how = Comparison(rules or _rules(loaded.values(), references), mapping, equate=equated)
         normalizer = NistNormalizer() if how.rules == "sclite" else DEFAULT
         read = {name: replace(one, references=references, normalizer=normalizer) for name, one in loaded.items()}
         return cls(read, references, how=how)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ..base.errors import InputError
 from ..formats.batches import one_recognizer
-from ..lattices.lattice import Lattices
+from ..lattices.lattice import Lattices, Origin
+from ..networks.equivalents import Equate
 from ..networks.hwcn import TOLERANCE, build
 from . import features
 from .features import FLAGS, OF_WORDS, OPTIONAL, Statistics, Values
@@ -88,7 +89,9 @@ def networks_for(model: Model, lattices: Lattices) -> Lattices:
     """The networks of lattices, built as those that the model was trained on; networks stay as they are."""
     if lattices.origin.tolerance is not None:
         return lattices
-    return build(lattices, tolerance=tolerance_of(model.card), scales=model.card.scales).lattices
+    card = model.card
+    equate = Equate.of_networks(Origin(equate=card.equate))
+    return build(lattices, tolerance=tolerance_of(card), scales=card.scales, equate=equate).lattices
 
 
 def adapt(model: Model, batches: Iterable[Lattices]) -> Model:

@@ -28,6 +28,7 @@ from ..formats.references import Reference, read_references
 from ..formats.references.glm import Glm, read_glm
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
+from ..networks.equivalents import Equate
 from ..networks.segments import Comparison
 from .choice import Choice
 from .word_scorer import WordScorer, load
@@ -41,6 +42,7 @@ def evaluate(
     criterion: str | None = None,
     rules: str | None = None,
     glm: Glm | str | Path | None = None,
+    equate: Equate | str | None = None,
     allow_mismatch: bool = False,
     problems: Problems | None = None,
     inspect: Inspect | None = None,
@@ -49,11 +51,12 @@ def evaluate(
     """Measure the words and confidences of networks made with references (`wordtrust build --ref`).
 
     Without a model, posteriors are the confidences. With `references`, `networks` are words that came with
-    confidences, and these are measured; without confidences, the words alone are. `rules` says how words are compared
-    with STM and TRN: "sclite" (as for CTM) or "wordtrust"; `glm` are NIST's rules that are applied first. Files,
-    folders, globs and batches will do. `criterion` (mean, mean-silence, gain) says how the best-confidence words are
-    chosen, instead of as the model says. `inspect` sees every batch with its confidences and the chosen words;
-    `heard` gets the names of the references that there are words for.
+    confidences, and these are measured; without confidences, the words alone are. `rules` says how words are
+    compared with STM and TRN: "sclite" (as for CTM) or "wordtrust"; `glm` are NIST's rules that are applied first;
+    `equate` says which spellings of plain references count as the same word ("all", "none", "numbers,spelling",
+    ...). Files, folders, globs and batches will do. `criterion` (mean, mean-silence, gain) says how the best-
+    confidence words are chosen, instead of as the model says. `inspect` sees every batch with its confidences and
+    the chosen words; `heard` gets the names of the references that there are words for.
     """
     mapping = read_glm(glm) if isinstance(glm, str | Path) else glm
     for_scoring = references is not None
@@ -62,7 +65,14 @@ def evaluate(
         if model is not None or criterion is not None:
             raise OptionError("words that come with confidences are evaluated without a model and a criterion")
         known = references if isinstance(references, Mapping) else read_references(Path(references), glm=mapping)
-        evaluation = evaluate_words(batches, known, problems, inspect, Comparison(rules, mapping), heard)
+        evaluation = evaluate_words(
+            batches,
+            known,
+            problems,
+            inspect,
+            Comparison(rules, mapping, equate=None if equate is None else Equate.parse(equate)),
+            heard,
+        )
     elif model is None:
         paths = _inspected(Choice(criterion or "mean").paths, inspect)
         evaluation = evaluate_networks(batches, posterior_confidence, paths)

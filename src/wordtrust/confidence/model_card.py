@@ -151,6 +151,7 @@ class ModelCard:
     features: str | None = None  # the feature set by name, or columns
     absent: tuple[str, ...] = ()  # columns of that set that the recognizer does not give
     labels: str | None = None  # the rule that made the labels
+    equate: str = ""  # kinds of spellings that the labels equate, joined by commas
     silence_loss: bool | None = None
     training: TrainingRecord = TrainingRecord()
     metrics: Mapping[str, float] = field(default_factory=dict)  # on dev, by training: `dev_eer`, `dev_nce`
@@ -177,7 +178,10 @@ class ModelCard:
                 file=networks.origin.file,
                 remedy="Make networks with: wordtrust build LATTICES --ref REF.tsv --out STORE",
             )
-        return cls(networks.origin.recognizer or None, tolerance=networks.origin.tolerance, scales=networks.scales)
+        origin = networks.origin
+        return cls(
+            origin.recognizer or None, tolerance=origin.tolerance, scales=networks.scales, equate=origin.equate
+        )
 
     @classmethod
     def from_json(cls, record: JsonObject) -> Self:
@@ -241,6 +245,7 @@ _ENTRIES: Mapping[str, _Entry] = {
     "features": _Entry("features", string_or_none),
     "absent": _Entry("absent", _texts, list),
     "labels": _Entry("labels", string_or_none),
+    "equate": _Entry("equate", lambda record, key: string_or_none(record, key) or ""),
     "silence_loss": _Entry("silence_loss", lambda record, key: bool(record[key])),
     "training": _Entry(
         "training",

@@ -18,7 +18,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
-    from ..networks.labels import ReferenceWords
+    from ..networks.reference_words import ReferenceWords
 
 _POLL = 0.01  # seconds
 
@@ -79,9 +79,10 @@ def _networks() -> Lattices:
 
 
 def _spoken() -> ReferenceWords:
-    from ..networks.labels import ReferenceWords
+    from ..networks.equivalents import ALL
+    from ..networks.reference_words import ReferenceWords
 
-    return ReferenceWords.of([("a", "b")], _lattices())
+    return ReferenceWords.of([("a", "b")], _lattices(), ALL)
 
 
 def _graph() -> None:
@@ -107,7 +108,8 @@ def _paths() -> None:
 
 
 def _labels() -> None:
-    from ..networks.labels import oracle_paths, score_paths
+    from ..networks.labels import score_paths
+    from ..networks.oracle import oracle_paths
 
     score_paths(_lattices(), oracle_paths(_lattices(), _spoken()), _spoken())
 

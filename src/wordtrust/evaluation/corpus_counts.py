@@ -14,7 +14,9 @@ from ..lattices.lattice import ARC_SCORES, Lattices
 from ..lattices.paths import one_best
 from ..lattices.unscaled import has_both_scores
 from ..lattices.weights import Scales
-from ..networks.labels import ReferenceWords, oracle_paths, score_paths
+from ..networks.labels import score_paths
+from ..networks.oracle import oracle_paths
+from ..networks.reference_words import ReferenceWords
 from ..networks.spoken import spoken_words
 from .metrics import ErrorCounts
 

@@ -25,7 +25,6 @@ from ..formats.batches import unique_utterances
 from ..formats.references import Reference, with_references
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
-from ..networks.align import align_all
 from ..networks.build_store import (
     ONE_BEST_LABEL,
     ORACLE_LABEL,
@@ -35,10 +34,13 @@ from ..networks.build_store import (
     TUNED_ONE_BEST,
     noted_references,
 )
+from ..networks.equivalents import ALL, Equate
 from ..networks.gaps import missing_words, rival_posterior
-from ..networks.labels import ReferenceWords, ScoredPaths, oracle_paths, score_paths
+from ..networks.labels import ScoredPaths, align_texts, score_paths
+from ..networks.oracle import oracle_paths
+from ..networks.reference_words import ReferenceWords
 from ..networks.segments import Comparison, compare_segments, missed_segments
-from ..networks.spoken import spoken_words
+from ..networks.spoken import equated_words, spoken_words
 from ..networks.text_probability import text_probability
 from ..networks.word_confidence import word_confidence
 from .eer_nce import bits_lost, normalised_cross_entropy
@@ -59,6 +61,7 @@ class Evaluation:
     errors: dict[str, SpeakerErrors] = field(default_factory=dict)  # one_best, best_confidence, oracle, ...
     scores: dict[tuple[str, str], Scores] = field(default_factory=dict)  # (population, kind of score)
     beyond_words: dict[tuple[str, str], Scores] = field(default_factory=dict)  # of gaps and of whole utterances
+    lenient: dict[str, SpeakerErrors] = field(default_factory=dict)  # like `errors`, where spellings are equated
 
     def __add__(self, other: Evaluation) -> Evaluation:
         return Evaluation(
@@ -66,6 +69,7 @@ class Evaluation:
             _added(self.errors, other.errors),
             _added(self.scores, other.scores),
             _added(self.beyond_words, other.beyond_words),
+            _added(self.lenient, other.lenient),
         )
 
     @property
@@ -84,6 +88,10 @@ class Evaluation:
         rates = {name: errors.total.wer for name, errors in self.errors.items()}
         record["wer"] = {name: rate for name, rate in rates.items() if rate is not None}
         record["errors"] = {name: errors.total.to_dict() for name, errors in self.errors.items()}
+        if self.lenient:
+            rates = {name: errors.total.wer for name, errors in self.lenient.items()}
+            record["lenient_wer"] = {name: rate for name, rate in rates.items() if rate is not None}
+            record["lenient_errors"] = {name: errors.total.to_dict() for name, errors in self.lenient.items()}
         for (population, kind), scores in self.scores.items():
             metrics = scores.metrics().to_dict()
             record.setdefault(population, {})[kind] = {name: metrics[name] for name in METRICS if name in metrics}
@@ -171,19 +179,14 @@ def evaluate_batch(
     """Evaluate one batch of networks."""
     _require_references(networks)
     kinds = score_arcs(networks)
-    texts = [note.split() for note in networks.notes[REFERENCE]]
-    references, speakers = ReferenceWords.of(texts, networks), list(networks.notes[SPEAKER])
+    references, speakers = noted_references(networks), list(networks.notes[SPEAKER])
     chosen = {
         "one_best": one_best(networks),
         "best_confidence": choose(networks, list(kinds.values())[-1].confidence),
-        "oracle": oracle_paths(networks, references),
     }
+    errors = _errors_of(networks, chosen, references.strict, speakers)
+    lenient = _errors_of(networks, chosen, references, speakers) if networks.origin.equate else {}
     scored = {name: score_paths(networks, path, references) for name, path in chosen.items()}
-    errors = {name: SpeakerErrors.of(paths.alignments, speakers) for name, paths in scored.items()}
-    for name, note in (("tuned_one_best", TUNED_ONE_BEST), ("tuned_mbr", TUNED_MBR)):
-        if note in networks.notes:
-            tuned = [text.split() for text in networks.notes[note]]
-            errors[name] = SpeakerErrors.of(align_all(texts, tuned), speakers)
     scores = dict(_arc_scores(networks, kinds, speakers))
     for population, name in (("one_best", "one_best"), ("output", "best_confidence")):
         alignments = scored[name].alignments
@@ -191,7 +194,7 @@ def evaluate_batch(
             shown = arcs.of_words(_word_scores(networks, arcs, scored[name].paths))
             scores[population, kind] = Scores.of(shown, alignments.correct, speakers, alignments.offsets)
     beyond = dict(_beyond_words(kinds, scored["best_confidence"], references, speakers))
-    return Evaluation(len(networks), errors, scores, beyond)
+    return Evaluation(len(networks), errors, scores, beyond, lenient)
 
 
 def _beyond_words(
@@ -210,8 +213,21 @@ def _beyond_words(
             yield (UTTERANCES, kind), Scores.of(of_utterances, right, speakers)
 
 
+def _errors_of(
+    networks: Lattices, chosen: Mapping[str, Paths], references: ReferenceWords, speakers: list[str]
+) -> dict[str, SpeakerErrors]:
+    """The errors of chosen paths, of the best path there is, and of what other decoders printed."""
+    paths = {**chosen, "oracle": oracle_paths(networks, references)}
+    alignments = {name: score_paths(networks, path, references).alignments for name, path in paths.items()}
+    for name, note in (("tuned_one_best", TUNED_ONE_BEST), ("tuned_mbr", TUNED_MBR)):
+        if note in networks.notes:
+            tuned = [text.split() for text in networks.notes[note]]
+            alignments[name] = align_texts(networks, references, tuned)
+    return {name: SpeakerErrors.of(aligned, speakers) for name, aligned in alignments.items()}
+
+
 def path_errors(networks: Lattices, paths: Paths) -> int:
-    """Word errors of these paths."""
+    """Word errors of these paths, by what the labels of the networks equate."""
     _require_references(networks)
     return score_paths(networks, paths, noted_references(networks)).errors
 
@@ -264,7 +280,7 @@ def evaluate_words(
     sees every batch that counts, with its references noted; words without confidences have 1, and no posteriors.
 
     References with segments (STM) are compared by sclite's rules (networks/segments.py), or as `how` says, and plain
-    ones by sclite's if it says so. CTM
+    ones by sclite's if it says so; what wordtrust's rules equate, they do not. CTM
     cannot say that nothing was recognized: the words of recordings that it lacks count as deleted. `heard` gets the
     names of the references that there are words for.
     """
@@ -332,7 +348,8 @@ def _evaluate_words(lattices: Lattices, references: Mapping[str, Reference], how
     try:
         if how.rules == "sclite" or how.glm is not None or any(reference.segments for reference in chosen):
             return _evaluate_segments(lattices, [reference.in_segments() for reference in chosen], how)
-        return _evaluate_plain(lattices, chosen)
+        equate = equated_words(references, ALL if how.equate is None else how.equate)
+        return _evaluate_plain(lattices, chosen, equate)
     except InputError as error:
         raise error.at(file=lattices.origin.file) from None
 
@@ -353,19 +370,20 @@ def _evaluate_segments(lattices: Lattices, references: Sequence[Reference], how:
     return Evaluation(len(lattices), {ONE_BEST: SpeakerErrors.of(alignments, speakers)}, scores)
 
 
-def _evaluate_plain(lattices: Lattices, references: Sequence[Reference]) -> Evaluation:
+def _evaluate_plain(lattices: Lattices, references: Sequence[Reference], equate: Equate) -> Evaluation:
     speakers = [reference.speaker_or_utt for reference in references]
-    words, scores = ReferenceWords.of([reference.words for reference in references], lattices), {}
-    if lattices.posterior is None:
-        alignments = score_paths(lattices, one_best(lattices), words).alignments
-    else:
+    words, scores = ReferenceWords.of([reference.words for reference in references], lattices, equate), {}
+    paths, confidence = one_best(lattices), None
+    if lattices.posterior is not None:
         paths, confidence = one_best_words(lattices)
-        alignments = score_paths(lattices, paths, words).alignments
+    strict, alignments = (score_paths(lattices, paths, said).alignments for said in (words.strict, words))
+    if confidence is not None:
         is_word = lattices.word[paths.arcs_in(lattices)] > 0
         scores[ONE_BEST, CONFIDENCE] = Scores.of(
             confidence[is_word], alignments.correct, speakers, alignments.offsets
         )
-    return Evaluation(len(lattices), {ONE_BEST: SpeakerErrors.of(alignments, speakers)}, scores)
+    lenient = {ONE_BEST: SpeakerErrors.of(alignments, speakers)} if equate else {}
+    return Evaluation(len(lattices), {ONE_BEST: SpeakerErrors.of(strict, speakers)}, scores, lenient=lenient)
 
 
 def with_confidences(batch: Lattices, problems: Problems) -> Lattices:

@@ -29,7 +29,8 @@ from ..lattices.weights import LENGTH, Scales, log_scores, only_posteriors
 from ..networks.align import align_ids
 from ..networks.consensus import consensus
 from ..networks.hwcn import TOLERANCE, build
-from ..networks.labels import Labels, ReferenceWords, label_arcs, score_paths
+from ..networks.labels import Labels, label_arcs, score_paths
+from ..networks.reference_words import ReferenceWords
 from ..networks.spoken import spoken_words
 from ..networks.tuned_scales import TunedScales
 from .metrics import Scores

@@ -170,11 +170,14 @@ def _notes(record: dict[str, Any]) -> dict[str, str]:
     return {name: check.string(notes, name, "notes") for name in notes}
 
 
+_ORIGIN = ("file", "format", "recognizer", "equate")
+
+
 def _origin(record: dict[str, Any], own: Origin) -> Origin:
     if "origin" not in record:
         return own
     source = check.object_of(record, "origin")
-    texts = {name: check.string_or_none(source, name, "origin") or "" for name in ("file", "format", "recognizer")}
+    texts = {name: check.string_or_none(source, name, "origin") or "" for name in _ORIGIN}
     times = check.string_or_none(source, "times", "origin") or own.times
     frame_length = check.number_or_none(source, "frame_length", "origin")
     if frame_length is not None and not 0 < frame_length < 10:

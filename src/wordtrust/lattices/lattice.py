@@ -52,6 +52,7 @@ class Origin:
     frame_length: float | None = None  # seconds, where the format counts time in frames
     recognizer: str = ""  # its name, where one is known
     tolerance: float | None = None  # seconds within which nodes were merged: these are networks, not lattices
+    equate: str = ""  # kinds of spellings that networks and their labels equate, joined by commas
     container: str = field(default="", compare=False)  # what was read, where `file` is what that was made from
 
 

@@ -63,6 +63,7 @@ class Alignments:
     correct: Flags  # [words]
     reference: Ints  # [words] counted within the utterance's reference, -1 for an insertion
     counts: Ints  # [utterances, 4] hits, substitutions, deletions, insertions
+    after: Ints | None = None  # [words] the reference word that comes next, where a word may stand for several
 
     def __len__(self) -> int:
         return len(self.counts)

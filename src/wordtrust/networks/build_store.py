@@ -27,9 +27,11 @@ from ..lattices.paths import Paths, best_paths
 from ..lattices.posterior import prune
 from ..lattices.weights import log_scores
 from .consensus import consensus
+from .equivalents import Equate
 from .hwcn import TOLERANCE, build
-from .labels import ReferenceWords, label_arcs
-from .spoken import spoken_words
+from .labels import label_arcs
+from .reference_words import ReferenceWords
+from .spoken import equated_words, spoken_words
 from .tuned_scales import TunedScales
 
 # On arcs: 1 right, 0 wrong, -1 silence. By both rules, and by the one that was asked for.
@@ -59,15 +61,25 @@ class BuildOptions:
     labels: str = "oracle"  # the rule of the column `label`; those of both rules are there as well
     beam: float | None = None  # prune lattices first: arcs on no path within this of the best
     evidence: NetworkEvidence | None = None  # a language model that reads the networks
+    equate: Equate | str = (
+        "all"  # spellings that count as the same word, but not where words count as they are written
+    )
 
     @property
     def adds_evidence_only(self) -> bool:
         """Whether there is nothing to do for networks but to have them read by a language model."""
         return self.evidence is not None and self.references is None and self.tuned is None and self.beam is None
 
+    @property
+    def equated(self) -> Equate:
+        """What networks and labels equate."""
+        equate = Equate.parse(self.equate)
+        return equate if self.references is None else equated_words(self.references, equate)
+
     def to_json(self) -> dict[str, object]:
         """The options that figures about these networks are reported with."""
         options = {"tolerance": self.tolerance, "push": self.push, "labels": self.labels, "beam": self.beam}
+        options["equate"] = str(self.equated)
         return options if self.evidence is None else {**options, "language_model": self.evidence.to_json()}
 
 
@@ -97,7 +109,9 @@ def build_networks(lattices: Lattices, options: BuildOptions = BuildOptions()) -
     scales = options.tuned.posterior if options.tuned else None
     if options.beam is not None:
         lattices = prune(lattices, beam=options.beam, scales=scales)
-    networks = build(lattices, tolerance=options.tolerance, scales=scales, push=options.push).lattices
+    networks = build(
+        lattices, tolerance=options.tolerance, scales=scales, push=options.push, equate=options.equated
+    ).lattices
     notes, extra = dict(networks.notes), dict(networks.extra)
     if options.tuned:
         notes[TUNED_ONE_BEST] = _path_words(
@@ -108,7 +122,7 @@ def build_networks(lattices: Lattices, options: BuildOptions = BuildOptions()) -
         references = [options.references[utt] for utt in lattices.utts]
         notes[REFERENCE] = tuple(" ".join(words) for words in spoken)
         notes[SPEAKER] = tuple(reference.speaker_or_utt for reference in references)
-        words = ReferenceWords.of(spoken, networks)
+        words = ReferenceWords.of(spoken, networks, options.equated)
         extra[ORACLE_LABEL] = label_arcs(networks, words, "oracle").astype(np.float32)
         extra[ONE_BEST_LABEL] = label_arcs(networks, words, "one-best").astype(np.float32)
         extra[LABEL] = extra[ORACLE_LABEL if options.labels == "oracle" else ONE_BEST_LABEL]
@@ -116,8 +130,9 @@ def build_networks(lattices: Lattices, options: BuildOptions = BuildOptions()) -
 
 
 def noted_references(networks: Lattices) -> ReferenceWords:
-    """The references that networks were built with."""
-    return ReferenceWords.of([note.split() for note in networks.notes[REFERENCE]], networks)
+    """The references that networks were built with, and the alternatives that their labels know."""
+    equate = Equate.of_networks(networks.origin)
+    return ReferenceWords.of([note.split() for note in networks.notes[REFERENCE]], networks, equate)
 
 
 def _path_words(lattices: Lattices, paths: Paths) -> tuple[str, ...]:
@@ -172,7 +187,8 @@ def _about(first: Lattices | None, options: BuildOptions) -> dict[str, object]:
     about = options.to_json()
     if first is None or first.origin.tolerance is None:
         return about
-    return {"tolerance": first.origin.tolerance, "language_model": about.get("language_model")}
+    known = {"tolerance": first.origin.tolerance, "equate": first.origin.equate}
+    return {**known, "language_model": about.get("language_model")}
 
 
 def _built(batches: Iterable[Lattices], done: int, options: BuildOptions, jobs: int) -> Iterator[Lattices]:

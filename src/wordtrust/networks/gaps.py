@@ -116,16 +116,17 @@ def missing_words(alignments: Alignments, reference_offsets: Offsets) -> Ints:
     """
     offsets, aligned = alignments.offsets, alignments.reference
     missing = np.zeros(len(aligned) + len(offsets) - 1, np.int32)
-    _missing(offsets, aligned, reference_offsets, missing)
+    after = aligned + np.int32(1) if alignments.after is None else alignments.after
+    _missing(offsets, aligned, after, reference_offsets, missing)
     return missing
 
 
 @compiled
-def _missing(offsets: Offsets, aligned: Ints, reference_offsets: Offsets, missing: Ints) -> None:
+def _missing(offsets: Offsets, aligned: Ints, after: Ints, reference_offsets: Offsets, missing: Ints) -> None:
     for u in range(len(offsets) - 1):
         expected = 0  # the reference word that comes next
         for i in range(offsets[u], offsets[u + 1]):
             if aligned[i] >= 0:
                 missing[i + u] = max(0, aligned[i] - expected)
-                expected = max(expected, aligned[i] + 1)  # several words may stand for one
+                expected = max(expected, after[i])  # several words may stand for one
         missing[offsets[u + 1] + u] = reference_offsets[u + 1] - reference_offsets[u] - expected

@@ -1,5 +1,5 @@
 """The heterogeneous word confusion network (HWCN): a lattice whose nodes of similar time are merged into one node,
-and whose arcs with the same ends and the same word are merged into one arc.
+and whose arcs with the same ends and the same word, or words that count as the same, are merged into one arc.
 
 A classic confusion network forces every hypothesis into one segmentation; the HWCN keeps all of them.
 
@@ -44,6 +44,8 @@ from ..lattices.paths import one_best
 from ..lattices.posterior import FlatGraph, arc_masses, arc_shares, posteriors, push_scores, to_float32
 from ..lattices.weights import Reals, Scales
 from . import hwcn_kernels as kernels
+from .equivalents import Equate
+from .equivalents.classes import word_classes
 
 TOLERANCE = 0.1  # seconds
 SHARE = "share"  # evidence of N-best lists: the share of the arc's hypothesis among all, whatever the spelling
@@ -130,20 +132,31 @@ class Networks(Sequence[Network]):
 
 
 def build(
-    lattices: SomeLattices, *, tolerance: float = TOLERANCE, scales: Scales | None = None, push: bool = True
+    lattices: SomeLattices,
+    *,
+    tolerance: float = TOLERANCE,
+    scales: Scales | None = None,
+    push: bool = True,
+    equate: Equate | str = "none",
 ) -> Networks:
     """Build the HWCNs of a lattice, a batch or a list; the equations of merging stand at the top of this module.
 
     `tolerance` is in seconds; posteriors are made with `scales`, or those of the lattices. With `push`, acoustic and
     transition scores are made local before they are merged (see `posterior.push_scores`) where lattices have
-    transition scores. Acoustic scores alone (N-best lists) are each word's own already and stay as they are.
+    transition scores. Acoustic scores alone (N-best lists) are each word's own already and stay as they are. Arcs
+    with words that count as the same (`equate`: "all" as `wordtrust build` has it, or "numbers,spelling", ...) become
+    one arc too, with the word of the 1-best, else the likeliest.
     """
     if not 0 <= tolerance < np.inf:
         raise OptionError(f"the tolerance is in seconds, from 0 on, not {tolerance}")
-    batch = lattices if isinstance(lattices, Lattices) else concatenate(as_batches(lattices))
-    layout = _MergeGroups.of(batch, tolerance)
+    batch, equated = (
+        lattices if isinstance(lattices, Lattices) else concatenate(as_batches(lattices)),
+        Equate.parse(equate),
+    )
+    layout = _MergeGroups.of(batch, tolerance, word_classes(batch, equated))
+    origin = replace(batch.origin, tolerance=tolerance, equate=str(equated))
     return Networks(
-        lattices=_merged(batch, layout, scales or batch.scales, push, replace(batch.origin, tolerance=tolerance)),
+        lattices=_merged(batch, layout, scales or batch.scales, push, origin),
         tolerance=tolerance,
         node_offsets=batch.node_offsets,
         arc_offsets=batch.arc_offsets,
@@ -167,9 +180,11 @@ class _MergeGroups:
     surface: Ints  # of the first member
     size: Ints  # number of members
     mixed: Flags  # whether members have different surfaces
+    has_classes: bool  # whether members may have different words
 
     @classmethod
-    def of(cls, batch: Lattices, tolerance: float) -> _MergeGroups:
+    def of(cls, batch: Lattices, tolerance: float, classes: Ints | None) -> _MergeGroups:
+        """Where words have classes, arcs of the same class merge, and `word` is that of their first member."""
         flat = FlatGraph.of(batch)
         node, node_counts = np.empty(len(batch.time), np.int32), np.empty(len(batch), np.int64)
         kernels.merge_nodes(
@@ -178,16 +193,21 @@ class _MergeGroups:
         )  # fmt: skip
         counts, mixed = np.empty(len(batch), np.int64), np.zeros(len(batch.source), bool)
         group, source, target, word, surface, size = (np.empty(len(batch.source), np.int32) for _ in range(6))
+        compared = batch.word if classes is None else classes[batch.word]
+        compared.flags.writeable = False  # as those of lattices are, or the kernel would be compiled twice
         groups = kernels.group_arcs(
-            batch.arc_offsets, flat.source, flat.target, batch.word, batch.surface, node,
+            batch.arc_offsets, flat.source, flat.target, compared, batch.surface, node,
             source, target, word, surface, size, mixed, group, counts, _KEYS,
         )  # fmt: skip
         # Copies, so that nothing as large as the lattices stays behind the networks.
         source, target, word, surface, size = (
             values[:groups].copy() for values in (source, target, word, surface, size)
         )
+        if classes is not None:
+            kept = np.flatnonzero(group != kernels.ABSORBED)[::-1]
+            word[group[kept]] = batch.word[kept]  # the first member is written last
         ends = csr_offsets(node_counts), csr_offsets(counts)
-        return cls(flat, node, group, *ends, source, target, word, surface, size, mixed[:groups])
+        return cls(flat, node, group, *ends, source, target, word, surface, size, mixed[:groups], classes is not None)
 
     def sums(self, values: Reals) -> Reals:
         """[network arcs] the sum over the members of each."""
@@ -210,6 +230,7 @@ def _merged(batch: Lattices, layout: _MergeGroups, scales: Scales, push: bool, o
     """The graph of the networks with all its scores."""
     posterior, time = posteriors(batch, scales, flat=layout.flat), np.empty(layout.node_offsets[-1])
     kernels.merge_times(batch.node_offsets, batch.time, posterior.node, layout.node, time)
+    word, surface = _merge_spellings(batch, layout, posterior.arc)
     return replace(
         batch,
         node_offsets=layout.node_offsets,
@@ -217,8 +238,8 @@ def _merged(batch: Lattices, layout: _MergeGroups, scales: Scales, push: bool, o
         time=time,
         source=layout.source,
         target=layout.target,
-        word=layout.word,
-        surface=_merge_surfaces(batch, layout, posterior.arc),
+        word=word,
+        surface=surface,
         acoustic=_merge_acoustic(batch, layout, push),
         transition=_merge_transition(batch, layout, push),
         posterior=np.minimum(layout.sums(posterior.arc), 1.0).astype(np.float32),  # P(e|X) = sum_i P(e_i|X)
@@ -244,6 +265,38 @@ def _merge_surfaces(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> 
     surface = layout.surface.copy()
     surface[owner[best]] = pairs[best] % size
     return surface
+
+
+def _merge_spellings(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> tuple[Ints, Ints]:
+    """The word and the surface of every arc.
+
+    Of words that count as the same, the one on the recognizer's own 1-best, or else the one with the largest
+    posterior among all members; ties go to the one that comes first.
+    """
+    surface = _merge_surfaces(batch, layout, posterior)
+    if not layout.has_classes:
+        return layout.word, surface
+    kept = np.flatnonzero(layout.group != kernels.ABSORBED)
+    other = kept[batch.word[kept] != layout.word[layout.group[kept]]]
+    if not len(other):
+        return layout.word, surface
+    word, surface = layout.word.copy(), surface.copy()
+    path = one_best(batch).arcs_in(batch)
+    members = kept[np.isin(layout.group[kept], layout.group[other])]
+    on_path = np.isin(members, path)
+    for group in np.unique(layout.group[other]).tolist():
+        is_member = layout.group[members] == group
+        arcs = members[is_member & on_path] if (is_member & on_path).any() else members[is_member]
+        word[group] = _likeliest(batch.word[arcs], posterior[arcs])
+        arcs = arcs[batch.word[arcs] == word[group]]
+        surface[group] = _likeliest(batch.surface[arcs], posterior[arcs])
+    return word, surface
+
+
+def _likeliest(ids: Ints, posterior: Reals) -> int:
+    """The id with the largest sum; the first of equal ones."""
+    distinct, first, index = np.unique(ids, return_index=True, return_inverse=True)
+    return int(distinct[np.lexsort((first, -np.bincount(index, posterior)))[0]])
 
 
 def _merge_extra(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> dict[str, Floats]:

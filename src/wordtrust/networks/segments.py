@@ -27,6 +27,7 @@ from ..lattices.lattice import Flags, Ints, Lattice, Lattices, Times
 from ..lattices.paths import one_best
 from ..lattices.text import DEFAULT, JOINER, Normalizer
 from .align import Alignments
+from .equivalents import Equate
 from .word_graph import GraphAlignments, WordGraph, align_graphs
 
 RULES = ("sclite", "wordtrust")
@@ -40,10 +41,13 @@ class Comparison:
     rules: str | None = None  # sclite or wordtrust; None: by the format
     glm: Glm | None = None  # what words of hypotheses stand for
     normalizer: Normalizer = DEFAULT  # of words that are compared by the rules of wordtrust
+    equate: Equate | None = None  # spellings that count as the same word in plain references; None: all
 
     def __post_init__(self) -> None:
         if self.rules not in (None, *RULES):
             raise OptionError(f"words are compared by the rules of {' or '.join(RULES)}, not of {self.rules!r}")
+        if self.equate and (self.rules == "sclite" or self.glm is not None):
+            raise OptionError("NIST's rules equate what a GLM says and nothing else: leave out --equate")
 
     def is_verbatim(self, lattices: Lattices) -> bool:
         """Whether words are compared as they are written."""

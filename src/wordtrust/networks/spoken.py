@@ -16,6 +16,7 @@ from ..formats.references import Reference, References
 from ..formats.references.nist_text import HESITATION, Parts
 from ..lattices.lattice import Lattices
 from ..lattices.text import DEFAULT
+from .equivalents import NONE, Equate
 from .segments import Comparison, align_segments
 
 
@@ -27,6 +28,12 @@ def spoken_words(lattices: Lattices, references: Mapping[str, Reference]) -> tup
     kept = without_ignored(lattices, chosen)
     how = Comparison("wordtrust", normalizer=references.normalizer if isinstance(references, References) else DEFAULT)
     return kept, [_nearest(kept[row : row + 1], reference, how) for row, reference in enumerate(chosen)]
+
+
+def equated_words(references: Mapping[str, Reference], equate: Equate) -> Equate:
+    """Which spellings count as the same word: none where words are compared as they are written."""
+    as_written = isinstance(references, References) and references.normalizer.as_written
+    return NONE if as_written else equate
 
 
 def without_ignored(lattices: Lattices, references: Sequence[Reference]) -> Lattices:

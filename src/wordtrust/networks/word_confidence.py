@@ -2,7 +2,7 @@
 
 An arc's confidence is that of a word in one segmentation: "there" from 3.1 to 3.6 s and "there" from 3.2 to 3.6 s are
 two arcs, but one word to people. What is shown for a word is the largest, over the instants it covers, of the summed
-confidences of all arcs that say the same word at that instant.
+confidences of all arcs that say the same word, or one that counts as the same in these networks, at that instant.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from ..base.jit import compiled, inner
 from ..lattices.lattice import Ints, Lattices, Offsets, Times
 from ..lattices.paths import Paths, one_best
 from ..lattices.weights import Reals
+from .equivalents import Equate
+from .equivalents.classes import word_classes
 
 
 def word_confidence(lattices: Lattices, confidence: NDArray[np.floating], paths: Paths) -> Reals:
     """The confidence of every arc of `paths` as it is shown; for silence its own."""
-    shown = np.empty(len(paths.arcs))
+    shown, classes = np.empty(len(paths.arcs)), word_classes(lattices, Equate.of_networks(lattices.origin))
+    words = lattices.word if classes is None else classes[lattices.word]
+    words.flags.writeable = False  # as those of lattices are, or the kernel would be compiled twice
     _shown_confidence(
-        lattices.arc_offsets, lattices.start_time, lattices.end_time, lattices.word,
+        lattices.arc_offsets, lattices.start_time, lattices.end_time, words,
         np.ascontiguousarray(confidence, np.float64), paths.offsets, paths.arcs, shown,
     )  # fmt: skip
     return np.minimum(shown, 1.0)

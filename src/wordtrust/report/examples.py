@@ -18,7 +18,8 @@ from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..lattices.weights import Reals
 from ..networks.build_store import REFERENCE
-from ..networks.labels import ReferenceWords, score_paths
+from ..networks.labels import score_paths
+from ..networks.reference_words import ReferenceWords
 from ..networks.word_confidence import word_confidence
 from ..transcripts.transcript import Transcript, transcripts
 from ..transcripts.words import Word, spelled

@@ -35,7 +35,7 @@ _CHANCE = 0.05  # a difference with a larger p may be chance
 
 def error_table(evaluation: Evaluation) -> Table:
     """For each way to choose words: WER with its interval, errors by kind, and their change against the 1-best."""
-    rows, own = [], evaluation.errors.get("one_best")
+    rows, own = list[tuple[str, ...]](), evaluation.errors.get("one_best")
     sources = [source for source in dict.fromkeys([*WORD_SOURCES, *evaluation.errors]) if source in evaluation.errors]
     for source in sources:
         errors, total = evaluation.errors[source], evaluation.errors[source].total
@@ -43,7 +43,13 @@ def error_table(evaluation: Evaluation) -> Table:
         change = "" if own is None or source == "one_best" else f"{total.errors - own.total.errors:+,}"
         wer = _with_interval(total.wer, intervals(errors)["wer"], rate=True)
         rows.append((label_for(WORD_SOURCES, source), wer, *(f"{count:,}" for count in counts), change))
-    columns = ("words by", "WER %, 95%", "substituted", "deleted", "inserted", "against 1-best")
+        if evaluation.lenient:
+            lenient = evaluation.lenient[source]
+            equated = _with_interval(lenient.total.wer, intervals(lenient)["wer"], rate=True)
+            rows[-1] = (*rows[-1][:2], equated, *rows[-1][2:])
+    columns: tuple[str, ...] = ("words by", "WER %, 95%", "substituted", "deleted", "inserted", "against 1-best")
+    if evaluation.lenient:
+        columns = (*columns[:2], "lenient %, 95%", *columns[2:])
     strong = tuple(index for index, source in enumerate(sources) if source == "best_confidence")
     shown = len(columns) if any(row[-1] for row in rows) else -1  # without the change, where nothing is compared
     return Table("Word errors", columns[:shown], tuple(row[:shown] for row in rows), strong=strong)

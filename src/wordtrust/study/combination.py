@@ -19,6 +19,8 @@ from ..combination.system_output import SystemOutputs
 from ..combination.systems import CombinationInput, System
 from ..confidence.word_scorer import WordScorer
 from ..lattices.lattice import Ints
+from ..networks.equivalents import ALL, Equate
+from ..networks.segments import Comparison
 from .steps import Notify
 
 CHUNK = 16  # joint subsets whose errors are written together: what a kill may cost
@@ -29,13 +31,14 @@ def systems_on(
     scorers: Mapping[str, WordScorer],
     stores: Mapping[str, tuple[str, ...]],
     folds: Mapping[str, tuple[WordScorer, ...]] | None = None,
+    equate: Equate = ALL,
 ) -> CombinationInput:
     """Recognizers on networks; with models of folds, every speaker is scored by one that was trained without them."""
     folds = folds or {}
     systems = {
         name: System(stores[name], scorer, fold_scorers=folds.get(name, ())) for name, scorer in scorers.items()
     }
-    return CombinationInput(systems, missing="leave out")
+    return CombinationInput(systems, missing="leave out", how=Comparison("wordtrust", equate=equate))
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,8 @@ class Fitting:
             trained = {name: self._trained(name) for name in self.names}
             scorers = {name: load(self.out.models / name) for name in self.names}
             stores = {name: (each.train, each.dev) for name, each in trained.items()}
-            systems = systems_on(scorers, stores, {name: each.load_folds() for name, each in trained.items()})
+            folds = {name: each.load_folds() for name, each in trained.items()}
+            systems = systems_on(scorers, stores, folds, self.options.equate)
             draft = self.out.work / "joint.draft"
             fitted = fit_combination(
                 systems, joint=with_joint, subsets=True, jobs=self.options.jobs, draft=draft,

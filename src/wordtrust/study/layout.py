@@ -20,6 +20,7 @@ from ..combination.subset_comparison import MAX_SYSTEMS
 from ..confidence.model_file import SCALES
 from ..confidence.shipped import is_model
 from ..formats.references import References, read_references
+from ..networks.equivalents import ALL, Equate
 from ..training.options import MULTI_RECOGNIZER, TrainOptions, require_torch
 
 UNTIL = ("networks", "packs", "models", "results")
@@ -38,6 +39,7 @@ class StudyOptions:
     with_paper: bool = False  # the paper's own system as well
     with_trees: bool = True  # beside the networks
     skip_bad: bool = False
+    equate: Equate = ALL  # which spellings count as the same word, in labels and in lenient error rates
     training: TrainOptions | None = None  # None: as the study thinks best
     teachers: int = 1  # for each fold, that the models learn from as well
     device: str = "auto"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -105,7 +106,9 @@ class StudyMeasurement:
         fitted = self._load_combination(folder)
         names = [name for name in self.names if fitted is None or name in fitted.order]
         systems = systems_on(
-            {name: load(self.models / name) for name in names}, {name: (self._store(name),) for name in names}
+            {name: load(self.models / name) for name in names},
+            {name: (self._store(name),) for name in names},
+            equate=self.options.equate,
         )
         counted = self.folder.results / f"joint-{key}"
         subsets = SubsetsOnTest(systems, fitted, counted, self.options.jobs, self.steps.notify)
@@ -178,7 +181,8 @@ def _judge(scorer: WordScorer, baselines: Baselines | None, networks: Lattices) 
 
 def _intervals(evaluation: Evaluation) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "wer": {source: _ends(intervals(each)["wer"]) for source, each in evaluation.errors.items()}
+        "wer": {source: _ends(intervals(each)["wer"]) for source, each in evaluation.errors.items()},
+        "lenient_wer": {source: _ends(intervals(each)["wer"]) for source, each in evaluation.lenient.items()},
     }
     for (population, kind), scores in evaluation.scores.items():
         if population in ("arcs", "one_best", "output"):
@@ -189,13 +193,10 @@ def _intervals(evaluation: Evaluation) -> dict[str, Any]:
 
 def _differences(evaluation: Evaluation) -> dict[str, Any]:
     """The model less each rival, by measure: below 0 is better for errors, above 0 for NCE."""
-    errors = evaluation.errors
-    tests = {
-        source: compare(errors["best_confidence"], errors[source])["wer"]
-        for source in _ERROR_RIVALS
-        if source in errors
+    record: dict[str, Any] = {
+        "wer": _error_differences(evaluation.errors),
+        "lenient_wer": _error_differences(evaluation.lenient),
     }
-    record: dict[str, Any] = {"wer": {source: _test_record(test) for source, test in tests.items()}}
     for population in ("arcs", "one_best"):
         own = evaluation.scores.get((population, "calibrated"))
         if own is None:
@@ -206,6 +207,14 @@ def _differences(evaluation: Evaluation) -> dict[str, Any]:
                 test = compare(own, evaluation.scores[population, kind], replicates=_replicates(own))
                 record[population][kind] = {name: _test_record(test[name]) for name in _MEASURES}
     return record
+
+
+def _error_differences(errors: Mapping[str, SpeakerErrors]) -> dict[str, Any]:
+    return {
+        source: _test_record(compare(errors["best_confidence"], errors[source])["wer"])
+        for source in _ERROR_RIVALS
+        if source in errors
+    }
 
 
 def _replicates(scores: Scores) -> int:
@@ -250,11 +259,12 @@ def _score_joint(decoded: JointDecoding, paths: Paths) -> tuple[Scores, SpeakerE
     """The words of paths through the joint network, with the confidences that people see."""
     lattices = decoded.lattices
     spoken = noted_references(lattices)
-    alignments, speakers = score_paths(lattices, paths, spoken).alignments, list(lattices.notes[SPEAKER])
+    strict, alignments = (score_paths(lattices, paths, said).alignments for said in (spoken.strict, spoken))
+    speakers = list(lattices.notes[SPEAKER])
     confidence = SystemOutput.of(lattices, decoded.confidence, paths).confidence
     assert confidence is not None
     scores = Scores.of(confidence, alignments.correct, speakers, alignments.offsets)
-    return scores, SpeakerErrors.of(alignments, speakers)
+    return scores, SpeakerErrors.of(strict, speakers)
 
 
 def _measures(scores: Scores) -> dict[str, float]:

@@ -18,6 +18,7 @@ from ..formats.inputs import side_files
 from ..formats.references import References, with_references
 from ..lattices.lattice import Lattices
 from ..networks.build_store import BuildOptions, build_store
+from ..networks.equivalents import ALL, Equate
 from ..networks.tuned_scales import TunedScales
 from .layout import DEV, TRAIN, Corpus, StudyFolder
 from .steps import Steps, file_key, key_of
@@ -32,6 +33,7 @@ class StoreBuilder:
     steps: Steps
     skip_bad: bool = False
     jobs: int | None = None
+    equate: Equate = ALL
 
     def scales(self, name: str) -> str:
         """Tune the scales on dev; returns their key."""
@@ -52,11 +54,11 @@ class StoreBuilder:
         """Build the networks of a split with references; returns their key."""
         references, store = self.corpus.references(split), self.folder.store(name, split)
         tuned = TunedScales.load(scales)
-        key = key_of(self._files_key(name, split), _references_key(references), tuned)
+        key = key_of(self._files_key(name, split), _references_key(references), tuned, self.equate)
         store.parent.mkdir(parents=True, exist_ok=True)
 
         def work() -> None:
-            options = BuildOptions(tuned=tuned, references=references)
+            options = BuildOptions(tuned=tuned, references=references, equate=self.equate)
             batches = self._batches(name, split, references)
             done = build_store(batches, store, options, jobs=self.jobs, key=[key])
             if not done.utterances:

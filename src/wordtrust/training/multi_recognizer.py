@@ -151,7 +151,9 @@ def _generic_model(config: Config, weights: Weights, recognizers: Recognizers, r
         np.array([_mean_over(statistics, column, name) for column in columns], np.float32) for name in ("mean", "std")
     )
     table = max((data.table for data in recognizers.values()), key=lambda table: len(table.words))
-    card = ModelCard(is_generic=True, training=record, trained_together=tuple(recognizers))
+    equated = {data.card.equate for data in recognizers.values()}
+    equate = equated.pop() if len(equated) == 1 else ""
+    card = ModelCard(is_generic=True, equate=equate, training=record, trained_together=tuple(recognizers))
     return Model(shared, own, table, Statistics(columns, mean, std), card)
 
 

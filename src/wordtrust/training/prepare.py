@@ -26,7 +26,8 @@ from ..lattices.lattice import Flags, Floats, Ints, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
 from ..networks.build_store import LABEL, ONE_BEST_LABEL, ORACLE_LABEL, REFERENCE, SPEAKER, noted_references
 from ..networks.gaps import Gaps, missing_words
-from ..networks.labels import oracle_paths, score_paths
+from ..networks.labels import score_paths
+from ..networks.oracle import oracle_paths
 from .dataset import Dataset, TrainingData, read_pack
 from .gap_data import GapData
 

@@ -155,7 +155,7 @@ def best_words(union: JointLattice, marginal: Reals, threshold: float) -> Paths:
 
 def errors_by_utterance(lattices: Lattices, paths: Paths) -> Ints:
     """[utterances] word errors of paths through networks that carry their references."""
-    return score_paths(lattices, paths, noted_references(lattices)).alignments.errors
+    return score_paths(lattices, paths, noted_references(lattices).strict).alignments.errors
 
 
 def joint_errors(

@@ -27,7 +27,9 @@ from ...lattices.path_kernels import Numbers
 from ...lattices.posterior import FlatGraph, arc_masses, arc_shares
 from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
-from ...networks.labels import ReferenceWords, label_arcs, oracle_paths, score_paths
+from ...networks.labels import label_arcs, score_paths
+from ...networks.oracle import oracle_paths
+from ...networks.reference_words import ReferenceWords
 from .arc_models import ConfidenceModel, Layers, Matrix, PotentialModel, Rows, inputs, rows_of, sigmoid
 from .evidence import evidence, separated_times
 from .hypotheses import on_paths
@@ -107,6 +109,8 @@ def accuracies(union: JointLattice, references: ReferenceWords) -> Reals:
     owner = best.words.utterance_of_arc[aligned]
     arc, first_node = best.words.arcs_in(lattices)[aligned], lattices.node_offsets[owner]
     reference = references.words[references.offsets[owner] + best.alignments.reference[aligned]]
+    # A word that is right says what was said, be it in another spelling.
+    reference = np.where(best.alignments.correct[aligned], lattices.word[arc], reference)
     offsets = csr_offsets(np.bincount(owner, minlength=len(lattices)))
     accuracy = np.zeros(len(lattices.word))
     _accuracies(

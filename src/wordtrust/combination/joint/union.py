@@ -29,6 +29,8 @@ from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin, 
 from ...lattices.paths import one_best
 from ...lattices.text import UNKNOWN
 from ...networks.align import align_ids
+from ...networks.equivalents import Equate
+from ...networks.equivalents.classes import classes_of
 from ...networks.hwcn import TOLERANCE, build
 from .hypotheses import CONFIDENCE, IN_ONE_BEST, Letters
 
@@ -89,7 +91,8 @@ class WarpedTimes:
 def warp(member: Lattices, pivot: Lattices, words: OutputWords, pivot_words: OutputWords) -> WarpedTimes:
     """Put the nodes of `member` on the clock of `pivot`; both have the same utterances and word numbers."""
     unknown = member.vocabulary.find(UNKNOWN)
-    alignments = align_ids(pivot_words.word, pivot_words.offsets, words.word, words.offsets, unknown=unknown)
+    said, pivot_said = _compared_words(member, pivot, words.word, pivot_words.word)
+    alignments = align_ids(pivot_said, pivot_words.offsets, said, words.offsets, unknown=unknown)
     partner = np.where(alignments.correct, alignments.reference, -1)
     before, after = np.empty(len(words.clock)), np.empty(len(words.clock))
     _warp(
@@ -97,6 +100,13 @@ def warp(member: Lattices, pivot: Lattices, words: OutputWords, pivot_words: Out
         pivot.node_offsets, pivot_words.clock, pivot_words.offsets, pivot_words.start, pivot_words.end, before, after,
     )  # fmt: skip
     return WarpedTimes(before, after)
+
+
+def _compared_words(member: Lattices, pivot: Lattices, words: Ints, pivot_words: Ints) -> tuple[Ints, Ints]:
+    """The same number for words that count as the same."""
+    used, equate = np.union1d(words, pivot_words), Equate.of_networks(pivot.origin)
+    classes = classes_of(used.tolist(), member.vocabulary, equate) if equate else None
+    return (words, pivot_words) if classes is None else (classes[words], classes[pivot_words])
 
 
 @compiled
@@ -201,7 +211,8 @@ class JointHypotheses:
         """The union of these recognizers; the first one is the pivot."""
         pivot = self.hypotheses[members[0]]
         warped = [self._warped(member, members[0]) for member in members]
-        lattices = assemble(_between_shared_ends(warped, pivot), self.tokens, origin=Origin(times=pivot.origin.times))
+        origin = Origin(times=pivot.origin.times, equate=pivot.origin.equate)
+        lattices = assemble(_between_shared_ends(warped, pivot), self.tokens, origin=origin)
         return _merged(lattices, len(members), tolerance, self.letters)
 
     def _warped(self, member: int, pivot: int) -> _WarpedNetworks:
@@ -334,7 +345,7 @@ def _between_shared_ends(members: Sequence[_WarpedNetworks], pivot: Lattices) ->
 
 
 def _merged(joined: Lattices, systems: int, tolerance: float, letters: Letters) -> JointLattice:
-    networks = build(joined, tolerance=tolerance)
+    networks = build(joined, tolerance=tolerance, equate=Equate.of_networks(joined.origin))
     arcs, is_merged = len(networks.lattices.source), networks.arc >= 0
     cell = networks.arc[is_merged].astype(np.int64) * systems + joined.extra[_SYSTEM][is_merged].astype(np.int64)
 

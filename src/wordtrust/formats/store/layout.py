@@ -146,10 +146,11 @@ class Contents:
     shards: list[Shard]
     recognizer: str
     tolerance: float | None  # of networks
+    equate: str = ""  # by their labels
 
     def origin_of(self, row: Origin) -> Origin:
         """Where a row's lattices come from, with what is the same for all of them."""
-        return replace(row, recognizer=self.recognizer, tolerance=self.tolerance)
+        return replace(row, recognizer=self.recognizer, tolerance=self.tolerance, equate=self.equate)
 
 
 def read_contents(folder: Path) -> Contents:
@@ -161,9 +162,10 @@ def read_contents(folder: Path) -> Contents:
         name = json_checks.string_or_none(record, "recognizer") or ""
         network = json_checks.object_of(record, "network") if record.get("network") is not None else {}
         tolerance = json_checks.number_or_none(network, "tolerance", "network")
+        equate = json_checks.string_or_none(network, "equate", "network") or ""
     except InputError as error:
         raise error.at(file=str(file)) from None
-    return Contents(shards, name, tolerance)
+    return Contents(shards, name, tolerance, equate)
 
 
 def read_info(file: Path) -> StoreInfo:

@@ -181,7 +181,8 @@ class StoreWriter:
             info.files[part.origin.file] = None
             info.recognizer = info.recognizer or part.origin.recognizer or None
             if info.network is None and part.origin.tolerance is not None:
-                info.network = {"tolerance": part.origin.tolerance}
+                equated = {"equate": part.origin.equate} if part.origin.equate else {}
+                info.network = {"tolerance": part.origin.tolerance, **equated}
 
     def _close_shard(self) -> None:
         if self._shard:
