@@ -46,6 +46,10 @@ class TrainOptions:
     evidence_drop: float = _option(
         0.3, "Share of utterances that are trained without an optional group of columns, for each group."
     )
+    word_facts_drop: float = _option(
+        0.0, "Share of utterances trained without word vectors, without frequencies, and without phone counts."
+    )
+    jitter: float = _option(0.0, "Spread of random factors and offsets of an utterance's scores in training.")
     embedding_rate: float = _option(0.1, "Learning rate of learned word vectors, as a share of the others'.")
     path_weight: float = _option(
         2.0, "Normalised: weight of the likelihood of the best path beside that of each word."
@@ -71,7 +75,7 @@ class TrainOptions:
             ("gap", 0, 1000), ("gap_weight", 0.0, 1e6), ("average", 0.0, 0.99999), ("identity_drop", 0.0, 1.0),
             ("taught", 0.0, 1.0), ("batch_arcs", 0, 10**9),
             ("clip", 1e-9, 1e9), ("folds", 0, 1000), ("fold", 0, 999), ("seed", 0, 2**31 - 1),
-            ("evidence_drop", 0.0, 1.0), ("eighths", 1, EIGHTHS),
+            ("evidence_drop", 0.0, 1.0), ("word_facts_drop", 0.0, 1.0), ("jitter", 0.0, 2.0), ("eighths", 1, EIGHTHS),
         ):  # fmt: skip
             if not least <= getattr(self, name) <= most:
                 raise OptionError(f"{name} lies between {least:g} and {most:g}, not {getattr(self, name)}")

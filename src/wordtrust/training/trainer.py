@@ -29,6 +29,7 @@ from ..confidence.features import optional_groups
 from ..confidence.model_card import TrainingRecord
 from ..confidence.model_file import LOG, load_model
 from ..evaluation.eer_nce import eer_and_nce
+from .augmentation import varied
 from .batches import DeviceBatches, WordInputs
 from .dataset import Dataset, TrainingData
 from .lattice_rnn import Batch, LatticeRNN, Measures
@@ -210,7 +211,7 @@ class Trainer:
         """One batch; gives its summed loss, still on the device."""
         batch = self.train[index]
         self._adam.zero_grad(set_to_none=True)
-        seen = self._with_evidence_dropped(self._anonymous(batch))
+        seen = varied(self._with_evidence_dropped(self._anonymous(batch)), self.config.columns, self.options)
         loss = self._loss(batch, self.network.measures(batch, self._parallel(seen)))
         (loss * weight).backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip)
