@@ -81,7 +81,7 @@ def test_evaluation_by_hand(tmp_path: Path) -> None:
     assert figures["lenient_errors"] == figures["errors"]
     assert set(figures) == {
         "utterances", "words", "wer", "errors", "lenient_wer", "lenient_errors", "arcs", "arcs_paper", "one_best",
-        "output",
+        "output", "gaps", "whole_utterances",
     }  # fmt: skip
 
 
