@@ -25,6 +25,7 @@ from wordtrust.base.problems import Problems
 from wordtrust.confidence.config import Config
 from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
 from wordtrust.confidence.model_card import ModelCard
+from wordtrust.confidence.trees import NETWORK_INPUTS, Trees
 from wordtrust.lattices.assemble import Builder, RawLattice, Tokens
 from wordtrust.lattices.lattice import Floats, Lattices, Origin, concatenate
 from wordtrust.networks.build_store import LABEL, REFERENCE
@@ -32,6 +33,7 @@ from wordtrust.training.batches import WordInputs, make_batch
 from wordtrust.training.dataset import Dataset
 from wordtrust.training.lattice_rnn import LatticeRNN
 from wordtrust.training.prepare import PrepareOptions, prepare
+from wordtrust.training.trees import DEPTH, TREES
 from wordtrust.training.worker import keep_freed_memory
 
 REAL = ("kaldi-small-2020/dev.ark.gz", "whisper-base/dev.jsonl.gz")
@@ -62,6 +64,16 @@ def made_up() -> Lattices:
     return build(concatenate(builder.flush())).lattices
 
 
+def made_up_trees(columns: int) -> Trees:
+    """As many and as deep as those that come with models."""
+    random, shape = np.random.default_rng(0), (TREES, (1 << DEPTH) - 1)
+    return Trees(
+        random.integers(0, columns + NETWORK_INPUTS, shape).astype(np.uint8),
+        random.normal(size=shape).astype(np.float32), np.zeros(shape, np.uint8),
+        random.normal(scale=0.01, size=(TREES, 1 << DEPTH)).astype(np.float32), 0.25, 1.0, True,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Job:
     """Networks, a model, and the same for the plain loops."""
@@ -74,7 +86,7 @@ class Job:
     inputs: Floats  # [arcs, inputs] what cells see
 
     @classmethod
-    def of(cls, networks: Lattices, head: str = "independent") -> Job:
+    def of(cls, networks: Lattices, head: str = "independent", *, with_trees: bool = False) -> Job:
         """With random labels and weights, and nothing said: none of it changes the speed."""
         right = np.random.default_rng(0).integers(0, 2, len(networks.source)).astype(np.float32)
         said = {**networks.notes, REFERENCE: ("",) * len(networks)}
@@ -85,7 +97,8 @@ class Job:
         network = LatticeRNN(config)
         torch.nn.init.normal_(network.output.weight)
         weights = {name: weight.numpy() for name, weight in network.state_dict().items()}
-        scorer = LatticeRNNScorer(config, weights, made.table, made.statistics, threads=1)
+        trees = made_up_trees(len(config.columns)) if with_trees else None
+        scorer = LatticeRNNScorer(config, weights, made.table, made.statistics, threads=1, trees=trees)
         words = WordInputs(made.table, config)
         return cls(networks, made.dev, words, network, scorer, scorer._inputs(networks)[:, :-1])
 
@@ -176,13 +189,14 @@ def measure(name: str, networks: Lattices) -> None:
     (published, examples, few), (tuned, *_) = job.plain(PublishedLatticeRNN), job.plain(TunedLatticeRNN)
     expected = torch.cat(_plain_score(published, examples)).numpy()
     assert np.allclose(job.scorer.outputs(networks)[:few, 0], expected, atol=1e-3), "the two disagree"
-    normalised = Job.of(networks, "normalised")
+    normalised, corrected = (Job.of(networks, "normalised", with_trees=with_trees) for with_trees in (False, True))
     singles = [lattice.batch() for lattice in networks[:SINGLE]]
     works: dict[str, tuple[int, Callable[[], object]]] = {
         "in batches": (len(networks.source), job.score),
         "one by one": (sum(len(one.source) for one in singles), lambda: list(map(job.scorer.confidence, singles))),
         "training": (len(networks.source), job.train),
         "normalised": (len(networks.source), normalised.score),
+        "with trees": (len(networks.source), corrected.score),
         "normalised training": (len(networks.source), normalised.train),
         "published": (few, lambda: _plain_score(published, examples)),
         "tuned": (few, lambda: _plain_score(tuned, examples)),
@@ -198,7 +212,8 @@ def measure(name: str, networks: Lattices) -> None:
     )
     print(
         f"  normalised confidences: {speed['normalised'] / speed['in batches']:.2f} of that speed in scoring, "
-        f"{speed['normalised training'] / speed['training']:.2f} in training"
+        f"{speed['normalised training'] / speed['training']:.2f} in training; with trees beside the network "
+        f"{speed['with trees'] / speed['normalised']:.2f} of their speed in scoring"
     )
     for way, cost, kind in (("in batches", 1, ""), ("one by one", 1, ""), ("training", 3, " training")):
         plain, better = speed["published" + kind], speed["tuned" + kind]

@@ -19,7 +19,7 @@ from ..confidence.trees import NEVER, Trees
 from ..lattices.lattice import Floats
 from .dataset import TrainingData
 
-TREES, DEPTH, RATE, LEAST_IN_LEAF, PENALTY = 200, 5, 0.05, 40, 5.0
+TREES, DEPTH, RATE, LEAST_IN_LEAF, PENALTY = 100, 4, 0.12, 40, 5.0
 LEAST_WORDS = 5_000  # with fewer words trees follow chance
 MOST_WORDS = 2_000_000  # that trees are trained on: more take hours and bring little
 
