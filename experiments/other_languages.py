@@ -2,11 +2,14 @@
 
     python -m experiments.other_languages records --english degraded/refs.tsv --limit 300 --out records.jsonl
     python -m experiments.other_languages rates records.jsonl
+    python -m experiments.other_languages corpus de --out german
 
 `records` speaks the sentences of language_texts.py with espeak-ng, cuts them as `wordtrust transcribe` does, and
 keeps what the recognizer answers; `--english` are clips in English (a table that `wordtrust recognize` takes, with a
 column `condition`), the hardest there are: degraded ones. `rates` prints how many segments are called not English, of
 each language and condition. The limit was chosen on German, French and Spanish of two voices and on dev clips.
+`corpus` writes the sentences of a language, spoken by several voices, half of them with noise, for `wordtrust
+recognize german/refs.tsv --recognizer whisper=base --language de`, `build` and `evaluate generic`.
 """
 
 from __future__ import annotations
@@ -15,11 +18,14 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import numpy as np
-from tools.sample_sound import RATE, Samples, speak
+from tools.degraded_speech.conditions import with_noise, within_range
+from tools.degraded_speech.corpus import Row, write_corpus
+from tools.sample_sound import RATE, Samples, coloured_noise, random_of, speak
 
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.audio.segments import segments
@@ -76,6 +82,36 @@ def _speech(english: Iterable[Path], limit: int | None) -> Iterator[tuple[str, S
     yield from foreign_speech()
     for refs in english:
         yield from english_speech(refs, limit)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Makes the row and the audio of a sentence by a voice."""
+
+    language: str
+
+    def __call__(self, task: tuple[str, int]) -> tuple[Row, Samples]:
+        """Every second sentence has noise at 3 to 15 dB."""
+        variant, number = task
+        text, utt = TEXTS[self.language][number], f"{self.language}{variant.replace('+', '-')}-{number}"
+        samples = np.pad(speak((*_ESPEAK, self.language + variant, "{text}"), text) * 0.3, RATE // 4)
+        random, detail = random_of(utt), "clean"
+        if number % 2:
+            snr = float(random.uniform(3, 15))
+            samples, detail = with_noise(samples, coloured_noise(len(samples), 1.0, random, 60), snr), f"{snr:.1f} dB"
+        samples = within_range(samples)
+        return Row(utt, "eval", f"espeak{variant}", len(samples) / RATE, self.language, detail, text), samples
+
+
+@main.command()
+@click.argument("language", type=click.Choice(list(TEXTS)))
+@click.option("--out", type=click.Path(path_type=Path), required=True)
+def corpus(language: str, out: Path) -> None:
+    """Sentences of a language as audio with references."""
+    variants = ("", "+f2", "+m3", "+f4", "+m7", "+f5", "+m1", "+f1")
+    tasks = [(variant, number) for variant in variants for number in range(len(TEXTS[language]))]
+    rows = write_corpus(out, Sentences(language), tasks, jobs=1, overwrite=False)
+    click.echo(f"{out}: {len(rows)} utterances")
 
 
 @main.command()
