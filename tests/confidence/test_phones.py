@@ -150,7 +150,7 @@ def test_the_estimate_on_a_whole_dictionary() -> None:
     package = pytest.importorskip("pocketsphinx", reason="has a dictionary of 130,000 words inside")
     lexicon = read_lexicon(Path(package.__file__).parent / "model" / "en-us" / "cmudict-en-us.dict")
     assert len(lexicon) > 100_000
-    ours, letters = errors(lexicon)
+    ours, letters = errors(dict(list(lexicon.items())[::5]))  # a fifth tells as much
     assert ours.mean() <= 0.25
     assert (ours <= 1).mean() >= 0.97
     assert ours.mean() < letters.mean() / 2

@@ -13,6 +13,7 @@ import pytest
 import soundfile
 from click.testing import CliRunner, Result
 
+from tests.helpers.command_line import refused
 from tests.helpers.plugin_recognizer import install
 from tests.helpers.speech import recording, recording_path
 from wordtrust.audio.audio_file import AudioFile
@@ -193,4 +194,5 @@ def test_output_on_stdout_is_alone_there(tmp_path: Path) -> None:
         printed = done("--out", out)
         assert printed.returncode == 0, printed.stderr
         assert all(json.loads(line)["words"] for line in printed.stdout.splitlines())
-    assert "--json prints to stdout" in done("--out", "-", "--json").stderr
+    refused_words = ("transcribe", recording_path(), "--recognizer", "ears", "--out", "-", "--json")
+    assert "--json prints to stdout" in refused(*refused_words)
