@@ -85,6 +85,7 @@ def train(
     Examples: wordtrust train train.networks --dev dev.networks --out model
               wordtrust train train.networks --dev dev.networks --start moonshine-tiny --out model
     """
+    from ..confidence.word_vectors import lexicon_coverage
     from ..training.dataset import write_pack
     from ..training.options import TrainOptions, require_torch
     from ..training.prepare import PrepareOptions, read_training_data
@@ -98,6 +99,8 @@ def train(
         require_torch("--pack FILE needs none")
     prepared = PrepareOptions(features, labels, silence_loss, vectors, lexicon)
     data = read_training_data(store, dev, prepared, chosen.start)
+    if lexicon is not None and (coverage := lexicon_coverage(data.table)):
+        notify(coverage)
     if pack is not None:
         write_pack(pack, data)
         echo(f"{pack}: {counted(len(data.train), 'utterance')} to train on, {len(data.dev):,} to stop on")
