@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .confidence import calibration as calibrate
     from .confidence.calibrate_model import calibrate_model
     from .confidence.calibrate_scores import calibrate_scores
+    from .confidence.drift import drift
+    from .confidence.estimate import estimate
     from .confidence.evaluate_model import evaluate
     from .confidence.shipped import models
     from .confidence.word_scorer import WordScorer, load
@@ -58,6 +60,8 @@ _HOMES = {
     "calibrate_model": "confidence.calibrate_model",
     "calibrate_scores": "confidence.calibrate_scores",
     "combine": "combination.combine",
+    "drift": "confidence.drift",
+    "estimate": "confidence.estimate",
     "evaluate": "confidence.evaluate_model",
     "fit_combination": "combination.combine",
     "from_nbest": "formats.nbest.from_python",
@@ -78,9 +82,9 @@ _MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a 
 __all__ = [
     "BuildOptions", "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError",
     "Transcript", "Transcripts", "UnknownFormat", "WordScorer", "WordtrustError", "WordtrustWarning", "build",
-    "build_networks", "calibrate", "calibrate_model", "calibrate_scores", "combine", "evaluate", "fit_combination",
-    "from_nbest", "load", "metrics", "models", "read", "read_references", "read_transcripts", "stream", "threshold",
-    "transcribe", "tune", "write",
+    "build_networks", "calibrate", "calibrate_model", "calibrate_scores", "combine", "drift", "estimate",
+    "evaluate", "fit_combination", "from_nbest", "load", "metrics", "models", "read", "read_references",
+    "read_transcripts", "stream", "threshold", "transcribe", "tune", "write",
 ]  # fmt: skip
 
 

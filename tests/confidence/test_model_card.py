@@ -35,7 +35,9 @@ CALIBRATED = f"""{{
  "recognizer": "whisper", "tolerance": 0.1, "choice": {{"criterion": "mean", "threshold": 0.5}},
  "choice_errors": {{"mean": 10, "gain 0.2": 12}},
  "calibration": {json.dumps(dict.fromkeys(PARTS, CALIBRATOR))},
- "calibrated_on": {{"utterances": 5171, "words": 46126, "speakers": [658428, 2554089]}}
+ "calibrated_on": {{"utterances": 5171, "words": 46126, "speakers": [658428, 2554089]}},
+ "error_estimator": {{"format": 1, "insertion_share": 0.1}},
+ "accept": [{{"precision": 0.98, "threshold": 0.93, "accepted": 0.7, "level": 0.95, "speakers": 1354}}]
 }}"""
 GENERIC = """{
  "recognizer": null, "generic": true, "training": {"seed": 1}, "trained_together": ["a", "b"],
@@ -76,6 +78,8 @@ EXPECTED = {
         choice_errors={"mean": 10, "gain 0.2": 12},
         calibration=dict.fromkeys(PARTS, CALIBRATOR),
         calibrated_on=CalibrationData(5171, 46126, speakers=(658428, 2554089)),
+        error_estimator={"format": 1, "insertion_share": 0.1},
+        accept=({"precision": 0.98, "threshold": 0.93, "accepted": 0.7, "level": 0.95, "speakers": 1354},),
     ),
     GENERIC: ModelCard(
         is_generic=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,15 @@ import pytest
 from scipy.stats import binom  # type: ignore[import-untyped]
 
 from wordtrust.base.errors import OptionError
-from wordtrust.evaluation.metrics import Scores, guaranteed_threshold, operating_point
+from wordtrust.evaluation.metrics import (
+    Scores,
+    guaranteed_threshold,
+    largest_promise,
+    operating_point,
+    precision_table,
+    speakers_needed,
+)
+from wordtrust.lattices.lattice import Flags
 
 pytestmark = pytest.mark.slow
 
@@ -91,12 +100,10 @@ def test_it_is_worth_having_more_speakers() -> None:
 def test_worked_by_hand() -> None:
     """Sixty speakers: 4 accepted words each, one of them wrong for a third; one more wrong word each below.
 
-    Losses for precision 0.8 over 5 words: -0.16 for 40 speakers, (1 - 0.8) / 5 = 0.04 for 20. Stakes of 0.5, 0.3 and
-    0.2 are on bets of 0.98, 0.5 and 0.2 times 1 / 0.8.
+    Losses for precision 0.8 over 5 words: -0.16 for 40 speakers, (1 - 0.8) / 5 = 0.04 for 20. The bet is 0.98 / 0.8.
     """
     scores = speakers([(4, 0, 1)] * 40 + [(3, 1, 1)] * 20)
-    stakes = {0.98: 0.5, 0.5: 0.3, 0.2: 0.2}
-    stake = sum(part * (1 + bet * 0.2) ** 40 * (1 - bet * 0.05) ** 20 for bet, part in stakes.items())
+    stake = (1 + 0.98 * 0.2) ** 40 * (1 - 0.98 * 0.05) ** 20
     for level, holds in ((1 - 1.01 / stake, True), (1 - 0.99 / stake, False)):
         point = guaranteed_threshold(scores, 0.8, level)
         assert (point.threshold == 0.9) is holds
@@ -107,13 +114,30 @@ def test_worked_by_hand() -> None:
     shown = []
     for wanted in np.linspace(0.8, 1, 100, endpoint=False):
         lost, won = (4 * (1 - wanted) / 5, (1 - 4 * (1 - wanted)) / 5)
-        stake = sum(
-            part * (1 + bet / wanted * lost) ** 40 * (1 - bet / wanted * won) ** 20 for bet, part in stakes.items()
-        )
+        stake = (1 + 0.98 / wanted * lost) ** 40 * (1 - 0.98 / wanted * won) ** 20
         shown += [wanted] if stake >= 20 else []
     assert point.bound == pytest.approx(shown[-1])
     assert guaranteed_threshold(scores, point.bound, 0.95).threshold == 0.9
     assert guaranteed_threshold(scores, point.bound + 0.003, 0.95).threshold is None
+
+
+def test_the_bet_is_smaller_where_there_are_many_speakers() -> None:
+    """Of 3,000 speakers two thirds make no error and a third 39%: 13% on average, for a precision of 86%.
+
+    The largest bet would lose here: the losses vary too much for it.
+    """
+    wrong = np.repeat([0, 39], [2000, 1000])[:, np.newaxis] > np.arange(100)
+    who = np.repeat(np.arange(3000, dtype=np.int32), 100)
+    scores = Scores(np.full(300_000, 0.9), ~wrong.ravel(), who, tuple(f"{number:04}" for number in range(3000)))
+
+    def won(bet: float) -> float:
+        return float(2000 * np.log1p(bet * 0.14) + 1000 * np.log1p(-bet * (0.39 - 0.14)))
+
+    assert won(0.98 / 0.86) < 0
+    for level, holds in ((0.95, True), (0.99, False)):
+        bet = np.sqrt(-2 * np.log(1 - level) / (3000 * 0.86 * 0.14 / 10))
+        assert bool(won(bet) >= -np.log(1 - level)) is holds
+        assert (guaranteed_threshold(scores, 0.86, level).threshold == 0.9) is holds
 
 
 @pytest.mark.parametrize("method", ["betting", "bootstrap"])
@@ -150,30 +174,128 @@ def test_speakers_or_words_count_alike() -> None:
     assert guaranteed_threshold(scores, 0.75, 0.9, per="word").threshold == 0.9
 
 
+def ranked(right: Flags) -> Scores:
+    """A hundred speakers who say words of the scores 0, 2, 4, ... 98; `right` says which of them are right."""
+    count, words = 100, len(right)
+    return Scores(
+        np.tile(np.arange(words) * 2.0, count), np.tile(right, count),
+        np.repeat(np.arange(count, dtype=np.int32), words), tuple(f"{number:03}" for number in range(count)),
+    )  # fmt: skip
+
+
 def test_where_the_thresholds_begin() -> None:
     """Of 50 words, the one of the highest score is wrong for everybody, and all others are right.
 
     With that word alone accepted nothing could be shown; at a precision of 80%, 100 speakers without an error need
-    expm1(log(20) / 100) / 0.25 = 12% of their words, and 2.5 times as many come first.
+    expm1(log(20) / 100) / 0.25 / 0.98 = 12.4% of their words, and 2.5 times as many come first: 31%, so 16 words.
     """
-    count, words = 100, 50
-    scores = Scores(
-        np.tile(np.arange(words) / words, count), np.tile(np.arange(words) < words - 1, count),
-        np.repeat(np.arange(count, dtype=np.int32), words), tuple(f"{number:03}" for number in range(count)),
-    )  # fmt: skip
-    assert guaranteed_threshold(scores, 0.8).threshold == 0.0
-    assert guaranteed_threshold(scores, 0.8, method="bootstrap").threshold == 0.0
-    worse = Scores(scores.score, scores.score < 0.8, scores.speaker, scores.speakers)  # of a third of them
-    point = guaranteed_threshold(worse, 0.8)
+    rank = np.arange(50)
+    assert guaranteed_threshold(ranked(rank < 49), 0.8).threshold == 0.0
+    assert guaranteed_threshold(ranked(rank < 49), 0.8, method="bootstrap").threshold == 0.0
+    point = guaranteed_threshold(ranked(rank < 40), 0.8)
     assert point.threshold is None
-    assert "threshold that was tried, 0.68 (it accepts 32.0% of the words, 37.50% of them right" in point.reason
+    assert "threshold that was tried, 68 (it accepts 32.0% of the words, 37.50% of them right" in point.reason
+
+
+def test_probabilities_begin_where_they_expect_most() -> None:
+    """At 0.8, if words from there on are enough to show anything; where they are few, as many as are needed."""
+    rank = np.arange(50)
+    for scale, begins in ((100, "0.8 (it accepts 20.0%"), (125, "0.688 (it accepts 14.0%")):
+        scores = ranked(rank < 40)
+        point = guaranteed_threshold(replace(scores, score=scores.score / scale), 0.8)
+        assert f"threshold that was tried, {begins} of the words" in point.reason
+
+
+def test_the_largest_precision_that_can_be_promised() -> None:
+    """Precisions one after the other, each at the threshold where it expects most, by plain loops."""
+    scores = simulated(np.random.default_rng(8), 150)
+    promised = largest_promise(scores, LEVEL)
+    assert promised is not None
+    best = None
+    for step in range(100, 200):
+        wanted = step / 200
+        enough = (np.exp(-np.log(1 - LEVEL) / 150) - 1) / (1 / wanted - 1) / 0.98
+        quantiles = np.sort(scores.score)[::-1][WORDS * 150 // 200 - 1 :: WORDS * 150 // 200]
+        column = max(int(np.count_nonzero(quantiles >= wanted)) - 1, int(np.ceil(200 * min(enough, 1) - 1e-9)) - 1)
+        threshold = quantiles[column]
+        bet = min(0.98 / wanted, np.sqrt(-2 * np.log(1 - LEVEL) / (150 * wanted * (1 - wanted) / 10)))
+        stake = 1.0
+        for speaker in range(150):
+            accepted = (scores.speaker == speaker) & (scores.score >= threshold)
+            wrong = np.count_nonzero(accepted & ~scores.correct)
+            stake *= 1 - bet * (wrong - (1 - wanted) * np.count_nonzero(accepted)) / WORDS
+        if stake < 1 / (1 - LEVEL):
+            break
+        best = (wanted, threshold)
+    assert best == pytest.approx((promised.wanted, promised.threshold), abs=1e-4)
+    assert promised.bound is not None
+    assert promised.bound >= promised.wanted
+    asked = guaranteed_threshold(scores, promised.wanted, LEVEL)
+    assert asked.threshold is not None
+
+
+def test_promises_hold_although_they_were_chosen_by_looking() -> None:
+    """100 draws of 80 speakers at 90%: of the promises at most 10 may be too high; 18 have a chance of 1%."""
+    generator = np.random.default_rng(9)
+    promised = [largest_promise(simulated(generator, 80), LEVEL) for _ in range(100)]
+    too_high = [
+        point for point in promised if point and point.threshold and true_precision(point.threshold) < point.wanted
+    ]
+    assert all(promised)
+    assert len(too_high) < 18
+
+
+def test_no_speakers_promise_nothing() -> None:
+    assert largest_promise(Scores()) is None
+    assert largest_promise(speakers([(0, 5, 0)] * 30)) is None
+    assert speakers_needed(Scores()) is None
+    assert speakers_needed(speakers([(4, 1, 0)] * 30), 0.9) is None
+
+
+def test_about_how_many_speakers_it_takes() -> None:
+    """That many draw a promise four times in five, half as many seldom."""
+    generator, precision = np.random.default_rng(10), 0.87
+    needed = speakers_needed(simulated(generator, 2000), precision, LEVEL)
+    assert needed is not None
+    found = {
+        count: sum(
+            guaranteed_threshold(simulated(generator, count), precision, LEVEL).threshold is not None
+            for _ in range(20)
+        )
+        for count in (needed // 2, needed)
+    }
+    assert found[needed // 2] < 12 <= found[needed]
+    no_errors = speakers_needed(speakers([(5, 0, 0)] * 30), 0.98, 0.95)
+    assert no_errors == pytest.approx(152, rel=0.05)
+
+
+def test_what_thresholds_accept_by_plain_loops() -> None:
+    scores = simulated(np.random.default_rng(11), 30)
+    table = precision_table(scores, (0.2, 0.9, 2.0), 0.9)
+    assert [row.threshold for row in table] == [0.2, 0.9, 2.0]
+    for row in table[:2]:
+        accepted = scores.score >= row.threshold
+        assert row.accepted == pytest.approx(accepted.mean())
+        assert row.precision == pytest.approx(scores.correct[accepted].mean())
+        assert row.precision is not None
+        assert row.accepted_interval is not None
+        assert row.precision_interval is not None
+        assert row.precision_interval[0] < row.precision < row.precision_interval[1]
+        assert row.accepted_interval[0] < row.accepted < row.accepted_interval[1]
+    assert (table[2].accepted, table[2].precision, table[2].precision_interval) == (0.0, None, None)
+    alone = precision_table(Scores.of([0.3, 0.95], [0, 1]), (0.2, 0.9))
+    assert [(row.accepted, row.precision, row.precision_interval) for row in alone] == [
+        (1, 0.5, None),
+        (0.5, 1, None),
+    ]
+    assert precision_table(Scores()) == []
 
 
 def test_how_fine_the_thresholds_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """200 of them, or as many as there is memory for, and 10 at least."""
     scores = simulated(np.random.default_rng(6), 500)
     for cells, steps in ((1 << 24, 200), (20_000, 40), (1, 10)):
-        monkeypatch.setattr("wordtrust.evaluation.metrics.thresholds._CELLS", cells)
+        monkeypatch.setattr("wordtrust.evaluation.metrics.accepted_words._CELLS", cells)
         accepted = guaranteed_threshold(scores, 0.88).accepted
         assert accepted is not None
         assert accepted * steps == pytest.approx(round(accepted * steps), abs=1e-9)
@@ -190,10 +312,10 @@ def test_the_surest_that_a_bootstrap_can_be() -> None:
 
 
 def test_how_many_speakers_it_takes() -> None:
-    """0.98 ** 149 is the first under 0.05."""
+    """(1 + 0.98 * 0.02 / 0.98) ** 152 is the first over 20."""
     for count, reason in (
-        (148, "148 speakers are too few: at least 149 are needed, even if"),
-        (149, "does not show"),
+        (151, "151 speakers are too few: at least 152 are needed, even if"),
+        (152, ""),
     ):
         point = guaranteed_threshold(speakers([(5, 0, 0)] * count), 0.98, 0.95)
         assert point.threshold is None
@@ -217,7 +339,7 @@ def test_enough_speakers_who_are_all_right() -> None:
     ("scores", "options", "reason"),
     [
         (Scores(), {}, "there are no words"),
-        (speakers([(500, 0, 0)]), {}, "1 speaker is too few: at least 149"),
+        (speakers([(500, 0, 0)]), {}, "1 speaker is too few: at least 152"),
         (speakers([(500, 0, 0)] * 19), {"method": "bootstrap"}, "19 speakers are too few: at least 20"),
         (speakers([(0, 5, 0)] * 400), {}, "accepts 100.0% of the words, 0.00% of them right"),
         (speakers([(19, 1, 0)] * 400), {"method": "bootstrap"}, "95.00% of them right"),
@@ -269,7 +391,7 @@ def test_order_and_names_do_not_matter() -> None:
 def test_many_speakers_are_drawn_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = simulated(np.random.default_rng(5), 1000)
     one_by_one = guaranteed_threshold(scores, 0.88, method="bootstrap")
-    monkeypatch.setattr("wordtrust.evaluation.metrics.thresholds._MAX_SPEAKERS", 300)
+    monkeypatch.setattr("wordtrust.evaluation.metrics.guarantee._MAX_SPEAKERS", 300)
     in_groups = guaranteed_threshold(scores, 0.88, method="bootstrap")
     assert in_groups.threshold == pytest.approx(one_by_one.threshold, abs=0.02)
     assert in_groups.bound == pytest.approx(one_by_one.bound, abs=0.003)

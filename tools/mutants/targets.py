@@ -38,7 +38,12 @@ TARGETS = {
         left_out=("is_small_and", "sum_for_many", "best_likelihood"),
     ),
     "guarantee": Target(
-        ("evaluation/metrics/thresholds.py", "evaluation/threshold.py"),
+        (
+            "evaluation/metrics/accepted_words.py",
+            "evaluation/metrics/guarantee.py",
+            "evaluation/metrics/thresholds.py",
+            "evaluation/threshold.py",
+        ),
         ("evaluation/test_metrics_points.py", "evaluation/test_metrics_guarantee.py"),
         left_out=("bound_on_words", "more_speakers"),
     ),

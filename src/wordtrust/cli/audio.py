@@ -10,10 +10,18 @@ import click
 
 from ..base.errors import OptionError
 from ..base.files import is_stdout
-from ..base.number_format import counted
+from ..base.number_format import counted, rounded_up
 from .inputs import announce_compilation, resumable
 from .messages import echo, notify, notify_skipped
-from .options import jobs_option, json_option, lm_option, out_option, overwrite_option, skip_bad_option
+from .options import (
+    accept_option,
+    jobs_option,
+    json_option,
+    lm_option,
+    out_option,
+    overwrite_option,
+    skip_bad_option,
+)
 
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
@@ -61,6 +69,7 @@ def recognizers(*, as_json: bool) -> None:
     "--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="Alternatives for each word."
 )
 @lm_option
+@accept_option
 @_recognizers_at_once
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every segment instead of words.")
 @skip_bad_option
@@ -73,6 +82,7 @@ def transcribe(
     channels: str,
     alternatives: int,
     lm: str | None,
+    accept: float | None,
     jobs: int | None,
     *,
     overwrite: bool,
@@ -106,8 +116,10 @@ def transcribe(
     recognizer = ",".join(with_language(name, language) for name in split_names(recognizer))
     names, models = split_names(recognizer), split_names(model or ())
     at_once = jobs or default_jobs(recordings)
-    with Transcriber(names, models, jobs=at_once, alternatives=alternatives, lm=lm) as transcriber:
+    with Transcriber(names, models, jobs=at_once, alternatives=alternatives, lm=lm, accept=accept) as transcriber:
         notify(*transcriber.combiner.messages())
+        if rule := transcriber.accepted:
+            notify(f"words from {rounded_up(rule.threshold, 4)} on are accepted, others in brackets: {rule.promise}")
         with TranscriptionJob(transcriber, recordings, outputs, recognizer) as job:
             if job.resumed:
                 notify(f"resuming after {counted(job.resumed, 'segment')} done before")

@@ -67,17 +67,18 @@ def calibrate(
 
 
 def _calibrate_scores(scores: ScoreFiles, out: Path | None, name: str, comparing: bool, as_json: bool) -> None:
-    from ..confidence.calibrate_scores import fit_scores, save_calibrator
+    from ..confidence.calibrate_scores import fit_scores
     from ..confidence.calibration import make
 
     if out is None and not comparing:
         raise OptionError("say where the calibrator goes: --out FILE.json (or --compare)")
     unfitted = make(name)
-    words = scores.scores()
+    evaluation = scores.evaluate()
+    words = evaluation.words
     if out is None or comparing:
         _print_comparison(words, as_json)
         return
-    save_calibrator(out, fit_scores(words, unfitted).calibrator)
+    fit_scores(evaluation, unfitted).save(out)
     echo(f"{out}: {name}, fitted on {counted(len(words), 'word')} of {counted(len(words.speakers), 'speaker')}")
     _warn_of_few(words)
 

@@ -255,7 +255,8 @@ def threshold(
 ) -> None:
     """Find the confidence from which on words can be accepted without review.
 
-    Prints the threshold for these words, the one that also holds for new speakers, and what reviewing the words of
+    Prints what several thresholds accept, with intervals; the threshold for these words, and the one that also holds
+    for new speakers (or what that would take, and what can be promised instead); and what reviewing the words of
     lowest confidence finds. STORE must not be what the model was trained or calibrated on.
 
     \b

@@ -179,6 +179,7 @@ _STEPS = {  # of every verb that compiles; a helper process begins with the last
     "build": ("graph", "networks", "paths", "labels", "network labels", "consensus"),
     "train": ("paths", "labels"),
     "score": ("graph", "networks", "paths", "confidence"),
+    "estimate": ("graph", "networks", "paths", "confidence"),
     "combine": ("paths", "confidence", "labels"),
     "threshold": ("paths", "confidence", "labels", "segments", "metrics"),
     "calibrate": ("paths", "confidence", "labels", "segments"),

@@ -56,6 +56,28 @@ lm_option = click.option(
     help="A language model that reads the sentences: an ARPA file, a .gguf file, a folder or a hub name "
     "(docs/language-models.md).",
 )
+
+
+def _share_of_words(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """A share of words that has to be right, given as 98% or 0.98."""
+    if value is None:
+        return None
+    text = value.strip()
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise click.BadParameter(f"{value} is no share of the words: say 98% or 0.98", context, option)
+    return share
+
+
+accept_option = click.option(
+    "--accept",
+    metavar="PRECISION",
+    callback=_share_of_words,
+    help="Mark the words that can go unread, so that this share of them is right: 98% (docs/calibration.md).",
+)
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
 
 

@@ -12,10 +12,11 @@ import click
 
 from ..base.errors import OptionError
 from ..base.files import is_stdout, is_stream, require_new, require_parent
-from ..base.number_format import counted
+from ..base.number_format import counted, rounded_up
 from .inputs import Inputs, lattice_inputs
 from .messages import echo, notify, warn_if_barely_adapted, warn_of_generic
 from .options import (
+    accept_option,
     claim_output,
     criterion_option,
     jobs_option,
@@ -29,6 +30,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_scores import CalibratedWords
+    from ..confidence.estimation.accepted import AcceptedPrecision
     from ..confidence.word_scorer import WordScorer
     from ..lattices.lattice import Lattices
     from ..transcripts.transcript import Transcript
@@ -46,6 +48,7 @@ _OUTPUTS = ".txt, .jsonl, .json, .ctm, .vtt, .srt, .html, .parquet"
 @criterion_option
 @click.option("--alternatives", type=click.IntRange(min=0), default=5, show_default=True, help="At most, for a word.")
 @lm_option
+@accept_option
 @mismatch_option
 @jobs_option("Batches scored at once [as many as there are cores].", old_names=("--threads",))
 def score(
@@ -55,6 +58,7 @@ def score(
     criterion: str | None,
     alternatives: int,
     lm: str | None,
+    accept: float | None,
     jobs: int | None,
     *,
     overwrite: bool,
@@ -74,19 +78,21 @@ def score(
     from ..transcripts.writer import TranscriptFiles, TranscriptPrinter, TranscriptWriter
 
     require_model_first(model, inputs.paths)
-    scorer = _load(model, criterion, allow_mismatch, jobs, lm)
+    scorer = load_scorer(model, criterion, allow_mismatch, jobs, lm)
+    rule = None if accept is None else _accepted(scorer, accept, model)
     _warn_of_own_scales(scorer, inputs)
     target = Path(only_one("--out", out))
     if not (is_each := "{name}" in target.name):
         _refuse_input(target, inputs)
         TranscriptWriter(target)  # refuses what cannot be written
         claim_output(target, overwrite=overwrite)
-    if not is_each and (done := _calibrated_ctm(scorer, inputs, target)) is not None:
+    if not is_each and rule is None and (done := _calibrated_ctm(scorer, inputs, target)) is not None:
         echo(f"{target}: {counted(done[0], 'utterance')}, {counted(done[1], 'word')}", err=True)
         return
     inputs = replace(inputs, options=replace(inputs.options, keep_times=model.is_file()))
     utterances, words, unusual, channels = 0, 0, WarningSummary(), dict[str, tuple[str, str]]()
     about: dict[str, Any] = {"models": [model.name], **({} if lm is None else {"language_model": lm})}
+    about |= {} if rule is None else {"accept": rule.about}
     batches = _noting_origins(inputs.batches("scoring"), channels, about)
     writing: TranscriptPrinter | TranscriptFiles | TranscriptWriter
     if is_each:
@@ -95,13 +101,23 @@ def score(
         to_stdout = is_stdout(target)
         writing = TranscriptPrinter() if to_stdout else TranscriptWriter(target, about=about, channels=channels)
     with writing as writer:
-        for transcripts in _scored(scorer, batches, alternatives):
-            writer.add(transcripts)
+        for transcripts in scored(scorer, batches, alternatives):
+            writer.add(transcripts if rule is None else [each.accepting(rule.threshold) for each in transcripts])
             unusual.add(transcripts)
             utterances, words = utterances + len(transcripts), words + sum(len(each.words) for each in transcripts)
     notify(*unusual.lines())
     if not is_stdout(target):
         echo(f"{target}: {counted(utterances, 'utterance')}, {counted(words, 'word')}", err=True)
+
+
+def _accepted(scorer: WordScorer | CalibratedWords, precision: float, model: Path) -> AcceptedPrecision:
+    """The threshold that --accept asks for, and what it promises."""
+    from ..confidence.estimate import known_of
+    from ..confidence.estimation.accepted import accepting
+
+    rule = accepting(known_of(scorer).accept, precision, str(model))
+    notify(f"words from {rounded_up(rule.threshold, 4)} on are accepted: {rule.promise}")
+    return rule
 
 
 def _refuse_input(target: Path, inputs: Inputs) -> None:
@@ -146,16 +162,20 @@ def _warn_of_own_scales(scorer: WordScorer | CalibratedWords, inputs: Inputs) ->
         notify("posteriors are made with the model's own scales; the options say what the recognizer's 1-best is")
 
 
-def _load(
-    model: Path, criterion: str | None, allow_mismatch: bool, jobs: int | None, lm: str | None
+def load_scorer(
+    model: Path,
+    criterion: str | None = None,
+    allow_mismatch: bool = False,
+    jobs: int | None = None,
+    lm: str | None = None,
 ) -> WordScorer | CalibratedWords:
     """The model, or the calibrator, that a path names."""
     if model.is_file():
         if lm is not None:
             raise OptionError("--lm is for models; a calibrator changes nothing but confidences")
-        from ..confidence.calibrate_scores import CalibratedWords, load_calibrator
+        from ..confidence.calibrate_scores import CalibratedWords
 
-        return CalibratedWords(load_calibrator(model))
+        return CalibratedWords.load(model)
     from ..confidence.choice import Choice
     from ..confidence.word_scorer import load
 
@@ -163,7 +183,7 @@ def _load(
     return scorer.with_choice(Choice(criterion, scorer.choice.threshold)) if criterion else scorer
 
 
-def _scored(
+def scored(
     scorer: WordScorer | CalibratedWords, batches: Iterator[Lattices], alternatives: int
 ) -> Iterator[list[Transcript]]:
     """The transcripts of each batch."""

@@ -11,15 +11,18 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from ..base.number_format import counted, decimal, percent, percentage, rounded_up
+from ..base.number_format import counted, decimal, percent, percentage, rounded_up, span
 from ..base.table import Table
 from .messages import is_stdout_taken
 
 if TYPE_CHECKING:
     from ..combination.subset_comparison import SubsetComparison
+    from ..confidence.drift import Drift
+    from ..confidence.estimate import Estimate, Estimates
     from ..confidence.shipped import ShippedModel
     from ..evaluation.corpus_counts import CorpusCounts
     from ..evaluation.evaluation import Evaluation
+    from ..evaluation.metrics import AcceptedShare, GuaranteedThreshold
     from ..evaluation.threshold import Thresholds
     from ..formats.format import Format
     from ..lattices.weights import Scales
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from ..recognizers import RecognizerEntry
 
 _MOST_FILES = 25  # rows of `wordtrust info`
+_MOST_ROWS = 20  # of `wordtrust estimate`
 _WIDE = 110  # columns of a terminal that has room for everything
 _WIDE_ENOUGH = 70  # columns for a table with sentences in it
 _WIDTH_OF_FILES = 140  # when the output is not a terminal
@@ -229,6 +233,10 @@ def print_threshold(thresholds: Thresholds) -> None:
     """What `wordtrust threshold` shows."""
     point, guaranteed = thresholds.on_these_words, thresholds.on_new_speakers
     out, wanted, level = console(), f"{100 * guaranteed.wanted:g}%", f"{100 * guaranteed.level:g}%"
+    if thresholds.table:
+        rows = tuple(map(_accepted_row, thresholds.table))
+        out.print(Table("", ("confidence from", "accepted %", "right %"), rows).to_rich())
+        out.print(f"Intervals: {level}, over {counted(guaranteed.speakers, 'speaker')}.")
     if point is None:
         out.print(f"No threshold reaches {wanted} on these {thresholds.words:,} words.")
     else:
@@ -236,17 +244,11 @@ def print_threshold(thresholds: Thresholds) -> None:
             f"On these {thresholds.words:,} words: from {rounded_up(point.threshold, 6)} on, "
             f"{percentage(point.precision, 2)} are right; that accepts {percentage(point.accepted, 1)} of the words."
         )
-    if guaranteed.threshold is None or guaranteed.accepted is None or guaranteed.precision is None:
-        out.print(f"For new speakers nothing can be promised at the level of {level}: {guaranteed.reason}.")
-        if guaranteed.method == "betting":
-            out.print("--method bootstrap is approximate, and finds thresholds with fewer speakers.")
-    else:
-        out.print(
-            f"For new speakers: from {rounded_up(guaranteed.threshold, 6)} on, at least {wanted} are right, which is "
-            f"{level} sure ({counted(guaranteed.speakers, 'speaker')}, {guaranteed.method}); that accepts "
-            f"{percentage(guaranteed.accepted, 1)} of the words, {percentage(guaranteed.precision, 2)} of them right "
-            "here."
-        )
+    if guaranteed.method != "bootstrap":
+        _print_promise(thresholds.by_bootstrap, f"roughly {level} sure")
+    _print_promise(guaranteed, f"{level} sure")
+    if guaranteed.threshold is None:
+        out.print(_needs(thresholds))
     caught = [
         f"{100 * share:g}% of the words: {100 * errors:.0f}%"
         for share, errors in thresholds.errors_caught.items()
@@ -254,6 +256,98 @@ def print_threshold(thresholds: Thresholds) -> None:
     ]
     if caught:
         out.print("Errors found by reviewing the least trusted words: " + "; ".join(caught))
+
+
+def _accepted_row(row: AcceptedShare) -> tuple[str, ...]:
+    accepted, right = percent(row.accepted, 1), percent(row.precision, 1)
+    intervals = [f"\n{span(ends)}" if ends else "" for ends in (row.accepted_interval, row.precision_interval)]
+    return f"{row.threshold:g}", accepted + intervals[0], right + intervals[1]
+
+
+def _print_promise(guaranteed: GuaranteedThreshold, how_sure: str) -> None:
+    by, wanted = f"by {guaranteed.method}", f"{100 * guaranteed.wanted:g}%"
+    if guaranteed.threshold is None or guaranteed.accepted is None or guaranteed.precision is None:
+        console().print(f"For new speakers, {by}: {wanted} cannot be promised: {guaranteed.reason}.")
+        return
+    console().print(
+        f"For new speakers, {by}: from {rounded_up(guaranteed.threshold, 6)} on, at least {wanted} are right, which "
+        f"is {how_sure} ({counted(guaranteed.speakers, 'speaker')}); that accepts "
+        f"{percentage(guaranteed.accepted, 1)} of the words, "
+        f"{percentage(guaranteed.precision, 2)} of them right here."
+    )
+
+
+def _needs(thresholds: Thresholds) -> str:
+    """What a guarantee takes, and which one there is."""
+    wanted, promised = f"{100 * thresholds.on_new_speakers.wanted:g}%", thresholds.promised
+    needed = thresholds.speakers_needed
+    needs = (
+        f"{wanted} is more than these confidences reach for speakers like these, however many there are"
+        if needed is None
+        else f"{wanted} needs about {counted(needed, 'speaker')}"
+    )
+    if promised is None or promised.threshold is None or promised.accepted is None:
+        return f"{needs}; with yours nothing can be promised."
+    return (
+        f"{needs}; with yours {percentage(promised.wanted, 1)} can be promised, from "
+        f"{rounded_up(promised.threshold, 6)} on, which accepts {percentage(promised.accepted, 1)} of the words."
+    )
+
+
+def print_estimates(estimates: Estimates, by: str) -> None:
+    """What `wordtrust estimate` shows: a line for each group, the worst first, and all together."""
+    out = console()
+    groups = {"speaker": estimates.speakers, "file": estimates.files, "utterance": estimates.utterances}[by]
+    ranked = sorted(groups, key=lambda each: -each.wer)
+    rows = [*map(_estimate_row, ranked[:_MOST_ROWS])]
+    columns = (by, "words", "subst.", "insert.", "delet.", "WER %")
+    if len(groups) > 1:
+        out.print(Table("", columns, tuple(rows)).to_rich())
+    if len(ranked) > _MOST_ROWS:
+        out.print(f"... and {len(ranked) - _MOST_ROWS:,} better ones (--json lists all).")
+    total = estimates.corpus
+    errors = total.substitutions + total.insertions + total.deletions
+    ends = f" ({span(total.interval)})" if total.interval else ""
+    out.print(
+        f"All: estimated WER {percent(total.wer, 1)}%{ends}: {errors:,.0f} errors in {total.words:,} words "
+        f"({total.substitutions:,.0f} substituted, {total.insertions:,.0f} inserted, {total.deletions:,.0f} missing)."
+    )
+    if total.interval:
+        out.print(
+            f"In parentheses: intervals that hold for new speakers with {percentage(estimates.level)} "
+            f"({counted(len(estimates.speakers), 'speaker')} here)."
+        )
+
+
+def _estimate_row(each: Estimate) -> tuple[str, ...]:
+    counts = (f"{value:.1f}" for value in (each.substitutions, each.insertions, each.deletions))
+    ends = f"\n{span(each.interval)}" if each.interval else ""
+    return each.name, f"{each.words:,}", *counts, percent(each.wer, 1) + ends
+
+
+_DRIFT_NAMES = {
+    "wer": "estimated WER %", "missing": "missing words %", "confidence": "mean confidence %",
+    "unsure": "words under 50%", "unknown": "words the model does not know %",
+    "words_per_utterance": "words in an utterance", "words_per_second": "words in a second",
+}  # fmt: skip
+
+
+def print_drift(drift: Drift) -> None:
+    """What `wordtrust estimate --against` shows."""
+    rows = []
+    for name, shift in drift.measures.items():
+        scale = 1 if name.startswith("words_per") else 100
+        new, old, change, *ends = (
+            f"{scale * value:.2f}" for value in (shift.new, shift.old, shift.difference, *shift.interval)
+        )
+        rows.append((_DRIFT_NAMES[name], old, new, f"{change}\n{ends[0]} to {ends[1]}", decimal(shift.p_adjusted)))
+    rows.append(("distribution of confidences", "", "", f"{drift.distance:.3f}", decimal(drift.distance_p_adjusted)))
+    out = console()
+    out.print(Table("", ("", "old", "new", "change", "p"), tuple(rows)).to_rich())
+    sides = f"{counted(drift.new_speakers, 'new speaker')}, {drift.old_speakers:,} old"
+    told = ", ".join(_DRIFT_NAMES.get(name, "distribution of confidences") for name in drift.changed)
+    verdict = f"Something changed: {told}" if drift.changed else "No change was shown"
+    out.print(f"{verdict} ({sides}; p for testing all of these at once, level {percentage(drift.level)}).")
 
 
 def print_combination(comparison: SubsetComparison) -> None:

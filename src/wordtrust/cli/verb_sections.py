@@ -12,6 +12,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "demo": "See all of it on bundled samples.",
         "transcribe": "Audio to words with confidences.",
         "score": "The same from lattices, N-best lists or 1-best output.",
+        "estimate": "How many errors transcripts have, without references.",
         "recognizers": "Which recognizers are ready, and how to get the others.",
         "models": "Models that come with wordtrust.",
     },

@@ -9,8 +9,9 @@ afterwards (`wordtrust calibrate`) needs some.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +117,18 @@ def adapt(model: Model, batches: Iterable[Lattices]) -> Model:
         tolerance=seen_card.tolerance,
         scales=seen_card.scales,
         adapted=Adaptation(moments.utterances, model.recognizer, tuple(columns)),
+        accept=(),  # what was promised for another recognizer
+        error_estimator=_without_intervals(model.card.error_estimator),
     )
     mean, std = (np.where(taken, getattr(seen, name), getattr(model.statistics, name)) for name in ("mean", "std"))
     return replace(model, statistics=Statistics(seen.columns, mean, std), card=card)
+
+
+def _without_intervals(estimator: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """An error estimator in plain form, without the residuals of another recognizer's speakers."""
+    if estimator is None:
+        return None
+    return {name: value for name, value in estimator.items() if name not in ("of_speakers", "of_utterances")}
 
 
 def _check_tolerance(model: Model, networks: Lattices) -> None:

@@ -39,8 +39,9 @@ from .calibration import Calibrator, make
 from .calibration.amount import require_enough_words
 from .calibration.model_calibration import ModelCalibration
 from .choice import Choice, choose
+from .estimation.held_out import KnownOfOutputs, known_of_outputs
 from .lattice_rnn import ArcScores
-from .model_card import CalibrationData
+from .model_card import CalibrationData, ModelCard
 from .model_file import Model, read_log, save_model
 from .out_of_domain import fit_usual_features
 from .word_scorer import WordScorer
@@ -208,7 +209,8 @@ def calibrate_model(
     usual = fit_usual_features(scorer.model, batches, held_out.evaluation.utterances)
     made = with_calibration(scorer.model, calibration, held_out.choice, held_out.evaluation)
     errors = scorer.model.card.choice_errors if keep_choice else held_out.choice_errors
-    card = replace(made.card, choice_errors=errors, usual_features=usual)
+    known = known_of_outputs(held_out.evaluation, calibration.parts["words"].name, calibration.parts.get("gaps"))
+    card = replace(_with_known(made.card, known), choice_errors=errors, usual_features=usual)
     return CalibratedModel(replace(made, card=card), calibration, held_out)
 
 
@@ -221,6 +223,9 @@ def calibrate_generic(
     held_out = _held_out(list(zip(map(OutOfFoldScorer, scorers), sources, strict=True)))
     calibration = fit_calibration(held_out.evaluation, calibrator)
     made = with_calibration(model, calibration, held_out.choice, held_out.evaluation, recognizers=len(sources))
+    known = known_of_outputs(held_out.evaluation, calibration.parts["words"].name, calibration.parts.get("gaps"))
+    # Of recognizers that nobody has seen, nothing can be promised.
+    made = replace(made, card=_with_known(made.card, known.without_promises()))
     return CalibratedModel(made, calibration, held_out)
 
 
@@ -291,6 +296,11 @@ def with_calibration(
     return replace(
         model, card=replace(model.card, choice=choice, calibration=calibration.to_dict(), calibrated_on=data)
     )
+
+
+def _with_known(card: ModelCard, known: KnownOfOutputs) -> ModelCard:
+    estimator = None if known.estimator is None else known.estimator.to_dict()
+    return replace(card, error_estimator=estimator, accept=tuple(entry.to_dict() for entry in known.accept))
 
 
 def _rereadable(networks: BatchSource) -> BatchSource:

@@ -15,7 +15,7 @@ from ..base import json_checks
 from ..base.errors import InputError
 from ..base.files import atomic_text
 from ..base.problems import Problems
-from ..evaluation.evaluation import with_confidences
+from ..evaluation.evaluation import Evaluation, with_confidences
 from ..evaluation.metrics import Scores
 from ..formats.batches import BatchSource
 from ..formats.references import Reference
@@ -25,17 +25,24 @@ from ..lattices.paths import one_best
 from ..transcripts.transcript import Transcripts, transcripts
 from .calibration import Calibrator, calibrator_from_dict, make
 from .calibration.amount import require_enough_words
+from .estimation.held_out import KnownOfOutputs, known_of_outputs
 from .evaluate_model import evaluate
 
 KIND = "wordtrust calibrator"  # what the file of a calibrator says it is
+_HEAD = 200  # bytes of the file that say so
 
 
 @dataclass(frozen=True)
 class CalibratedScores:
-    """A calibrator, and the words that it was fitted on."""
+    """A calibrator, the words that it was fitted on, and what is known about outputs that it calibrates."""
 
     calibrator: Calibrator
     words: Scores
+    known: KnownOfOutputs
+
+    def save(self, path: Path) -> None:
+        """Write the calibrator as a file of its own, for words that come with confidences."""
+        save_calibrator(path, self.calibrator, self.known)
 
 
 def calibrate_scores(
@@ -55,20 +62,27 @@ def calibrate_scores(
     """
     unfitted = make(calibrator)
     evaluation = evaluate(words, references=references, rules=rules, glm=glm, problems=problems)
-    return fit_scores(evaluation.words, unfitted)
+    return fit_scores(evaluation, unfitted)
 
 
-def fit_scores(words: Scores, calibrator: Calibrator) -> CalibratedScores:
+def fit_scores(evaluation: Evaluation, calibrator: Calibrator) -> CalibratedScores:
     """Fit a calibrator on words whose confidences are probabilities; L and the like are chosen over speakers."""
+    words = evaluation.words
     require_enough_words(len(words), len(words.speakers))
-    return CalibratedScores(calibrator.fit(words.score, words.correct, groups=words.speaker), words)
+    fitted = calibrator.fit(words.score, words.correct, groups=words.speaker)
+    return CalibratedScores(fitted, words, known_of_outputs(evaluation, calibrator.name))
 
 
 class CalibratedWords:
     """Words that came with confidences, calibrated: the scorer of outputs that have no lattice."""
 
-    def __init__(self, calibrator: Calibrator) -> None:
-        self._calibrator = calibrator
+    def __init__(self, calibrator: Calibrator, known: KnownOfOutputs | None = None) -> None:
+        self._calibrator, self.known = calibrator, known or KnownOfOutputs()
+
+    @classmethod
+    def load(cls, path: Path) -> CalibratedWords:
+        """Of a file that `save_calibrator` wrote; anything else is an `InputError`."""
+        return cls(*_read(path))
 
     @property
     def calibrator(self) -> Calibrator:
@@ -84,20 +98,34 @@ class CalibratedWords:
         )
 
 
-def save_calibrator(path: Path, calibrator: Calibrator) -> None:
+def save_calibrator(path: Path, calibrator: Calibrator, known: KnownOfOutputs | None = None) -> None:
     """Write a calibrator as a file of its own, for words that come with confidences."""
+    record = {"kind": KIND, "words": calibrator.to_dict()} | ({} if known is None else known.to_dict())
     with atomic_text(path) as file:
-        file.write(json.dumps({"kind": KIND, "words": calibrator.to_dict()}, indent=1) + "\n")
+        file.write(json.dumps(record, indent=1) + "\n")
+
+
+def is_calibrator(path: Path) -> bool:
+    """Whether a file says that it is a calibrator."""
+    try:
+        with path.open("rb") as file:
+            return f'"kind": "{KIND}"'.encode() in file.read(_HEAD)
+    except (OSError, ValueError):
+        return False
 
 
 def load_calibrator(path: Path) -> Calibrator:
     """Read one; anything else is an `InputError`."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[Calibrator, KnownOfOutputs]:
     remedy = "Make it with: wordtrust calibrate --scores FILE --ref REF --out CALIBRATOR.json"
     try:
         record = json_checks.record(json_checks.load(path), "the calibrator")
         if record.get("kind") != KIND:
             raise InputError(f"does not say that it is a {KIND}", remedy=remedy)
-        return calibrator_from_dict(record.get("words"))
+        return calibrator_from_dict(record.get("words")), KnownOfOutputs.from_dict(record)
     except OSError as error:
         raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
     except InputError as error:

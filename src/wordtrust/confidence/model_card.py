@@ -163,6 +163,8 @@ class ModelCard:
     calibration: JsonObject | None = None  # calibrators in their plain form, for `ModelCalibration`, by part
     usual_features: JsonObject | None = None  # in plain form, for `out_of_domain.UsualFeatures`
     calibrated_on: CalibrationData | None = None
+    error_estimator: JsonObject | None = None  # in plain form, for `estimation.error_estimator.ErrorEstimator`
+    accept: tuple[JsonObject, ...] = ()  # guaranteed thresholds, for `estimation.accepted.AcceptedPrecision`
     adapted: Adaptation | None = None
     unseen: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # a generic model on others' outputs
     paper: PaperRecord | None = None
@@ -261,6 +263,8 @@ _ENTRIES: Mapping[str, _Entry] = {
     "calibration": _Entry("calibration", lambda record, key: record[key]),
     "usual_features": _Entry("familiar", lambda record, key: record[key]),
     "calibrated_on": _part("calibrated_on", CalibrationData),
+    "error_estimator": _Entry("error_estimator", object_of),
+    "accept": _Entry("accept", lambda record, key: tuple(objects_of(record, key)), list),
     "adapted": _part("adapted", Adaptation),
     "unseen": _Entry("unseen", object_of, dict),
     "paper": _part("paper", PaperRecord),

@@ -167,6 +167,16 @@ def load_model(model: str | Path, *, allow_mismatch: bool = False) -> Model:
         raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
 
 
+def load_card(model: str | Path) -> ModelCard:
+    """What is known about a model folder or shipped model, without its weights."""
+    folder = shipped.folder_of(model)
+    record = _read_json(folder / MODEL_JSON)
+    try:
+        return ModelCard.from_json({name: value for name, value in record.items() if name not in _FILE_KEYS})
+    except InputError as error:
+        raise InputError(error.found, file=str(folder), remedy=error.remedy or _DAMAGED) from None
+
+
 def load_scales(path: Path) -> TunedScales:
     """Read what `wordtrust tune` wrote, or the scales of a model, given by its folder or name."""
     if not shipped.is_model(path):

@@ -45,6 +45,7 @@ from ..networks.text_probability import text_probability
 from ..networks.word_confidence import word_confidence
 from .eer_nce import bits_lost, normalised_cross_entropy
 from .metrics import Scores, SpeakerErrors
+from .output_words import OutputWords
 
 POPULATIONS = ("arcs", "arcs_paper", "one_best", "output")
 METRICS = ("eer", "nce", "auc", "ece")  # what --json shows; reports have more
@@ -62,6 +63,7 @@ class Evaluation:
     scores: dict[tuple[str, str], Scores] = field(default_factory=dict)  # (population, kind of score)
     beyond_words: dict[tuple[str, str], Scores] = field(default_factory=dict)  # of gaps and of whole utterances
     lenient: dict[str, SpeakerErrors] = field(default_factory=dict)  # like `errors`, where spellings are equated
+    output: OutputWords | None = None  # by utterance: the output, or else the 1-best, with its best confidences
 
     def __add__(self, other: Evaluation) -> Evaluation:
         return Evaluation(
@@ -70,6 +72,7 @@ class Evaluation:
             _added(self.scores, other.scores),
             _added(self.beyond_words, other.beyond_words),
             _added(self.lenient, other.lenient),
+            self.output + other.output if self.output and other.output else self.output or other.output,
         )
 
     @property
@@ -187,14 +190,21 @@ def evaluate_batch(
     errors = _errors_of(networks, chosen, references.strict, speakers)
     lenient = _errors_of(networks, chosen, references, speakers) if networks.origin.equate else {}
     scored = {name: score_paths(networks, path, references) for name, path in chosen.items()}
-    scores = dict(_arc_scores(networks, kinds, speakers))
+    scores, output = dict(_arc_scores(networks, kinds, speakers)), None
     for population, name in (("one_best", "one_best"), ("output", "best_confidence")):
         alignments = scored[name].alignments
         for kind, arcs in kinds.items():
             shown = arcs.of_words(_word_scores(networks, arcs, scored[name].paths))
             scores[population, kind] = Scores.of(shown, alignments.correct, speakers, alignments.offsets)
+            output = OutputWords.of(shown, alignments, speakers)
     beyond = dict(_beyond_words(kinds, scored["best_confidence"], references, speakers))
-    return Evaluation(len(networks), errors, scores, beyond, lenient)
+    return Evaluation(len(networks), errors, scores, beyond, lenient, _with_gaps(output, beyond))
+
+
+def _with_gaps(output: OutputWords | None, beyond: Mapping[tuple[str, str], Scores]) -> OutputWords | None:
+    """The output with how many of its gaps lack words, by the best scores of gaps there are."""
+    gaps = [scores for (population, _), scores in beyond.items() if population == GAPS]
+    return output if output is None or not gaps else output.with_gaps(gaps[-1].score)
 
 
 def _beyond_words(
@@ -340,7 +350,9 @@ def _missed(references: Mapping[str, Reference], seen: set[str], parts: Sequence
     missed = missed_segments(lacking)
     nothing = Scores.of(np.zeros(0), np.zeros(0, np.bool_), ())
     scores = dict.fromkeys(parts[0].scores, nothing)
-    return [Evaluation(len(lacking), {ONE_BEST: SpeakerErrors.of(missed.alignments, missed.speakers)}, scores)]
+    output = OutputWords.of(np.zeros(0), missed.alignments, missed.speakers) if scores else None
+    errors = {ONE_BEST: SpeakerErrors.of(missed.alignments, missed.speakers)}
+    return [Evaluation(len(lacking), errors, scores, output=output)]
 
 
 def _evaluate_words(lattices: Lattices, references: Mapping[str, Reference], how: Comparison) -> Evaluation:
@@ -363,17 +375,18 @@ def _evaluate_segments(lattices: Lattices, references: Sequence[Reference], how:
             confidence[paths.arcs_in(lattices)] = shown
     compared = compare_segments(lattices, references, confidence, how)
     alignments, speakers = compared.alignments, compared.speakers
-    scores = {}
+    scores, output = {}, None
     if confidence is not None:
         words = Scores.of(compared.confidence, alignments.correct, speakers, alignments.offsets)
         scores[ONE_BEST, CONFIDENCE] = words
-    return Evaluation(len(lattices), {ONE_BEST: SpeakerErrors.of(alignments, speakers)}, scores)
+        output = OutputWords.of(compared.confidence, alignments, speakers)
+    return Evaluation(len(lattices), {ONE_BEST: SpeakerErrors.of(alignments, speakers)}, scores, output=output)
 
 
 def _evaluate_plain(lattices: Lattices, references: Sequence[Reference], equate: Equate) -> Evaluation:
     speakers = [reference.speaker_or_utt for reference in references]
     words, scores = ReferenceWords.of([reference.words for reference in references], lattices, equate), {}
-    paths, confidence = one_best(lattices), None
+    paths, confidence, output = one_best(lattices), None, None
     if lattices.posterior is not None:
         paths, confidence = one_best_words(lattices)
     strict, alignments = (score_paths(lattices, paths, said).alignments for said in (words.strict, words))
@@ -382,8 +395,11 @@ def _evaluate_plain(lattices: Lattices, references: Sequence[Reference], equate:
         scores[ONE_BEST, CONFIDENCE] = Scores.of(
             confidence[is_word], alignments.correct, speakers, alignments.offsets
         )
+        output = OutputWords.of(confidence[is_word], alignments, speakers)
     lenient = {ONE_BEST: SpeakerErrors.of(alignments, speakers)} if equate else {}
-    return Evaluation(len(lattices), {ONE_BEST: SpeakerErrors.of(strict, speakers)}, scores, lenient=lenient)
+    return Evaluation(
+        len(lattices), {ONE_BEST: SpeakerErrors.of(strict, speakers)}, scores, lenient=lenient, output=output
+    )
 
 
 def with_confidences(batch: Lattices, problems: Problems) -> Lattices:

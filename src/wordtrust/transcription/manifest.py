@@ -151,6 +151,13 @@ def _scp_row(line: str) -> dict[str, Any]:
     return {"utt": fields[0], "audio": fields[1].strip()}
 
 
+def entry_of(row: Mapping[str, Any], folder: Path) -> ManifestEntry:
+    """The utterance of a JSON object that names its audio."""
+    if not any(row.get(name) for name in AUDIO_COLUMNS):
+        raise InputError("it names no audio", remedy=_REMEDY)
+    return _entry(row, _path(row, folder, {}, Problems()), "")
+
+
 def _entry(row: Mapping[str, Any], path: Path, place: str) -> ManifestEntry:
     start, end, offset, length = (check.number_or_none(row, name) for name in ("start", "end", "offset", "duration"))
     if offset is not None:  # without it, the duration is that of the whole file

@@ -12,6 +12,8 @@ from dataclasses import replace
 from ..base.errors import OptionError
 from ..combination.combination_file import FittedCombination
 from ..combination.joint import JointHypotheses, JointModel, hypotheses
+from ..confidence.estimation.accepted import AcceptedPrecision, accepting
+from ..confidence.estimation.held_out import KnownOfOutputs
 from ..confidence.shipped import COMBINATION, FOLDER, MODEL, names
 from ..confidence.word_scorer import ALTERNATIVES, MOST_AHEAD, load
 from ..lattices.lattice import Floats, Lattices
@@ -61,6 +63,11 @@ class OnlineScorer:
                 self._scorer = self._original.adapted(self._seen)
         return networks
 
+    @property
+    def known(self) -> KnownOfOutputs:
+        """What the model knows about its outputs; of a recognizer that it does not know, nothing is promised."""
+        return KnownOfOutputs.of_model(self._original.model.card)
+
     def score(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
         """Networks, the confidence of every arc, and the path of the chosen words."""
         confidence = self._scorer.confidence(networks)
@@ -108,6 +115,12 @@ class OnlineCombiner:
     def is_provisional(self) -> bool:
         """Whether later speech may change the words and confidences of earlier transcripts."""
         return any(scorer.is_provisional for scorer in self.scorers)
+
+    def accepted(self, precision: float) -> AcceptedPrecision:
+        """From which confidence on words are accepted; an `OptionError` where the model cannot promise this."""
+        if len(self.scorers) > 1:
+            raise OptionError("--accept is for one recognizer: of several together nothing was shown yet")
+        return accepting(self.scorers[0].known.accept, precision, self.scorers[0].model)
 
     def messages(self) -> list[str]:
         """Which models compute the confidences, and how several recognizers are combined."""

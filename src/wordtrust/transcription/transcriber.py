@@ -140,8 +140,9 @@ class Transcriber:
         jobs: int = 1,
         alternatives: int = ALTERNATIVES,
         lm: str | None = None,
+        accept: float | None = None,
     ) -> None:
-        self._stack = ExitStack()
+        self._stack, self._accept = ExitStack(), accept
         self._pools = [RecognizerPool(spec, jobs=jobs, keep=drop_hallucinations) for spec in recognizers]
         self._models, self._alternatives, self._lm = models, alternatives, lm
 
@@ -157,6 +158,7 @@ class Transcriber:
             self.combiner = OnlineCombiner(
                 self.identities, self._models, alternatives=self._alternatives, lm=self._lm
             )
+            self.accepted = None if self._accept is None else self.combiner.accepted(self._accept)
             self._stack = stack.pop_all()
         return self
 
@@ -177,7 +179,7 @@ class Transcriber:
             provenance["language_model"] = self._lm
         if len(self.identities) > 1:
             provenance["combined"] = "joint network" if self.combiner.joint else "by mean confidence"
-        return provenance
+        return provenance | ({} if self.accepted is None else {"accept": self.accepted.about})
 
     def recognize(self, recording: AudioRecording, journal: Journal | None = None) -> Iterator[RecognizedSegment]:
         """The segments of a recording as they are recognised; those in the journal are not recognised again."""
@@ -219,7 +221,8 @@ class Transcriber:
             replace(word, start=word.start + segment.start, end=word.end + segment.start) for word in transcript.words
         )
         found = distinct_warnings(segment.warnings, transcript.warnings)
-        return replace(transcript, words=tuple(words), warnings=found)
+        timed = replace(transcript, words=tuple(words), warnings=found)
+        return timed if self.accepted is None else timed.accepting(self.accepted.threshold)
 
 
 def _with_results(
@@ -259,6 +262,7 @@ def transcribe(
     model: str | Path | Sequence[str | Path] | None = None,
     channel: int | None = None,
     alternatives: int = ALTERNATIVES,
+    accept: float | None = None,
     jobs: int = 1,
 ) -> Transcripts:
     """The segments of a recording, with times of the recording. `recognizer` is NAME or NAME=MODEL, or several.
@@ -267,12 +271,14 @@ def transcribe(
     with `identity` and `recognize` (`wordtrust.recognizers.base`). `language` is a code such as de, for Whisper;
     English by default. `model` is the confidence model, by default the one for the recognizer. `channel` counts from
     1; None is the mean of all. Several recognizers, and a model for each, are sequences, or strings with commas
-    between the names. Two `jobs` and more are processes, so a script that asks for them needs
-    `if __name__ == "__main__"`.
+    between the names. `accept` (0.98) marks the words that can go unread so that this share of them is right. Two
+    `jobs` and more are processes, so a script that asks for them needs `if __name__ == "__main__"`.
     """
     files = _opened(audio, sample_rate)
     named = [with_language(each, language) if isinstance(each, str) else each for each in _recognizers(recognizer)]
-    with Transcriber(named, split_names(model or ()), alternatives=alternatives, jobs=jobs) as transcriber:
+    with Transcriber(
+        named, split_names(model or ()), alternatives=alternatives, accept=accept, jobs=jobs
+    ) as transcriber:
         opened = recordings(files, _channel_option(files, channel))
         heard = [(recording, list(transcriber.recognize(recording))) for recording in opened]
         segments = [(recording, segment) for recording, recognized in heard for segment in recognized]

@@ -12,7 +12,7 @@ from typing import Any
 from ..base.errors import OptionError
 from ..base.files import atomic_text
 from ..formats.ctm import name_field
-from .target import AddTranscripts, Target
+from .target import AddTranscripts, Target, accept_threshold
 from .utterance import UtteranceWords
 
 _OVERLAP = 1.0  # seconds that two segments of a recording may share where words are timed loosely
@@ -47,6 +47,10 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
             file.write(replace(segment, utt=name).to_ctm(channel))
 
     with atomic_text(target.path) as file:
+        if (threshold := accept_threshold(target.about)) is not None:
+            file.write(
+                f";; accepted words: confidence from {threshold:g} on; {target.about['accept'].get('promise', '')}\n"
+            )
         yield add_segments if target.recordings else add_utterances
         file.writelines(UtteranceWords(name, ()).to_ctm() for key, name in silent.items() if key not in ends)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from ..base.visible_text import visible
-from .words import HIGH, LOW, Word, clock, level, missing_mark, percent, spelled, surer_alternative
+from .words import HIGH, LOW, Word, clock, missing_mark, percent, shown_level, spelled, surer_alternative
 
 # One hue that grows stronger, see-through on light and dark pages; the kinds of underline do without colour.
 _TINT = "rgba(234, 88, 12, {:.2f})"
@@ -61,7 +61,7 @@ def _missing(probability: float | None) -> str:
 def _span(word: Word, written: str) -> str:
     style = (
         f"background: {_TINT.format(_STRONGEST * (1 - word.confidence))}; "
-        f"text-decoration: {_UNDERLINE[level(word.confidence)]}; text-underline-offset: .2em; "
+        f"text-decoration: {_UNDERLINE[shown_level(word)]}; text-underline-offset: .2em; "
         "border-radius: .2em; padding: .1em .15em"
     )
     return f'<span style="{style}" title="{_title(word)}">{escape(visible(written))}</span>'

@@ -7,6 +7,7 @@ from recognizers: all of them are escaped, and the policy of the page lets nothi
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -20,9 +21,9 @@ from ..base.files import atomic_text
 from ..base.version import __version__
 from ..base.visible_text import visible
 from .page_style import security_policy, style_sheet
-from .target import AddTranscripts, Target
+from .target import AddTranscripts, Target, accept_threshold
 from .utterance import UtteranceWords
-from .words import HIGH, LOW, LeftOut, Word, clock, level, missing_mark, spelled
+from .words import HIGH, LOW, LeftOut, Word, clock, missing_mark, shown_level, spelled
 
 MOST_LETTERS = 300  # of the title and of what is known about a recording
 _TITLED = 3  # recordings that the title names
@@ -44,8 +45,10 @@ def _page(segments: Sequence[UtteranceWords], about: Mapping[str, Any], left_out
     recordings = [(name, list(group)) for name, group in groupby(segments, lambda segment: segment.utt)]
     names = list(dict.fromkeys(name for name, _ in recordings))
     yield _head(_title(names) or Path(str(about.get("file", ""))).stem or "Transcript", about)
-    yield _tiles(segments, calibrated=about.get("calibrated") is not False)
-    yield _resource("page.html").replace("@HIGH@", f"{100 * HIGH:g}").replace("@LOW@", f"{100 * LOW:g}")
+    limit = accept_threshold(about)
+    yield _tiles(segments, HIGH if limit is None else limit, calibrated=about.get("calibrated") is not False)
+    shown = f"{100 * HIGH:g}" if limit is None else f"{math.ceil(1e4 * limit - 1e-6) / 100:g}"
+    yield _resource("page.html").replace("@HIGH@", shown).replace("@LOW@", f"{100 * LOW:g}")
     for index, (name, group) in enumerate(recordings):
         yield from _recording(name, group, index, len(names) > 1, left_out if len(recordings) == 1 else ())
     if not recordings:
@@ -102,6 +105,8 @@ def _head(title: str, about: Mapping[str, Any]) -> str:
 def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Names and values to read; the footer has the version of wordtrust."""
     for name, value in about.items():
+        if name == "accept" and isinstance(value, Mapping) and "promise" in value:
+            value = value["promise"]  # noqa: PLW2901  # its numbers are on the page
         shown = clock(value) if name == "duration" and isinstance(value, int | float) else _readable(value)
         if shown and name != "wordtrust":
             one = isinstance(value, list | tuple) and len(value) == 1
@@ -118,16 +123,16 @@ def _readable(value: object) -> str:
     return "" if value is None or value is False else "yes" if value is True else str(value)
 
 
-def _tiles(segments: Sequence[UtteranceWords], *, calibrated: bool) -> str:
+def _tiles(segments: Sequence[UtteranceWords], limit: float, *, calibrated: bool) -> str:
     words = [word for segment in segments for word in segment.words]
     doubt = sum(1 - word.confidence for word in words)
-    marked, most = sum(word.confidence < HIGH for word in words), max(1, len(words))
+    marked, most = sum(word.confidence < limit for word in words), max(1, len(words))
     tiles = (
         (f"{len(words):,}", _counted(words, "word"), f"in {len(segments):,} {_counted(segments, 'segment')}"),
         (
             f'<span id="share">{marked / most:.0%}</span>',
             "doubtful",
-            f'<span id="marked">{marked:,}</span> under <span id="under">{HIGH:.0%}</span>',
+            f'<span id="marked">{marked:,}</span> under <span id="under">{limit:.0%}</span>',
         ),
         (_rough(doubt), "expected errors", f"{doubt / most:.1%} of the words; missing ones do not count")
         if calibrated
@@ -204,7 +209,7 @@ def _missing(probability: float | None) -> str:
 
 
 def _word(word: Word, written: str) -> str:
-    confidence_level = level(word.confidence)
+    confidence_level = shown_level(word)
     doubtful = "" if confidence_level == "high" else " on"
     marks = f"w {confidence_level} c{round(word.confidence * _SHADES)}{doubtful}"
     others = [[visible(other.word), round(100 * other.confidence, 1)] for other in word.alternatives]

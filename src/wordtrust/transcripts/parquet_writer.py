@@ -47,7 +47,8 @@ def _schema(target: Target) -> Any:
 
     text, number = pa.string(), pa.float64()
     types = {
-        "index": pa.int32(), "start": number, "end": number, "confidence": number, "joins_next": pa.bool_(),
+        "index": pa.int32(), "start": number, "end": number, "confidence": number,
+        "joins_next": pa.bool_(), "accepted": pa.bool_(),
         "missing_before": number, "missing_end": number, "utterance_confidence": number,
         "alternatives": pa.list_(pa.struct([("word", text), ("confidence", number)])),
     }  # fmt: skip

@@ -15,7 +15,7 @@ from ..base.files import atomic_text
 from ..base.visible_text import visible
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords
-from .words import Level, Word, level, spelled
+from .words import Level, Word, shown_level, spelled
 
 SpelledWord = tuple[Word, str, str]  # a word, its spelling, the space after it
 
@@ -118,7 +118,7 @@ def write_vtt(target: Target) -> Iterator[AddTranscripts]:
 
 
 def _vtt_block(cue: Cue) -> str:
-    spans = (f"<c.{level(word.confidence)}>{_vtt_text(written)}</c>{space}" for word, written, space in cue.words)
+    spans = (f"<c.{shown_level(word)}>{_vtt_text(written)}</c>{space}" for word, written, space in cue.words)
     return f"{_times(cue, '.')}\n{''.join(spans).rstrip()}\n\n"
 
 
@@ -156,5 +156,5 @@ def _srt_text(cue: Cue) -> str:
 
 def _srt_word(word: Word, written: str) -> str:
     text = _line(written).translate(_SRT_ESCAPES)
-    before, after = _SRT_MARKS[level(word.confidence)]
+    before, after = _SRT_MARKS[shown_level(word)]
     return before + text + after if text else ""

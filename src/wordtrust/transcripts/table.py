@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next",
-           "missing_before", "missing_end", "utterance_confidence")  # fmt: skip
+           "missing_before", "missing_end", "utterance_confidence", "accepted")  # fmt: skip
 
 
 def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
@@ -20,7 +20,8 @@ def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
     for index, word in enumerate(transcript.words):
         others = [{"word": other.word, "confidence": other.confidence} for other in word.alternatives]
         of_word = word.word, word.norm, word.start, word.end, word.confidence, others, word.joins_next
-        yield transcript.utt, index, *of_word, word.missing_before, transcript.missing_end, transcript.correct
+        beyond = word.missing_before, transcript.missing_end, transcript.correct
+        yield transcript.utt, index, *of_word, *beyond, word.accepted
 
 
 def data_frame(transcripts: Iterable[UtteranceWords]) -> pd.DataFrame:

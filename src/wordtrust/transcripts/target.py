@@ -22,3 +22,10 @@ class Target:
     about: Mapping[str, Any] = field(default_factory=dict)  # what is known about the recording, as JSON
     left_out: Sequence[LeftOut] | None = None  # stretches of the recording without words; None: not known
     channels: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # recording -> its file and channel
+
+
+def accept_threshold(about: Mapping[str, Any]) -> float | None:
+    """The confidence from which on words are accepted, where somebody asked (`accept` in what is known)."""
+    accept = about.get("accept")
+    threshold = accept.get("threshold") if isinstance(accept, Mapping) else None
+    return float(threshold) if isinstance(threshold, int | float) and 0 <= threshold <= 1 else None

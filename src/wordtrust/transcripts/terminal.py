@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..base.visible_text import visible
-from .words import LOW, Word, clock, level, missing_mark, percent, spelled, surer_alternative
+from .words import LOW, Word, clock, missing_mark, percent, shown_level, spelled, surer_alternative
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -36,7 +36,7 @@ def words_text(words: Sequence[Word], missing_end: float | None = None) -> Text:
         if missing_mark(word.missing_before):
             text.append(_MISSING, _STYLES["medium"])
             text.append(" ")
-        confidence_level = level(word.confidence)
+        confidence_level = shown_level(word)
         before, after = _BRACKETS[confidence_level]
         text.append(before + visible(written) + after, _STYLES[confidence_level])
         text.append(space)
@@ -92,7 +92,7 @@ def _beside(head: Text, body: Text, console: Console, options: ConsoleOptions) -
 def _alternatives(word: Word, written: str) -> Text:
     from rich.text import Text
 
-    confidence_level = level(word.confidence)
+    confidence_level = shown_level(word)
     text = Text(("?" if confidence_level == "low" else "") + visible(written), _STYLES[confidence_level])
     shown = word.alternatives[:_MOST_ALTERNATIVES]
     others = ", ".join(f"{visible(other.word)} {percent(other.confidence)}" for other in shown)

@@ -33,7 +33,7 @@ from .table import data_frame
 from .terminal import words_text
 from .utterance import UtteranceWords, mean_confidence
 from .warning_summary import WarningSummary
-from .words import Alternative, LeftOut, Word, percent
+from .words import Alternative, LeftOut, Word, accepting, percent
 from .writer import write_transcripts
 from .written_times import written_times_of
 
@@ -63,6 +63,10 @@ class Transcript(UtteranceWords):
 
     def __getitem__(self, index: SupportsIndex | slice) -> Word | tuple[Word, ...]:
         return self.words[index]
+
+    def accepting(self, threshold: float) -> Transcript:
+        """The same, each word with whether it has at least this confidence (`accepted`)."""
+        return replace(self, words=accepting(self.words, threshold))
 
     def save(self, path: str | Path) -> None:
         """Write it in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet.

@@ -10,6 +10,7 @@ from typing import Any
 from ..base.errors import OptionError
 from ..formats import ctm
 from ..formats.transcript.records import (
+    ACCEPTED,
     JOINS,
     MEAN,
     MISSING_BEFORE,
@@ -133,6 +134,7 @@ def _word_dict(word: Word) -> dict[str, Any]:
         "confidence": confidence,
         "alternatives": [{"word": text, "confidence": how_sure} for text, how_sure in others],
         **({} if word.missing_before is None else {MISSING_BEFORE: round(word.missing_before, 6)}),
+        **({ACCEPTED: word.accepted} if word.accepted is not None else {}),
         **({JOINS: True} if word.joins_next else {}),
         **({SURER: True} if any(how_sure > confidence for _, how_sure in others) else {}),
     }

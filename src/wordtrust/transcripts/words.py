@@ -7,13 +7,14 @@ change the direction of the text around them. Every view shows them through `lat
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from ..formats.transcript.records import Alternative, LeftOut, Word
 
-__all__ = ["HIGH", "LOW", "MISSING", "Alternative", "LeftOut", "Level", "Word", "clock", "level", "missing_mark",
-           "percent", "spelled", "surer_alternative"]  # fmt: skip
+__all__ = ["HIGH", "LOW", "MISSING", "Alternative", "LeftOut", "Level", "Word", "accepting", "clock", "level",
+           "missing_mark", "percent", "shown_level", "spelled", "surer_alternative"]  # fmt: skip
 
 Level = Literal["low", "medium", "high"]
 LOW, HIGH = 0.5, 0.9  # under LOW a word is more likely wrong than right; from HIGH on most people just read on
@@ -30,6 +31,18 @@ def missing_mark(probability: float | None) -> str:
     if probability is None or probability < MISSING:
         return ""
     return f"something may be missing here ({percent(probability)})"
+
+
+def shown_level(word: Word) -> Level:
+    """The level that views mark a word with: words that are accepted are not marked, the others are."""
+    if word.accepted is None:
+        return level(word.confidence)
+    return "high" if word.accepted else "low" if word.confidence < LOW else "medium"
+
+
+def accepting(words: Iterable[Word], threshold: float) -> tuple[Word, ...]:
+    """The words, each with whether it has at least this confidence."""
+    return tuple(replace(word, accepted=word.confidence >= threshold) for word in words)
 
 
 def percent(confidence: float) -> str:

@@ -14,19 +14,20 @@ rates. What cannot be computed is None, never NaN: `ScoreMetrics.undefined` says
 """
 
 from .errors import ErrorCounts, SpeakerErrors
+from .guarantee import GuaranteedThreshold, guaranteed_threshold, largest_promise, speakers_needed
 from .resample import Difference, Interval, compare, intervals
 from .scores import ScoreMetrics, Scores
 from .thresholds import (
-    GuaranteedThreshold,
+    AcceptedShare,
     OperatingPoint,
     errors_caught,
-    guaranteed_threshold,
     operating_point,
+    precision_table,
     review_curve,
 )
 
 __all__ = [
-    "Difference", "ErrorCounts", "GuaranteedThreshold", "Interval", "OperatingPoint", "ScoreMetrics", "Scores",
-    "SpeakerErrors", "compare", "errors_caught", "guaranteed_threshold", "intervals", "operating_point",
-    "review_curve",
+    "AcceptedShare", "Difference", "ErrorCounts", "GuaranteedThreshold", "Interval", "OperatingPoint", "ScoreMetrics",
+    "Scores", "SpeakerErrors", "compare", "errors_caught", "guaranteed_threshold", "intervals", "largest_promise",
+    "operating_point", "precision_table", "review_curve", "speakers_needed",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from ..inputs import Stream
 from ..parquet_checks import arrow_errors, group_sizes
 from .records import (
     ABOUT,
+    ACCEPTED,
     MISSING_BEFORE,
     MISSING_END,
     TranscriptFile,
@@ -28,7 +29,7 @@ from .records import (
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives")
 UTTERANCE_CONFIDENCE = "utterance_confidence"  # the same on every row of an utterance, as `missing_end` is
-MORE_COLUMNS = ("joins_next", MISSING_BEFORE, MISSING_END, UTTERANCE_CONFIDENCE)  # that older tables lack
+MORE_COLUMNS = ("joins_next", MISSING_BEFORE, MISSING_END, UTTERANCE_CONFIDENCE, ACCEPTED)  # that older tables lack
 _NOTHING: tuple[float | None, float | None] = (None, None)
 MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
 _MOST_ALTERNATIVES = 200_000  # of the rows that are read at a time

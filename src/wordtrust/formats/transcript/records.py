@@ -17,6 +17,7 @@ JOINS = "joins_next"  # written where it is true only
 MEAN = "mean_confidence"  # of the words; where it is written, `confidence` is the probability that all is right
 MISSING_BEFORE, MISSING_END = "missing_before", "missing_end"  # written where they are known
 WARNINGS = "warnings"  # written where there are some
+ACCEPTED = "accepted"  # written where somebody asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Word:
     alternatives: tuple[Alternative, ...] = ()  # by falling confidence
     joins_next: bool = False  # no space between it and the next word: `Middle-` and `earth.`
     missing_before: float | None = None  # how likely words are missing before it; None if nobody knows
+    accepted: bool | None = None  # whether it is sure enough to go unread; None where nobody asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,11 @@ def word_of(item: dict[str, Any], path: str) -> Word:
     joins = item.get(JOINS, False)
     if type(joins) is not bool:
         raise InputError(f"{path}.{JOINS} is neither true nor false")
+    accepted = item.get(ACCEPTED)
+    if accepted is not None and type(accepted) is not bool:
+        raise InputError(f"{path}.{ACCEPTED} is neither true nor false")
     missing = probability_of(item, MISSING_BEFORE, path)
-    return Word(text, norm, *_times(item, path), _confidence(item, path), alternatives, joins, missing)
+    return Word(text, norm, *_times(item, path), _confidence(item, path), alternatives, joins, missing, accepted)
 
 
 def product_of_words(words: Sequence[Word]) -> float | None:

@@ -1,0 +1,309 @@
+"""The word error rate of outputs without references: expected errors of utterances, files, speakers and a corpus.
+
+wt.estimate("words.json").corpus.wer
+wt.estimate("words.jsonl", "whisper-base", speakers={"call-1": "anna"}).utterances[0].interval
+wt.estimate(scorer(lattices), scorer)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.arrays import csr_offsets
+from ..base.errors import InputError, OptionError
+from ..evaluation.output_words import OutputWords
+from ..transcripts.reader import TranscriptSource, transcript_sources
+from ..transcripts.transcript import Transcript
+from .calibrate_scores import CalibratedWords
+from .estimation.error_estimator import ErrorEstimator, ExpectedErrors
+from .estimation.held_out import KnownOfOutputs
+from .estimation.speaker_intervals import LEVEL, check_level
+from .model_file import load_card
+from .shipped import is_model
+from .word_scorer import WordScorer
+
+_LEAST_SPEAKERS = "the model was calibrated on too few speakers for intervals of this level"
+_NO_INTERVALS = "the model knows no errors of held-out speakers, so there are no intervals: calibrate it anew"
+_NO_DELETIONS = "the model does not know how many words are missing: only wrong words are counted; calibrate it anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The expected errors of something that was said, and its word error rate with an interval."""
+
+    name: str
+    utterances: int
+    words: int  # of the output
+    substitutions: float
+    insertions: float
+    deletions: float
+    reference_words: float
+    wer: float
+    interval: tuple[float, float] | None = None  # None where the model cannot tell
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; what is unknown is left out."""
+        rounded = {
+            name: round(getattr(self, name), 6)
+            for name in ("wer", "substitutions", "insertions", "deletions", "reference_words")
+        }
+        ends = {} if self.interval is None else {"interval": [round(end, 6) for end in self.interval]}
+        return {"utterances": self.utterances, "words": self.words, **rounded, **ends}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputUtterance:
+    """An utterance, or a segment of a recording, whose errors are to be estimated."""
+
+    utt: str
+    file: str
+    speaker: str  # who spoke, or else the name of the utterance or recording
+    text: str
+    start: float | None  # seconds; None where there are no words
+    end: float | None
+    confidence: tuple[float, ...]  # of its words
+    missing: float | None = None  # the expected number of gaps that lack words, if that is known
+    norms: tuple[str, ...] = ()  # its words, normalised
+
+    @property
+    def duration(self) -> float:
+        """Seconds from its first to its last word."""
+        return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Expected errors by utterance, and in sums."""
+
+    spoken: Sequence[OutputUtterance]
+    estimator: ErrorEstimator
+    level: float = LEVEL
+    warnings: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def output(self) -> OutputWords:
+        """The words of all utterances."""
+        confidence = [value for utterance in self.spoken for value in utterance.confidence]
+        missing = [utterance.missing for utterance in self.spoken]
+        return OutputWords(
+            csr_offsets([len(utterance.confidence) for utterance in self.spoken]),
+            np.clip(np.array(confidence, np.float64), 0.0, 1.0),
+            tuple(utterance.speaker for utterance in self.spoken),
+            None if None in missing or not missing else np.array(missing, np.float64),
+        )
+
+    @cached_property
+    def expected(self) -> ExpectedErrors:
+        """Of each utterance."""
+        return self.estimator.expected(self.output)
+
+    @cached_property
+    def utterances(self) -> tuple[Estimate, ...]:
+        """Of each utterance, in their order."""
+        residuals = self.estimator.of_utterances
+        ends = None if residuals is None else residuals.interval(self.level)
+        names = [utterance.utt for utterance in self.spoken]
+        spread = self.estimator.spread(self.expected)
+        offs = None if ends is None else spread[:, np.newaxis] * np.array(ends)
+        return _listed(names, self.expected, np.ones(len(names), np.int64), offs)
+
+    @cached_property
+    def speakers(self) -> tuple[Estimate, ...]:
+        """Of each speaker, sorted by name."""
+        return self._groups([utterance.speaker for utterance in self.spoken])
+
+    @cached_property
+    def recordings(self) -> tuple[Estimate, ...]:
+        """Of each recording, or utterance: all that has the same name, sorted by it."""
+        return self._groups([utterance.utt for utterance in self.spoken])
+
+    @cached_property
+    def files(self) -> tuple[Estimate, ...]:
+        """Of each file, sorted by name."""
+        return self._groups([utterance.file for utterance in self.spoken])
+
+    @cached_property
+    def corpus(self) -> Estimate:
+        """Of all together."""
+        return self._groups(["all"] * len(self.spoken))[0]
+
+    def _groups(self, names: Sequence[str]) -> tuple[Estimate, ...]:
+        """The estimates of groups of utterances, given the group of each; speakers are what varies."""
+        groups, group = _numbered(names)
+        by_group = self.expected.summed(group, len(groups))
+        sizes = np.bincount(group, minlength=len(groups))
+        return _listed(groups, by_group, sizes, self._offs(group, by_group))
+
+    def _offs(self, group: NDArray[np.int64], by_group: ExpectedErrors) -> NDArray[np.float64] | None:
+        """[groups, 2] how far the rate of each group may be off, below and above."""
+        residuals = self.estimator.of_speakers
+        alone = None if residuals is None else residuals.interval(self.level)
+        if residuals is None or alone is None:
+            return None
+        _, speaker = _numbered(self.output.speakers)
+        pairs, unit = np.unique(np.stack([group, speaker], axis=1), axis=0, return_inverse=True)
+        by_unit = self.expected.summed(unit.ravel(), len(pairs))  # the speakers of each group
+        scale = self.estimator.spread(by_unit) * np.maximum(by_unit.reference_words, 1.0)
+        offs = self.estimator.spread(by_group)[:, np.newaxis] * np.array(alone)
+        several = np.bincount(pairs[:, 0], minlength=len(by_group.words)) > 1
+        if several.any():
+            drawn = residuals.of_groups(scale, pairs[:, 0], len(by_group.words), self.level)
+            words = np.maximum(by_group.reference_words, 1.0)[:, np.newaxis]
+            offs = np.where(several[:, np.newaxis], drawn / words, offs)
+        return np.asarray(offs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        made: dict[str, Any] = {
+            "level": self.level,
+            "corpus": self.corpus.to_dict() | {"speakers": len(self.speakers)},
+            "files": {each.name: each.to_dict() for each in self.files},
+            "speakers": {each.name: each.to_dict() for each in self.speakers},
+            "utterances": [
+                {
+                    "utt": spoken.utt,
+                    "file": spoken.file,
+                    "speaker": spoken.speaker,
+                    **_times(spoken),
+                    **each.to_dict(),
+                }
+                for spoken, each in zip(self.spoken, self.utterances, strict=True)
+            ],
+        }
+        return made | ({"warnings": list(self.warnings)} if self.warnings else {})
+
+
+def estimate(
+    outputs: Iterable[Transcript] | str | Path | Sequence[str | Path],
+    model: WordScorer | CalibratedWords | str | Path | None = None,
+    *,
+    speakers: Mapping[str, str] | None = None,
+    level: float = LEVEL,
+) -> Estimates:
+    """Estimate the errors of transcripts, or of files of them (`wordtrust score`, `transcribe`), without references.
+
+    `model` is what gave the words their confidences: a scorer, a model folder, a shipped model, or the file of a
+    calibrator; None takes the one that the files name. `speakers` says who spoke, by the name of the utterance or
+    recording; without it each is a speaker of its own. Intervals hold with the probability `level` for new speakers
+    like those that the model was calibrated on.
+    """
+    named: list[str] = []
+    if isinstance(outputs, str | Path) or _are_paths(outputs):
+        spoken = [each for source in _sources(outputs) for each in _of_source(source, speakers, named)]
+    else:
+        spoken = list(output_utterances(outputs, "", speakers))  # type: ignore[arg-type]  # not a path
+        named += [str(name) for name in getattr(outputs, "about", {}).get("models", ())]
+    return estimates_of(spoken, known_of(model if model is not None else named_model(named)), level)
+
+
+def estimates_of(spoken: Sequence[OutputUtterance], known: KnownOfOutputs, level: float = LEVEL) -> Estimates:
+    """The estimates of these utterances, by what is known of the outputs of a model."""
+    check_level(level)
+    if not spoken:
+        raise OptionError("there are no utterances to estimate the errors of")
+    estimator = known.estimator or ErrorEstimator()
+    made = Estimates(spoken, estimator, level)
+    warnings = [] if estimator.knows_deletions(made.output) else [_NO_DELETIONS]
+    if estimator.of_speakers is None:
+        warnings.append(_NO_INTERVALS)
+    elif estimator.of_speakers.interval(level) is None:
+        warnings.append(_LEAST_SPEAKERS)
+    return Estimates(spoken, estimator, level, tuple(warnings))
+
+
+def known_of(model: WordScorer | CalibratedWords | str | Path) -> KnownOfOutputs:
+    """What a model, or the file of a calibrator, knows about its outputs."""
+    if isinstance(model, CalibratedWords):
+        return model.known
+    if isinstance(model, WordScorer):
+        return KnownOfOutputs.of_model(model.model.card)
+    if Path(model).is_file():
+        return CalibratedWords.load(Path(model)).known
+    return KnownOfOutputs.of_model(load_card(model))
+
+
+def named_model(names: Iterable[str]) -> str:
+    """The one model that files of transcripts name; an `OptionError` that says what to do if that is not clear."""
+    distinct = sorted(set(names))
+    if len(distinct) != 1:
+        several = f"these transcripts are of {', '.join(distinct)}" if distinct else "the transcripts name no model"
+        raise OptionError(f"{several}: name the MODEL that gave the words their confidences before them")
+    if not is_model(distinct[0]):
+        raise OptionError(f"the transcripts were made with {distinct[0]}, which is not here: name its folder first")
+    return distinct[0]
+
+
+def output_utterances(
+    transcripts: Iterable[Transcript], file: str, speakers: Mapping[str, str] | None = None
+) -> Iterator[OutputUtterance]:
+    """What estimates are made from, of each transcript."""
+    for transcript in transcripts:
+        if not isinstance(transcript, Transcript):
+            raise TypeError(
+                f"errors are estimated of transcripts or of files of them, not of {type(transcript).__name__}"
+            )
+        words, utt = transcript.words, transcript.utt
+        start, end = (words[0].start, words[-1].end) if words else (None, None)
+        confidence = tuple(word.confidence for word in words)
+        speaker, norms = (speakers or {}).get(utt, utt), tuple(word.norm for word in words)
+        gaps = [*(word.missing_before for word in words), transcript.missing_end]
+        missing = sum(gap for gap in gaps if gap is not None) if None not in gaps else None
+        yield OutputUtterance(utt, file, speaker, transcript.text, start, end, confidence, missing, norms)
+
+
+def _of_source(
+    source: TranscriptSource, speakers: Mapping[str, str] | None, named: list[str]
+) -> Iterator[OutputUtterance]:
+    if source.about.get("calibrated") is False:
+        raise InputError(
+            "the confidences are those of another program, and say nothing about errors until they are calibrated",
+            file=source.name,
+            remedy="Calibrate them (wordtrust calibrate --scores), then: wordtrust estimate CALIBRATOR FILE",
+        )
+    models = source.about.get("models", ())
+    named += [str(name) for name in models] if isinstance(models, list | tuple) else []
+    yield from output_utterances(source.transcripts, source.name, speakers)
+
+
+def _sources(paths: Any) -> Iterator[TranscriptSource]:
+    return transcript_sources(paths)
+
+
+def _are_paths(outputs: Any) -> bool:
+    return isinstance(outputs, list | tuple) and bool(outputs) and isinstance(outputs[0], str | Path)
+
+
+def _times(spoken: OutputUtterance) -> dict[str, float]:
+    if spoken.start is None or spoken.end is None:
+        return {}
+    return {"start": round(spoken.start, 3), "end": round(spoken.end, 3)}
+
+
+def _numbered(names: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    distinct = sorted(set(names))
+    index = {name: number for number, name in enumerate(distinct)}
+    return distinct, np.array([index[name] for name in names], np.int64)
+
+
+def _listed(
+    names: Sequence[str], expected: ExpectedErrors, sizes: NDArray[np.int64], offs: NDArray[np.float64] | None
+) -> tuple[Estimate, ...]:
+    wer = expected.wer
+    ends = None if offs is None else np.maximum(wer[:, np.newaxis] + offs, 0.0).tolist()
+    columns = zip(
+        names, sizes.tolist(), expected.words.astype(np.int64).tolist(), expected.substitutions.tolist(),
+        expected.insertions.tolist(), expected.deletions.tolist(), expected.reference_words.tolist(), wer.tolist(),
+        strict=True,
+    )  # fmt: skip
+    made = itertools.starmap(Estimate, columns)
+    if ends is None:
+        return tuple(made)
+    return tuple(replace(each, interval=(low, high)) for each, (low, high) in zip(made, ends, strict=True))

@@ -1,0 +1,143 @@
+"""Intervals that hold for new speakers, from how far estimates were off for speakers whose references are known.
+
+Residuals are (truth - estimate) / scale, one for each speaker, or several for each speaker's utterances.
+
+- One new speaker, or one new utterance of a new speaker: split conformal prediction. If the new speaker is
+  exchangeable with those of the residuals (drawn like them: same recognizer, kind of speech and amount of it), the
+  interval holds with at least the stated probability, whatever the distribution is. For utterances every speaker's
+  residuals weigh 1 together, as in hierarchical conformal prediction (Lee, Barber and Willett, "Distribution-free
+  inference with hierarchical data", 2023). A level of 90%, 5% on either side, takes 19 speakers at least.
+- A corpus of several new speakers: as many speakers are drawn from those of the residuals, which are themselves
+  weighed at random (a Bayesian bootstrap, or Polya urn): that they are a sample too counts. What the drawn ones are
+  off by together, in units of their scales together, is what the new ones may be off by. This holds approximately,
+  better the more speakers there are on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import Reals
+from ...base.errors import InputError, OptionError
+from ...base.json_checks import list_of, number
+
+LEVEL = 0.9
+_MOST_KEPT = 2000  # residuals of speakers; of more, as many are drawn
+_QUANTILES = 1000  # that residuals of utterances are thinned to
+_DRAWS = 1000
+_FARTHEST = 1e6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Residuals:
+    """How far estimates were off, in units of a scale; sorted, with weights that sum to 1."""
+
+    speakers: int
+    value: Reals  # rising
+    weight: Reals | None = None  # None: all alike
+    scale: Reals | None = None  # of speakers: what their residuals are to be multiplied by
+
+    @classmethod
+    def of(
+        cls, values: Reals, speaker: NDArray[np.int64] | None = None, *, scale: Reals | None = None
+    ) -> Self | None:
+        """Of speakers, with their scales; or of utterances, given the speaker of each; None if there are none."""
+        if not len(values):
+            return None
+        order = np.argsort(values, kind="stable")
+        if speaker is None:
+            if len(order) > _MOST_KEPT:  # which are left does not depend on what they are
+                order = order[np.sort(np.random.default_rng(0).permutation(len(order))[:_MOST_KEPT])]
+            return cls(len(order), values[order], scale=None if scale is None else scale[order])
+        _, index, sizes = np.unique(speaker, return_inverse=True, return_counts=True)
+        return cls(len(sizes), values[order], (1 / sizes[index] / len(sizes))[order])._thinned()
+
+    def quantile(self, share: float) -> float | None:
+        """The smallest residual with at least this share at or below it, a new speaker's counting as the largest.
+
+        None if there are too few speakers for that.
+        """
+        wanted = share * (self.speakers + 1) / self.speakers
+        if wanted > 1 + 1e-12:
+            return None
+        below = np.cumsum(self._weights())
+        return float(self.value[min(int(np.searchsorted(below, wanted - 1e-12)), len(self.value) - 1)])
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float] | None:
+        """Where the residual of a new speaker lies with this probability; None if there are too few speakers."""
+        tail = (1 - check_level(level)) / 2
+        high = self.quantile(1 - tail)
+        mirrored = Residuals(self.speakers, -self.value[::-1], None if self.weight is None else self.weight[::-1])
+        low = mirrored.quantile(1 - tail)
+        return None if low is None or high is None else (-low, high)
+
+    def of_groups(self, scale: Reals, group: NDArray[np.int64], groups: int, level: float, seed: int = 0) -> Reals:
+        """[groups, 2] how far off all new speakers of each group are together, given the scale of each speaker."""
+        tail, generator = (1 - check_level(level)) / 2, np.random.default_rng(seed)
+        own = np.ones(len(self.value)) if self.scale is None else self.scale
+        off, squared = own * self.value, own**2
+        drawn_off = np.zeros((_DRAWS, groups))
+        for draw in range(_DRAWS):
+            urn = np.cumsum(generator.standard_exponential(len(self.value)))
+            drawn = np.searchsorted(urn, generator.random(len(scale)) * urn[-1])
+            sums, variances = (np.bincount(group, each[drawn], minlength=groups) for each in (off, squared))
+            drawn_off[draw] = sums / np.sqrt(np.maximum(variances, 1e-300))
+        together = np.sqrt(np.bincount(group, scale**2, minlength=groups))
+        return np.asarray((np.quantile(drawn_off, [tail, 1 - tail], axis=0) * together).T)
+
+    def _weights(self) -> Reals:
+        return np.full(len(self.value), 1 / len(self.value)) if self.weight is None else self.weight
+
+    def _thinned(self) -> Self:
+        """At most as many as a file should hold: quantiles, the ends kept."""
+        if len(self.value) <= _QUANTILES:
+            return self
+        below = np.cumsum(self._weights())
+        shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+        kept = self.value[np.minimum(np.searchsorted(below, shares), len(self.value) - 1)]
+        kept[[0, -1]] = self.value[[0, -1]]
+        return type(self)(self.speakers, kept)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, to three decimals."""
+        made: dict[str, Any] = {
+            "speakers": self.speakers,
+            "values": [round(value, 3) for value in self.value.tolist()],
+        }
+        for name, numbers in (("weights", self.weight), ("scales", self.scale)):
+            if numbers is not None:
+                made[name] = [float(f"{each:.3g}") for each in numbers.tolist()]
+        return made
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Self:
+        """What `to_dict` wrote; anything else is an `InputError`."""
+        value, speakers = _numbers(form, "values"), int(number(form, "speakers"))
+        weight, scale = (_numbers(form, name) if name in form else None for name in ("weights", "scales"))
+        is_sorted = bool(len(value)) and bool((np.diff(value) >= 0).all()) and float(np.abs(value).max()) <= _FARTHEST
+        fits = all(
+            each is None or (len(each) == len(value) and bool((each > 0).all()) and float(each.sum()) < _FARTHEST)
+            for each in (weight, scale)
+        )
+        if not is_sorted or not fits or speakers < 1:
+            raise InputError("these are no residuals of speakers", remedy="Calibrate the model again")
+        return cls(speakers, value, None if weight is None else weight / weight.sum(), scale)
+
+
+def check_level(level: float) -> float:
+    """Refuse a level that is none."""
+    if not 0 < level < 1:
+        raise OptionError(f"the level is {level}, it must be between 0 and 1: nothing finite proves certainty")
+    return level
+
+
+def _numbers(form: Mapping[str, Any], name: str) -> Reals:
+    values = list_of(form, name)
+    if len(values) > 2 * _MOST_KEPT:
+        raise InputError(f"{name} has {len(values):,} entries", remedy="Calibrate the model again")
+    return np.array([number({name: value}, name) for value in values], np.float64)

@@ -1,0 +1,87 @@
+"""The words of outputs as flat arrays: what errors are estimated from, and where references are known, the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.arrays import Reals, csr_rows
+from ..lattices.lattice import Flags, Ints, Offsets
+from ..networks.align import Alignments
+from .metrics import Scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputWords:
+    """Utterances end to end; `+` joins two sets."""
+
+    offsets: Offsets  # [utterances + 1]
+    confidence: Reals  # [words]
+    speakers: tuple[str, ...]  # [utterances] who spoke, or what else belongs together
+    missing: Reals | None = None  # [utterances] expected number of gaps with missing words; None if it is not known
+    correct: Flags | None = None  # [words] these two where references are known
+    counts: Ints | None = None  # [utterances, 4] hits, substitutions, deletions, insertions
+
+    @classmethod
+    def of(
+        cls, confidence: NDArray[np.floating[Any]], alignments: Alignments, speakers: Sequence[str]
+    ) -> OutputWords:
+        """Words that were compared with references, given the speaker of each utterance."""
+        probability = np.clip(confidence.astype(np.float64), 0.0, 1.0)
+        return cls(
+            alignments.offsets, probability, tuple(speakers), correct=alignments.correct, counts=alignments.counts
+        )
+
+    def __len__(self) -> int:
+        return len(self.speakers)
+
+    @property
+    def sizes(self) -> Reals:
+        """[utterances] how many words each has."""
+        return np.diff(self.offsets).astype(np.float64)
+
+    def sums(self, values: NDArray[Any]) -> Reals:
+        """[utterances] the sum of a value of each word."""
+        return np.asarray(np.bincount(csr_rows(self.offsets), values, minlength=len(self)), np.float64)
+
+    def __add__(self, other: OutputWords) -> OutputWords:
+        def joined(name: str) -> Any:
+            parts = getattr(self, name), getattr(other, name)
+            return None if any(part is None for part in parts) else np.concatenate(parts)
+
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
+        return OutputWords(
+            offsets, joined("confidence"), self.speakers + other.speakers,
+            joined("missing"), joined("correct"), joined("counts"),
+        )  # fmt: skip
+
+    def with_confidence(self, confidence: Reals) -> OutputWords:
+        """The same words with other confidences."""
+        return replace(self, confidence=confidence)
+
+    def with_gaps(self, missing: NDArray[np.floating[Any]]) -> OutputWords:
+        """The same, given how likely words are missing in each gap; an utterance of n words has n + 1."""
+        offsets = self.offsets + np.arange(len(self.offsets))
+        sums = np.bincount(csr_rows(offsets), missing, minlength=len(self))
+        return replace(self, missing=np.asarray(sums, np.float64))
+
+    @property
+    def scores(self) -> Scores:
+        """The words with their labels and speakers."""
+        assert self.correct is not None
+        return Scores.of(self.confidence, self.correct, self.speakers, self.offsets)
+
+    def some(self, chosen: Flags) -> OutputWords:
+        """Some of the utterances."""
+        words, sizes = np.repeat(chosen, np.diff(self.offsets)), np.diff(self.offsets)[chosen]
+        return OutputWords(
+            np.concatenate([[0], np.cumsum(sizes)]), self.confidence[words],
+            tuple(np.array(self.speakers, object)[chosen].tolist()),
+            None if self.missing is None else self.missing[chosen],
+            None if self.correct is None else self.correct[words],
+            None if self.counts is None else self.counts[chosen],
+        )  # fmt: skip

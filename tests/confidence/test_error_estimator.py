@@ -1,0 +1,213 @@
+"""Expected errors against loops and known truth; intervals against simulations in which the truth is known."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.output_words import drawn_output
+from wordtrust.base.errors import InputError, OptionError
+from wordtrust.confidence.estimation.error_estimator import ErrorEstimator
+from wordtrust.confidence.estimation.speaker_intervals import Residuals
+from wordtrust.evaluation.output_words import OutputWords
+
+LEVEL = 0.9
+
+
+def rates(words: OutputWords) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    assert words.counts is not None
+    return words.counts[:, 1:].sum(axis=1), words.counts[:, :3].sum(axis=1)
+
+
+def by_speaker(estimator: ErrorEstimator, words: OutputWords) -> tuple[Any, Any, Any]:
+    """Expected errors of each speaker, and the true errors and words."""
+    names, group = np.unique(np.array(words.speakers), return_inverse=True)
+    errors, said = (np.bincount(group, each) for each in rates(words))
+    return estimator.expected(words).summed(group, len(names)), errors, said
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.floats(0, 1), max_size=5), min_size=1, max_size=6))
+def test_expected_errors_by_plain_loops(utterances: list[list[float]]) -> None:
+    offsets = np.cumsum([0, *map(len, utterances)])
+    words = OutputWords(
+        offsets, np.array([c for each in utterances for c in each], np.float64), ("s",) * len(utterances)
+    )
+    estimator = ErrorEstimator(0.25, (-3.0, 0.5))
+    expected = estimator.expected(words)
+    for row, confidences in enumerate(utterances):
+        wrong, gaps = sum(1 - c for c in confidences), len(confidences) + 1
+        deletions = gaps * min(1.0, math.exp(-3 + 0.5 * math.log((0.1 + wrong) / gaps)))
+        assert expected.insertions[row] == pytest.approx(wrong / 4)
+        assert expected.substitutions[row] == pytest.approx(wrong * 3 / 4)
+        assert expected.deletions[row] == pytest.approx(deletions)
+        said = len(confidences) - wrong / 4 + deletions
+        assert expected.reference_words[row] == pytest.approx(said)
+        assert expected.wer[row] == pytest.approx((wrong + deletions) / max(1.0, said))
+        assert expected.independent[row] == pytest.approx(sum(c * (1 - c) for c in confidences) + deletions)
+
+
+def test_what_was_put_in_is_found() -> None:
+    """An eighth of the wrong words inserted, 0.15 words missing for each doubtful one."""
+    words = drawn_output(np.random.default_rng(1), 600, off=0.0)
+    estimator = ErrorEstimator.fit(words)
+    assert words.counts is not None
+    assert estimator.insertion_share == pytest.approx(0.125, abs=0.02)
+    expected, doubt = estimator.expected(words), words.sums(1 - words.confidence)
+    assert expected.deletions.sum() == pytest.approx(words.counts[:, 2].sum(), rel=0.01)
+    many = doubt > np.median(doubt)
+    assert expected.deletions[many].sum() == pytest.approx(0.15 * doubt[many].sum(), rel=0.1)
+    assert expected.errors.sum() == pytest.approx(words.counts[:, 1:].sum(), rel=0.05)
+    assert estimator.dispersion == pytest.approx(1.0, abs=0.3)
+    assert estimator.speaker_variance < 0.02
+
+
+def test_gaps_say_how_many_words_are_missing() -> None:
+    words = drawn_output(np.random.default_rng(2), 100)
+    assert words.counts is not None
+    missing = words.counts[:, 2] / 2.0
+    with_gaps = OutputWords(words.offsets, words.confidence, words.speakers, missing, words.correct, words.counts)
+    estimator = ErrorEstimator.fit(with_gaps)
+    assert estimator.words_per_gap == pytest.approx(2.0)
+    assert np.allclose(estimator.expected(with_gaps).deletions, words.counts[:, 2])
+    assert not np.allclose(estimator.expected(words).deletions, words.counts[:, 2])  # the regression stands in
+
+
+def test_the_order_of_utterances_does_not_matter() -> None:
+    words = drawn_output(np.random.default_rng(3), 60)
+    order = np.random.default_rng(4).permutation(len(words))
+    parts = [words.some(np.arange(len(words)) == index) for index in order.tolist()]
+    shuffled = parts[0]
+    for part in parts[1:]:
+        shuffled = shuffled + part
+    first, second = ErrorEstimator.fit(words), ErrorEstimator.fit(shuffled)
+    assert first.insertion_share == second.insertion_share
+    assert first.deletions == pytest.approx(second.deletions)
+    assert np.allclose(first.expected(words).wer[order], second.expected(shuffled).wer)
+    assert first.of_speakers is not None
+    assert second.of_speakers is not None
+    assert np.allclose(first.of_speakers.value, second.of_speakers.value)
+
+
+def test_intervals_hold_for_new_speakers_and_their_utterances() -> None:
+    """Twelve studies of 120 speakers, each with 150 new ones: nine in ten are inside, in the mean over studies."""
+    speakers, utterances = list[float](), list[float]()
+    for study in range(12):
+        generator = np.random.default_rng([5, study])
+        estimator, new = ErrorEstimator.fit(drawn_output(generator, 120)), drawn_output(generator, 150)
+        assert estimator.of_speakers is not None
+        assert estimator.of_utterances is not None
+        expected, errors, said = by_speaker(estimator, new)
+        ends = np.array(estimator.of_speakers.interval(LEVEL)) * estimator.spread(expected)[:, np.newaxis]
+        off = errors / said - expected.wer
+        speakers.append(float(np.mean((off >= ends[:, 0]) & (off <= ends[:, 1]))))
+        alone, (wrong, spoken) = estimator.expected(new), rates(new)
+        ends = np.array(estimator.of_utterances.interval(LEVEL)) * estimator.spread(alone)[:, np.newaxis]
+        off = wrong / spoken - alone.wer
+        utterances.append(float(np.mean((off >= ends[:, 0]) & (off <= ends[:, 1]))))
+    assert 0.875 < np.mean(speakers) < 0.935
+    assert 0.875 < np.mean(utterances) < 0.935
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [5, 20])
+def test_intervals_hold_for_groups_of_new_speakers(size: int) -> None:
+    inside = list[bool]()
+    for study in range(10):
+        generator = np.random.default_rng([6, study])
+        estimator, new = ErrorEstimator.fit(drawn_output(generator, 150)), drawn_output(generator, size * 12)
+        assert estimator.of_speakers is not None
+        expected, errors, said = by_speaker(estimator, new)
+        group = np.arange(size * 12) // size
+        scale = estimator.spread(expected) * expected.reference_words
+        ends = estimator.of_speakers.of_groups(scale, group, 12, LEVEL)
+        sums = [np.bincount(group, each) for each in (expected.errors, expected.reference_words, errors, said)]
+        off = sums[2] / sums[3] - sums[0] / sums[1]
+        inside += ((off >= ends[:, 0] / sums[1]) & (off <= ends[:, 1] / sums[1])).tolist()
+    assert 0.82 < np.mean(inside) < 0.96
+
+
+def test_quantiles_of_residuals_by_hand() -> None:
+    """Of 19 speakers, the largest has 95% of 20 at or below it; of 18, none has."""
+    values = np.arange(1.0, 20.0)
+    nineteen = Residuals.of(values)
+    assert nineteen is not None
+    assert nineteen.interval(0.9) == (1.0, 19.0)
+    eighteen = Residuals.of(values[:18])
+    assert eighteen is not None
+    assert eighteen.interval(0.9) is None
+    assert eighteen.interval(0.5) == (4.0, 15.0)  # 0.75 * 19 = 14.25: the fifteenth
+    assert Residuals.of(np.zeros(0)) is None
+    with pytest.raises(OptionError, match="the level is 1"):
+        eighteen.interval(1.0)
+
+
+def test_every_speaker_weighs_alike() -> None:
+    """One speaker with a hundred bad utterances is one speaker."""
+    values = np.concatenate([np.full(100, 9.0), np.zeros(99)])
+    speaker = np.concatenate([np.zeros(100, np.int64), np.arange(1, 100)])
+    weighed, alike = Residuals.of(values, speaker), Residuals.of(values)
+    assert weighed is not None
+    assert alike is not None
+    assert (weighed.speakers, weighed.quantile(0.95), alike.quantile(0.95)) == (100, 0.0, 9.0)
+    assert weighed.quantile(0.985) == 9.0
+
+
+def test_many_residuals_are_thinned() -> None:
+    generator = np.random.default_rng(7)
+    values, speaker = generator.normal(size=5000), generator.integers(0, 900, 5000)
+    thinned = Residuals.of(values, speaker)
+    speakers = Residuals.of(values, scale=np.abs(values) + 1)
+    assert thinned is not None
+    assert speakers is not None
+    assert speakers.scale is not None
+    assert len(thinned.value) == 1000
+    assert len(speakers.value) == len(speakers.scale) == speakers.speakers == 2000
+    assert np.allclose(speakers.scale, np.abs(speakers.value) + 1)
+    assert thinned.interval(0.9) == pytest.approx((-1.645, 1.645), abs=0.15)
+
+
+def test_it_is_kept_as_json() -> None:
+    words = drawn_output(np.random.default_rng(8), 80)
+    estimator = ErrorEstimator.fit(words)
+    same = ErrorEstimator.from_dict(json.loads(json.dumps(estimator.to_dict())))
+    assert np.array_equal(same.expected(words).wer, estimator.expected(words).wer)
+    assert same.of_speakers is not None
+    assert estimator.of_speakers is not None
+    assert same.of_speakers.interval() == pytest.approx(estimator.of_speakers.interval(), abs=1e-3)
+    assert same.of_utterances is not None
+    assert same.of_utterances.speakers == 80
+    plain = ErrorEstimator.from_dict(estimator.without_intervals().to_dict())
+    assert (plain.of_speakers, plain.of_utterances) == (None, None)
+    assert not ErrorEstimator().knows_deletions(words)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"format": 2}, "of this format is not known"),
+        ({"insertion_share": 1.5}, "insertion_share is 1.5"),
+        ({"deletions": [1]}, "deletions are not two numbers"),
+        ({"deletions": [99, 1]}, "deletions are 99 and 1"),
+        ({"words_per_gap": -1}, "words_per_gap is -1"),
+        ({"dispersion": -1}, "dispersion is -1"),
+        ({"of_speakers": {"speakers": 2, "values": [2, 1]}}, "no residuals"),
+        ({"of_speakers": {"speakers": 0, "values": [1]}}, "no residuals"),
+        ({"of_speakers": {"speakers": 1, "values": []}}, "no residuals"),
+        ({"of_utterances": {"speakers": 1, "values": [1], "weights": [-1]}}, "no residuals"),
+        ({"of_speakers": {"speakers": 1, "values": [1], "scales": [1, 2]}}, "no residuals"),
+        ({"of_speakers": {"speakers": 1, "values": ["x"]}}, "values"),
+        ({"of_speakers": [1]}, "of_speakers"),
+    ],
+)
+def test_what_is_none_is_refused(changed: dict[str, Any], message: str) -> None:
+    good = {"format": 1, "insertion_share": 0.1, "dispersion": 1.0, "speaker_variance": 0.0}
+    ErrorEstimator.from_dict(good)
+    with pytest.raises(InputError, match=message):
+        ErrorEstimator.from_dict(good | changed)
