@@ -313,19 +313,18 @@ def test_the_surest_that_a_bootstrap_can_be() -> None:
 
 def test_how_many_speakers_it_takes() -> None:
     """(1 + 0.98 * 0.02 / 0.98) ** 152 is the first over 20."""
-    for count, reason in (
-        (151, "151 speakers are too few: at least 152 are needed, even if"),
-        (152, ""),
-    ):
-        point = guaranteed_threshold(speakers([(5, 0, 0)] * count), 0.98, 0.95)
-        assert point.threshold is None
-        assert reason in point.reason
+    few = guaranteed_threshold(speakers([(5, 0, 0)] * 151), 0.98, 0.95)
+    assert few.threshold is None
+    assert "151 speakers are too few: at least 152 are needed, even if" in few.reason
+    assert guaranteed_threshold(speakers([(5, 0, 0)] * 152), 0.98, 0.95).threshold == 0.9
 
 
 def test_just_as_many_speakers_as_it_takes() -> None:
-    """Who stakes all on each of two speakers has four times as much: 1 / 4 is the level, and no rounding counts."""
-    assert "at least 2 are needed" in guaranteed_threshold(speakers([(5, 0, 0)]), 0.5, 0.75).reason
-    assert "too few" not in guaranteed_threshold(speakers([(5, 0, 0)] * 2), 0.5, 0.75).reason
+    """Who stakes 98% on each of two speakers has 1.98 ** 2 times as much; three are needed for four times as much."""
+    assert "at least 3 are needed" in guaranteed_threshold(speakers([(5, 0, 0)] * 2), 0.5, 0.75).reason
+    assert guaranteed_threshold(speakers([(5, 0, 0)] * 3), 0.5, 0.75).threshold == 0.9
+    exactly = 1 - 1 / 1.98**2
+    assert "too few" not in guaranteed_threshold(speakers([(5, 0, 0)] * 2), 0.5, exactly).reason
 
 
 def test_enough_speakers_who_are_all_right() -> None:
