@@ -286,7 +286,9 @@ def test_joined_words_by_hand() -> None:
     references = {utt: Reference(utt, text, tuple(text.split()), speaker) for utt, text, speaker in said}
     confidence, picked = lattices.extra["confidence"].astype(np.float64), lattices.picked
     assert picked is not None
-    decoded = JointDecoding(lattices, confidence, one_best(lattices), ("r",), picked[:, np.newaxis], confidence)
+    decoded = JointDecoding(
+        lattices, confidence, one_best(lattices), ("r",), picked[:, np.newaxis], np.zeros(len(lattices))
+    )
     own = SystemOutput.of(lattices, confidence, decoded.paths)
     together = SystemOutputs.of({"r": own}, references)
     record = joint_record(decoded, together)

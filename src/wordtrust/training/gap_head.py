@@ -97,8 +97,9 @@ def model_inputs(gaps: GapBatch, share: Tensor, chance: Tensor) -> Tensor:
 
 def _sums(gaps: GapBatch, values: Tensor, weight: Tensor | None) -> Tensor:
     """[gaps] of the arcs near each, always in the same order."""
-    rows = values[:, None]
-    return embedding_bag(gaps.near, rows, gaps.near_offsets, mode="sum", per_sample_weights=weight)[:, 0]
+    near = values[gaps.near] if weight is None else values[gaps.near] * weight
+    every = torch.arange(len(near), device=near.device)
+    return embedding_bag(every, near[:, None], gaps.near_offsets, mode="sum")[:, 0]
 
 
 def _scaled(values: Tensor, scale: Scale) -> Tensor:

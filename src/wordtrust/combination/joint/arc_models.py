@@ -178,10 +178,16 @@ class ConfidenceModel:
 
     def confidence(self, flat: FlatGraph, x: Matrix, silent: Flags, members: Sequence[int]) -> Reals:
         """[arcs] the chance that each arc is right; at any instant these sum to at most 1."""
-        confidence = marginals(flat, self.paths.potentials(x, silent, members))
-        odds = self.right.potential(x[~silent], rows_of(members, self.paths.systems))[0]
-        confidence[~silent] *= sigmoid(odds)
-        return confidence
+        share, chance = self.share_and_chance(flat, x, silent, members)
+        return share * chance
+
+    def share_and_chance(
+        self, flat: FlatGraph, x: Matrix, silent: Flags, members: Sequence[int]
+    ) -> tuple[Reals, Reals]:
+        """[arcs] the probability of each arc, and the chance that it is right if it is on the path; 1 of silence."""
+        share, chance = marginals(flat, self.paths.potentials(x, silent, members)), np.ones(len(silent))
+        chance[~silent] = sigmoid(self.right.potential(x[~silent], rows_of(members, self.paths.systems))[0])
+        return share, chance
 
 
 def sigmoid(odds: Matrix) -> Reals:

@@ -53,7 +53,7 @@ class JointDecoding:
     paths: Paths
     names: tuple[str, ...]  # the recognizers, the best first
     on_one_best: Flags  # [arcs, recognizers] on a recognizer's own 1-best
-    share: Reals  # [arcs] of all paths
+    correct: Reals  # [utterances] how likely the chosen words are right, all of them, and none is missing
 
     @classmethod
     def concatenate(cls, parts: Sequence[JointDecoding]) -> JointDecoding:
@@ -69,7 +69,7 @@ class JointDecoding:
             ),
             parts[0].names,
             np.concatenate([part.on_one_best for part in parts]),
-            np.concatenate([part.share for part in parts]),
+            np.concatenate([part.correct for part in parts]),
         )
 
     def one_best(self, name: str) -> Paths:
@@ -83,12 +83,6 @@ class JointDecoding:
         return transcripts(
             self.lattices, self.confidence, self.paths, alternatives=alternatives, show=show, correct=self.correct
         )
-
-    @property
-    def correct(self) -> Reals:
-        """[utterances] how likely the chosen words are right, all of them, and none is missing."""
-        chance = np.clip(self.confidence / np.maximum(self.share, 1e-12), 0.0, 1.0)
-        return text_probability(self.lattices, self.share, self.paths, chance)
 
     def errors(self) -> Ints:
         """[utterances] word errors of the chosen words; the recognizers' networks must carry references."""
@@ -125,12 +119,14 @@ class JointModel:
         marginal = marginals(flat, np.mean(potentials, axis=0))
         alone = len(members) == 1 or self.settings.get(members, SubsetSettings()).alone
         paths = best_member_paths(union) if alone else best_words(union, marginal, self.threshold)
-        confidence = marginal
-        if self.confidence_models:
-            by_fold = [model.confidence(flat, x, silent, members) for model in self.confidence_models]
-            confidence = np.mean(by_fold, axis=0)
+        by_fold = [model.share_and_chance(flat, x, silent, members) for model in self.confidence_models]
+        by_fold = by_fold or [(marginal, np.ones(len(marginal)))]
+        confidence: Reals = np.mean([share * chance for share, chance in by_fold], axis=0)
+        correct = np.mean(
+            [text_probability(union.lattices, share, paths, chance) for share, chance in by_fold], axis=0
+        )
         names = tuple(self.names[member] for member in members)
-        return JointDecoding(union.lattices, confidence, paths, names, union.in_one_best, marginal)
+        return JointDecoding(union.lattices, confidence, paths, names, union.in_one_best, correct)
 
     def members(self, names: Sequence[str]) -> Members:
         """The indices of recognizers, sorted."""
