@@ -182,7 +182,7 @@ def print_recognizers(recognizers: Iterable[RecognizerEntry]) -> None:
             out.print(Text(f"{name}: {state}", "bold"))
             out.print(Padding(Text(description), (0, 0, 0, 2)))
         return
-    out.print(Table("", ("name", "what it is", "state"), tuple(rows), texts=(1, 2)).to_rich())
+    out.print(Table("", ("name", "what it is", "state"), tuple(rows), texts=(1,)).to_rich())
 
 
 def _state(recognizer: RecognizerEntry) -> str:
@@ -214,8 +214,8 @@ def _beyond_words(evaluation: Evaluation) -> Table:
         shown = (decimal(getattr(metrics, name)) for name in _MEASURES[1:])
         rate = percent(metrics.correct / max(metrics.words, 1))
         rows.append((_BEYOND.get(population, population), kind, f"{metrics.words:,}", rate, *shown))
-    columns = ("of", "score", "of them", "%", *(name.upper() for name in _MEASURES[1:]))
-    return Table("", columns, tuple(rows), texts=(1, 2))
+    columns = ("probability of", "score", "number", "%", *(name.upper() for name in _MEASURES[1:]))
+    return Table("", columns, tuple(rows), texts=(1,))
 
 
 def _shares(evaluation: Evaluation) -> str:

@@ -108,10 +108,12 @@ def _paths() -> None:
 
 
 def _labels() -> None:
+    from ..networks.gaps import missing_words
     from ..networks.labels import score_paths
     from ..networks.oracle import oracle_paths
 
-    score_paths(_lattices(), oracle_paths(_lattices(), _spoken()), _spoken())
+    scored = score_paths(_lattices(), oracle_paths(_lattices(), _spoken()), _spoken())
+    missing_words(scored.alignments, _spoken().offsets)
 
 
 def _segments() -> None:
