@@ -346,7 +346,7 @@ def test_missing_words_are_those_of_torch(head: str, seed: int) -> None:
         for missing, own in zip(of_paths, offsets, strict=True):
             assert missing is not None
             found += missing[own[utterance] : own[utterance + 1]].tolist()
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    np.testing.assert_allclose(found, expected, atol=1e-3)  # torch has posteriors as logits
     assert 0 <= min(found) <= max(found) <= 1
 
 
