@@ -7,13 +7,14 @@
 DATA is laid out as the study reads it. Each `--add NAME LABEL OUTPUTS REFS [SPLITS]` adds what a recognizer of DATA
 heard elsewhere: OUTPUTS has its lattices or lists by split (`wordtrust recognize --by-split` writes that), REFS is a
 table of what was said. SPLITS are those taken, joined by commas [train,dev]; `dev:train` puts dev among train. MIXED
-has links to DATA, the added utterances as stores NAME/SPLIT.LABEL, called UTT.LABEL where DATA has UTT already, and
+has a copy of DATA, the added utterances as stores NAME/SPLIT.LABEL, called UTT.LABEL where DATA has UTT already, and
 one refs.tsv for all. Speakers keep their names, so folds of speakers stay apart.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,12 +74,8 @@ def mix(data: Path, out: Path, additions: Sequence[Addition]) -> int:
     rows = read_rows(corpus.reference_file)
     ours, added = frozenset(rows), 0
     with atomic_folder(out) as draft:
-        for name in corpus.names:
-            (draft / name).mkdir(parents=True)
-            for file in sorted((data / name).iterdir()):
-                (draft / name / file.name).symlink_to(file.resolve())
-        if (data / VECTORS).is_dir():
-            (draft / VECTORS).symlink_to((data / VECTORS).resolve())
+        for name in (*corpus.names, *([VECTORS] if (data / VECTORS).is_dir() else [])):
+            shutil.copytree(data / name, draft / name)  # no links: readers refuse those that lead out of a folder
         for addition in additions:
             added += _add(addition, draft, rows, ours)
         lines = ["\t".join(COLUMNS), *("\t".join(row.values()) for row in rows.values())]
