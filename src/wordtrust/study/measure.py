@@ -16,6 +16,7 @@ from ..combination.combination_file import JOINT as JOINT_FILE
 from ..combination.combination_file import FittedCombination
 from ..combination.joint import JointDecoding
 from ..combination.system_output import SystemOutput, SystemOutputs
+from ..confidence.estimation.held_out import KnownOfOutputs
 from ..confidence.evaluate_model import arc_confidences
 from ..confidence.model_file import MODEL_JSON, SCALES
 from ..confidence.word_scorer import WordScorer, load
@@ -41,6 +42,7 @@ from ..report.curves import reliability
 from .baselines import NAME as BASELINES
 from .baselines import PACKED, Baselines
 from .combination import SubsetsOnTest, counts_against, systems_on
+from .estimation import estimation_record
 from .layout import JOINT, StudyFolder, StudyOptions
 from .paper_examples import examples, reference_text
 from .paper_steps import PAPER, evaluate_paper_model, measure_paper
@@ -165,7 +167,7 @@ def measure_recognizer(model: Path, store: str) -> dict[str, Any]:
         record["reliability"] = [asdict(each) for each in reliability(output)]
         record["errors_caught"] = errors_caught(output)
         record["operating_point"] = None if point is None else asdict(point)
-    return record
+    return record | estimation_record(KnownOfOutputs.of_model(scorer.model.card), evaluation.output)
 
 
 def _load_baselines(model: Path) -> Baselines | None:

@@ -1,0 +1,56 @@
+"""How good the estimates of errors are on the test split: correlation, corpus rate, coverage of intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..confidence.estimation.held_out import KnownOfOutputs
+from ..confidence.estimation.speaker_intervals import LEVEL, Residuals
+from ..evaluation.output_words import OutputWords
+
+
+def estimation_record(known: KnownOfOutputs, output: OutputWords | None) -> dict[str, Any]:
+    """What study.json says about the estimates for one recognizer; nothing where the model makes none."""
+    estimator = known.estimator
+    if estimator is None or output is None or output.counts is None:
+        return {}
+    names, group = np.unique(np.array(output.speakers), return_inverse=True)
+    counts = output.counts.astype(np.float64)
+    by_speaker = np.zeros((len(names), 4))
+    np.add.at(by_speaker, group, counts)
+    expected = estimator.expected(output)
+    spoken = expected.summed(group, len(names))
+    levels = {
+        "utterances": (expected.wer, counts, estimator.spread(expected), estimator.of_utterances),
+        "speakers": (spoken.wer, by_speaker, estimator.spread(spoken), estimator.of_speakers),
+    }
+    total, errors = counts[:, :3].sum(), counts[:, 1:].sum()
+    estimated = expected.errors.sum() / max(1.0, float(expected.reference_words.sum()))
+    corpus = {"estimated": float(estimated), "true": float(errors / max(1.0, total)), "level": LEVEL}
+    if estimator.of_speakers is not None:
+        scale = estimator.spread(spoken) * np.maximum(spoken.reference_words, 1.0)
+        ends = estimator.of_speakers.of_groups(scale, np.zeros(len(names), np.int64), 1, LEVEL)[0]
+        corpus["low"], corpus["high"] = (float(estimated + end / spoken.reference_words.sum()) for end in ends)
+    kinds = {
+        name: [float(getattr(expected, name).sum()), float(counts[:, column].sum())]
+        for name, column in (("substitutions", 1), ("deletions", 2), ("insertions", 3))
+    }
+    measured = {name: _measured(*each) for name, each in levels.items()}
+    return {"estimation": {"corpus": corpus, "expected_and_true": kinds, **measured}}
+
+
+def _measured(rate: Any, counts: Any, spread: Any, residuals: Residuals | None) -> dict[str, Any]:
+    said = counts[:, :3].sum(axis=1)
+    spoke = said > 0
+    true = counts[spoke, 1:].sum(axis=1) / said[spoke]
+    off, rate = true - rate[spoke], rate[spoke]
+    made: dict[str, Any] = {"rmse": float(np.sqrt(np.mean(off**2)))}
+    if len(true) > 1 and true.std() > 0 and rate.std() > 0:
+        made["correlation"] = float(np.corrcoef(rate, true)[0, 1])
+    ends = None if residuals is None else residuals.interval(LEVEL)
+    if ends is not None:
+        scale = spread[spoke]
+        made["coverage"] = float(np.mean((off >= ends[0] * scale - 1e-9) & (off <= ends[1] * scale + 1e-9)))
+    return made
