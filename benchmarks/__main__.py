@@ -14,6 +14,7 @@ MODULES = (
     "hwcn",
     "wcn",
     "build",
+    "labels",
     "metrics",
     "calibrate",
     "combine",

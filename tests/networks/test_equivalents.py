@@ -17,7 +17,7 @@ from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.text import DEFAULT, spell_number
 from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.networks.build_store import BuildOptions, build_networks
-from wordtrust.networks.equivalents import ALL, KINDS, NONE, Equate
+from wordtrust.networks.equivalents import ALL, KINDS, NONE, Equate, word_table
 from wordtrust.networks.equivalents import alternatives as module
 from wordtrust.networks.equivalents.candidates import Candidates
 from wordtrust.networks.equivalents.classes import classes_of
@@ -157,11 +157,36 @@ def test_the_word_of_the_1_best_stays() -> None:
 
 def test_classes_are_of_single_words() -> None:
     words = Vocabulary("6 six twenty one 21 colour color sick it's st saint".split())
-    classes = classes_of(range(1, len(words)), words, ALL)
+    classes = classes_of(np.arange(len(words)), words, ALL)
     assert classes is not None
-    same = {(words[word], words[int(own)]) for word, own in enumerate(classes) if own != word}
+    assert classes[0] == 0
+    same = {
+        (words[one], words[other])
+        for one in range(len(words))
+        for other in range(one + 1, len(words))
+        if classes[one] == classes[other]
+    }
     assert same == {("6", "six"), ("colour", "color")}
-    assert classes_of([words.id("six"), words.id("sick")], words, ALL) is None
+    assert classes_of(np.array([words.id("six"), words.id("sick")]), words, ALL) is None
+
+
+def test_words_that_a_vocabulary_gets_later_are_known_too() -> None:
+    words = Vocabulary(["six"])
+    assert classes_of(np.array([1]), words, ALL) is None
+    words.id("6")
+    classes = classes_of(np.array([1, 2]), words, ALL)
+    assert classes is not None
+    assert classes[1] == classes[2] > 0
+
+
+def test_a_table_that_is_too_large_begins_anew() -> None:
+    words = Vocabulary("six 6 sick".split())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_table, "_MOST_WORDS", 2)
+        for _ in range(3):
+            classes = classes_of(np.arange(4), words, Equate.parse("numbers"))
+            assert classes is not None
+            assert classes[1] == classes[2] != classes[3]
 
 
 def test_what_can_be_said() -> None:

@@ -275,7 +275,7 @@ class SystemOutputs:
         if not equate or self.how.rules == "sclite" or self.how.glm is not None:
             return None
         used = np.unique(np.concatenate([output.word for output in self.outputs]))
-        return classes_of(used.tolist(), self.outputs[0].vocabulary, equate)
+        return classes_of(used, self.outputs[0].vocabulary, equate)
 
     @property
     def have_segments(self) -> bool:

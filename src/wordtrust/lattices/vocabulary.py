@@ -14,7 +14,7 @@ class Vocabulary:
     It only grows, so an id once given keeps its meaning.
     """
 
-    __slots__ = ("_ids", "_load", "_size", "_strings")
+    __slots__ = ("__weakref__", "_ids", "_load", "_size", "_strings")
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
         self._strings: list[str] = [""]

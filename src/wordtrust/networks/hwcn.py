@@ -51,6 +51,7 @@ TOLERANCE = 0.1  # seconds
 SHARE = "share"  # evidence of N-best lists: the share of the arc's hypothesis among all, whatever the spelling
 _ROUNDING = 1e-6  # seconds: 0.4 - 0.3 is a little more than 0.1
 _KEYS = np.array([secrets.randbits(64) | 1 for _ in range(3)], np.uint64)  # of a hash table
+_ON_PATH = 1e6  # weighs more than all posteriors of a batch
 _TINY = 1e-280  # smaller probabilities are summed as logarithms
 
 
@@ -254,17 +255,21 @@ def _merge_surfaces(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> 
     """The surface with the largest posterior among all members; ties go to the one that comes first."""
     if not layout.mixed.any():
         return layout.surface
-    arcs, size = np.empty(len(batch.source), np.int64), len(batch.vocabulary)
+    arcs = np.empty(len(batch.source), np.int64)
     arcs = arcs[: kernels.list_marked(layout.group, layout.mixed, arcs)]
-    pairs, first, pair = np.unique(
-        layout.group[arcs].astype(np.int64) * size + batch.surface[arcs], return_index=True, return_inverse=True
-    )
-    owner, weight = pairs // size, np.bincount(pair, posterior[arcs])
-    order = np.lexsort((first, -weight, owner))
-    best = order[np.diff(owner[order], prepend=-1) > 0]
+    groups, best = _heaviest(layout.group[arcs], batch.surface[arcs], posterior[arcs], len(batch.vocabulary))
     surface = layout.surface.copy()
-    surface[owner[best]] = pairs[best] % size
+    surface[groups] = best
     return surface
+
+
+def _heaviest(owner: Ints, ids: Ints, weight: Reals, size: int) -> tuple[Offsets, Offsets]:
+    """For each owner, the id below `size` whose weights have the largest sum; ties go to the one that comes first."""
+    pairs, first, pair = np.unique(owner.astype(np.int64) * size + ids, return_index=True, return_inverse=True)
+    owners, total = pairs // size, np.bincount(pair, weight)
+    order = np.lexsort((first, -total, owners))
+    best = order[np.diff(owners[order], prepend=-1) > 0]
+    return owners[best], pairs[best] % size
 
 
 def _merge_spellings(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> tuple[Ints, Ints]:
@@ -277,26 +282,21 @@ def _merge_spellings(batch: Lattices, layout: _MergeGroups, posterior: Reals) ->
     if not layout.has_classes:
         return layout.word, surface
     kept = np.flatnonzero(layout.group != kernels.ABSORBED)
-    other = kept[batch.word[kept] != layout.word[layout.group[kept]]]
-    if not len(other):
+    is_other = np.zeros(len(layout.word), np.bool_)
+    is_other[layout.group[kept[batch.word[kept] != layout.word[layout.group[kept]]]]] = True
+    members = kept[is_other[layout.group[kept]]]
+    if not len(members):
         return layout.word, surface
-    word, surface = layout.word.copy(), surface.copy()
-    path = one_best(batch).arcs_in(batch)
-    members = kept[np.isin(layout.group[kept], layout.group[other])]
-    on_path = np.isin(members, path)
-    for group in np.unique(layout.group[other]).tolist():
-        is_member = layout.group[members] == group
-        arcs = members[is_member & on_path] if (is_member & on_path).any() else members[is_member]
-        word[group] = _likeliest(batch.word[arcs], posterior[arcs])
-        arcs = arcs[batch.word[arcs] == word[group]]
-        surface[group] = _likeliest(batch.surface[arcs], posterior[arcs])
+    on_path = np.zeros(len(batch.source), np.bool_)
+    on_path[one_best(batch).arcs_in(batch)] = True
+    weight, size = posterior[members] + _ON_PATH * on_path[members], len(batch.vocabulary)
+    word, surface, owner = layout.word.copy(), surface.copy(), layout.group[members]
+    groups, best = _heaviest(owner, batch.word[members], weight, size)
+    word[groups] = best
+    says_it = batch.word[members] == word[owner]
+    groups, best = _heaviest(owner[says_it], batch.surface[members[says_it]], weight[says_it], size)
+    surface[groups] = best
     return word, surface
-
-
-def _likeliest(ids: Ints, posterior: Reals) -> int:
-    """The id with the largest sum; the first of equal ones."""
-    distinct, first, index = np.unique(ids, return_index=True, return_inverse=True)
-    return int(distinct[np.lexsort((first, -np.bincount(index, posterior)))[0]])
 
 
 def _merge_extra(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> dict[str, Floats]:

@@ -105,8 +105,13 @@ def warp(member: Lattices, pivot: Lattices, words: OutputWords, pivot_words: Out
 def _compared_words(member: Lattices, pivot: Lattices, words: Ints, pivot_words: Ints) -> tuple[Ints, Ints]:
     """The same number for words that count as the same."""
     used, equate = np.union1d(words, pivot_words), Equate.of_networks(pivot.origin)
-    classes = classes_of(used.tolist(), member.vocabulary, equate) if equate else None
-    return (words, pivot_words) if classes is None else (classes[words], classes[pivot_words])
+    classes = classes_of(used, member.vocabulary, equate) if equate else None
+    if classes is None:
+        return words, pivot_words
+    unknown = member.vocabulary.find(UNKNOWN)
+    if unknown > 0:  # is no word's partner, and stays what it is
+        classes = np.where(np.arange(len(classes)) == unknown, np.int32(unknown), -classes)
+    return classes[words], classes[pivot_words]
 
 
 @compiled

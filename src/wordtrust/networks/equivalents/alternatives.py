@@ -77,8 +77,7 @@ def find_alternatives(
     """
     if not equate or not len(ids) or not len(lattices.word):
         return Alternatives.none(len(lattices))
-    known, compounds = for_kinds(equate), "compounds" in equate
-    candidates = find_candidates(references, ids, offsets, lattices, known, compounds=compounds)
+    known, candidates = for_kinds(equate), find_candidates(references, ids, offsets, lattices, equate)
     marked = np.flatnonzero(candidates.marks)
     owner = np.searchsorted(offsets, marked, "right") - 1
     rows: list[list[Span]] = [[] for _ in references]

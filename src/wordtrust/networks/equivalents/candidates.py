@@ -11,47 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...base.arrays import csr_offsets, row_offsets
 from ...base.jit import compiled, inner
 from ...lattices.lattice import Flags, Ints, Lattices, Offsets
 from .compounds import MOST_LETTERS, MOST_PIECES
-from .readings import WordReadings
+from .equate import Equate
+from .word_table import BASE, OPEN, PHRASE, Hashes, Letters, Marks, table_for
 
-Hashes = NDArray[np.uint64]
-Marks = NDArray[np.uint8]
-
-_BASE, _MIXER = (np.uint64(secrets.randbits(64) | 1) for _ in range(2))  # nobody knows them: no file can have
-# words that all have the same hash, or the same place in a table
+_MIXER = np.uint64(secrets.randbits(64) | 1)  # nobody knows it: no file has words that share places in a hash table
 _SHIFT, _ONE, _NO_HASH = np.uint64(32), np.uint64(1), np.uint64(0)
 _WORD, _BEGINS, _PART = 1, 2, 4  # a word of the lattice; the first word, any word of a reading of one of its words
-_OPEN, _PHRASE = 1, 2  # kinds of words: with readings; in phrases with numbers. Numbers are both
 _LONGEST = 40  # letters of a word that is cut
 READ_ALIKE, APART, TOGETHER = 1, 2, 4
-
-
-@dataclass(frozen=True, slots=True)
-class _WordTable:
-    """Hashes and readings of words by number; those that were not asked for have none."""
-
-    hash: Hashes
-    kind: Marks
-    readings: Offsets  # [words + 1] of each word, in `atoms_of`
-    atoms_of: Offsets  # [readings + 1] of each reading, in `atoms`
-    atoms: Hashes
-
-    @classmethod
-    def of(cls, used: Offsets, strings: Sequence[str], size: int, known: WordReadings) -> _WordTable:
-        """Of the words with these numbers, which rise."""
-        rows, in_phrase = known.of_all(strings)
-        kind, counts, hashes = np.zeros(size, np.uint8), np.zeros(size, np.int64), np.zeros(size, np.uint64)
-        counts[used] = np.fromiter(map(len, rows), np.int64, len(rows))
-        kind[used] = (counts[used] > 0) * _OPEN + np.array(in_phrase, np.uint8) * _PHRASE
-        hashes[used] = _hashes(strings)
-        said = [reading for row in rows for reading in row]
-        atoms = _hashes([atom for reading in said for atom in reading])
-        return cls(hashes, kind, csr_offsets(counts), row_offsets(said), atoms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,54 +34,28 @@ class Candidates:
 
 
 def find_candidates(
-    references: Sequence[Sequence[str]], ids: Ints, offsets: Offsets, lattices: Lattices, known: WordReadings,
-    *, compounds: bool,
+    references: Sequence[Sequence[str]], ids: Ints, offsets: Offsets, lattices: Lattices, equate: Equate
 ) -> Candidates:  # fmt: skip
     """From which words of all references on the lattices may have something else that stands for them.
 
     `ids` are the words of the references in the vocabulary of the lattices, below 0 for those that it lacks.
     """
-    size, reference, others = len(lattices.vocabulary), ids.copy(), dict[str, int]()
     missing = np.flatnonzero(ids <= 0)
-    rows = np.searchsorted(offsets, missing, "right") - 1
-    reference[missing] = [
-        others.setdefault(references[row][at], size + len(others))
-        for row, at in zip(rows.tolist(), (missing - offsets[rows]).tolist(), strict=True)
+    owner = np.searchsorted(offsets, missing, "right") - 1
+    others = [
+        references[row][at] for row, at in zip(owner.tolist(), (missing - offsets[owner]).tolist(), strict=True)
     ]
-    used = np.zeros(size + len(others), np.bool_)
-    used[lattices.word] = used[reference] = True
+    used = np.zeros(len(lattices.vocabulary), np.bool_)
+    used[lattices.word] = used[np.maximum(ids, 0)] = True
     used[0] = False
-    numbers = np.flatnonzero(used)
-    strings = [*lattices.vocabulary.lookup(numbers[: len(numbers) - len(others)].tolist()), *others]
-    table, (letters, letter_offsets) = _WordTable.of(numbers, strings, len(used), known), _letters(strings)
-    marks, rank = np.zeros(len(reference), np.uint8), np.cumsum(used) - 1
+    rows, other_rows, table = table_for(equate).rows(lattices.vocabulary, np.flatnonzero(used), others)
+    reference, marks = rows[np.maximum(ids, 0)], np.zeros(len(ids), np.uint8)
+    reference[missing] = other_rows
     _mark(
-        lattices.arc_offsets, lattices.word, offsets, reference, table.hash, table.kind, table.readings,
-        table.atoms_of, table.atoms, letters, letter_offsets, rank, compounds, marks,
+        lattices.arc_offsets, rows[lattices.word], offsets, reference, table.hash, table.kind, table.readings,
+        table.atoms_of, table.atoms, table.letters, table.letters_of, "compounds" in equate, marks,
     )  # fmt: skip
-    return Candidates(marks, (table.kind[:size] & _OPEN) > 0)
-
-
-def _letters(strings: Sequence[str]) -> tuple[NDArray[np.uint32], Offsets]:
-    text = "".join(strings)
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32), row_offsets(strings)
-
-
-def _hashes(strings: Sequence[str]) -> Hashes:
-    """The hash of each word."""
-    letters, offsets = _letters(strings)
-    hashes = np.zeros(len(strings), np.uint64)
-    _hash_all(letters, offsets, hashes)
-    return hashes
-
-
-@compiled
-def _hash_all(letters: NDArray[np.uint32], offsets: Offsets, hashes: Hashes) -> None:
-    for row in range(len(hashes)):
-        total = _NO_HASH
-        for at in range(offsets[row], offsets[row + 1]):
-            total = total * _BASE + np.uint64(letters[at])
-        hashes[row] = total
+    return Candidates(marks, (table.kind[rows] & OPEN) > 0)
 
 
 @inner
@@ -144,7 +89,7 @@ def _reads_alike(first: np.uint64, own: int, opened: Ints, readings: Offsets, at
             at = begin + 1
             while own < 0 and at < end and at - begin - 1 < len(rest) and hashes[rest[at - begin - 1]] == atoms[at]:
                 at += 1
-            if own >= 0 or at == end or (at - begin - 1 < len(rest) and kind[rest[at - begin - 1]] & _OPEN):
+            if own >= 0 or at == end or (at - begin - 1 < len(rest) and kind[rest[at - begin - 1]] & OPEN):
                 return True
     return False
 
@@ -153,7 +98,7 @@ def _reads_alike(first: np.uint64, own: int, opened: Ints, readings: Offsets, at
 def _has_reading(word: int, keys: Hashes, marks: Marks, opened: Ints, readings: Offsets, atoms_of: Offsets,
                  atoms: Hashes, rest: Ints, hashes: Hashes, kind: Marks) -> bool:  # fmt: skip
     """Whether the lattice may have what is read like a reference word and those after it."""
-    if not kind[word] & _OPEN:
+    if not kind[word] & OPEN:
         begins = marks[_slot(keys, marks, hashes[word])] & _BEGINS
         return begins != 0 and _reads_alike(hashes[word], -1, opened, readings, atoms_of, atoms, rest, hashes, kind)
     for reading in range(readings[word], readings[word + 1]):
@@ -169,17 +114,17 @@ def _has_reading(word: int, keys: Hashes, marks: Marks, opened: Ints, readings: 
 
 
 @inner
-def _is_apart(letters: NDArray[np.uint32], whole: np.uint64, keys: Hashes, marks: Marks) -> bool:
+def _is_apart(letters: Letters, whole: np.uint64, keys: Hashes, marks: Marks) -> bool:
     """Whether the lattice has words that make up one word, two or three, or its letters."""
     size, first = len(letters), _NO_HASH
     if size > _LONGEST:
         return False
     powers = np.ones(size + 1, np.uint64)
     for at in range(size):
-        powers[at + 1] = powers[at] * _BASE
+        powers[at + 1] = powers[at] * BASE
     spelled = 2 < size <= MOST_LETTERS
     for cut in range(1, size):
-        first = first * _BASE + np.uint64(letters[cut - 1])
+        first = first * BASE + np.uint64(letters[cut - 1])
         spelled = spelled and marks[_slot(keys, marks, np.uint64(letters[cut - 1]))] & _WORD != 0
         if not marks[_slot(keys, marks, first)] & _WORD:
             continue
@@ -187,7 +132,7 @@ def _is_apart(letters: NDArray[np.uint32], whole: np.uint64, keys: Hashes, marks
         if marks[_slot(keys, marks, rest)] & _WORD:
             return True
         for end in range(cut + 1, size):
-            second = second * _BASE + np.uint64(letters[end - 1])
+            second = second * BASE + np.uint64(letters[end - 1])
             last = rest - second * powers[size - end]
             if marks[_slot(keys, marks, second)] & _WORD and marks[_slot(keys, marks, last)] & _WORD:
                 return True
@@ -195,18 +140,16 @@ def _is_apart(letters: NDArray[np.uint32], whole: np.uint64, keys: Hashes, marks
 
 
 @inner
-def _is_together(
-    rest: Ints, hashes: Hashes, rank: Offsets, letter_offsets: Offsets, keys: Hashes, marks: Marks
-) -> bool:
+def _is_together(rest: Ints, hashes: Hashes, letter_offsets: Offsets, keys: Hashes, marks: Marks) -> bool:
     """Whether the lattice has one word for the first two of these, or more: three words, or letters."""
     joined, letters = _NO_HASH, 0
     for at in range(min(len(rest), MOST_LETTERS)):
-        size = letter_offsets[rank[rest[at]] + 1] - letter_offsets[rank[rest[at]]]
+        size = letter_offsets[rest[at] + 1] - letter_offsets[rest[at]]
         letters += size
         if letters > _LONGEST or (at >= MOST_PIECES and letters > at + 1):
             return False
         for _ in range(size):
-            joined *= _BASE
+            joined *= BASE
         joined += hashes[rest[at]]
         if at and marks[_slot(keys, marks, joined)] & _WORD:
             return True
@@ -222,7 +165,7 @@ def _list_words(words: Ints, hashes: Hashes, kind: Marks, readings: Offsets, ato
         if word == 0 or marks[_slot(keys, marks, hashes[word])] & _WORD:
             continue
         _add(keys, marks, hashes[word], _WORD)
-        if kind[word] & _OPEN:
+        if kind[word] & OPEN:
             opened[count] = word
             count += 1
             for reading in range(readings[word], readings[word + 1]):
@@ -234,29 +177,29 @@ def _list_words(words: Ints, hashes: Hashes, kind: Marks, readings: Offsets, ato
 @compiled
 def _mark(
     arc_offsets: Offsets, words: Ints, offsets: Offsets, reference: Ints, hashes: Hashes, kind: Marks,
-    readings: Offsets, atoms_of: Offsets, atoms: Hashes, letters: NDArray[np.uint32], letter_offsets: Offsets,
-    rank: Offsets, compounds: bool, found: Marks,
+    readings: Offsets, atoms_of: Offsets, atoms: Hashes, letters: Letters, letter_offsets: Offsets,
+    compounds: bool, found: Marks,
 ) -> None:  # fmt: skip
     for u in range(len(offsets) - 1):
         said = words[arc_offsets[u] : arc_offsets[u + 1]]
         room, needed, in_phrases, numbers = 4, 0, 0, 0
         for word in said:
             needed += 1 + atoms_of[readings[word + 1]] - atoms_of[readings[word]]
-            in_phrases += kind[word] & _PHRASE != 0
-            numbers += kind[word] == _OPEN | _PHRASE
+            in_phrases += kind[word] & PHRASE != 0
+            numbers += kind[word] == OPEN | PHRASE
         while room < 2 * needed:
             room *= 2
         keys, marks, opened = np.zeros(room, np.uint64), np.zeros(room, np.uint8), np.empty(needed, np.int32)
         opened = opened[: _list_words(said, hashes, kind, readings, atoms_of, atoms, keys, marks, opened)]
         for at in range(offsets[u], offsets[u + 1]):
             word, rest = reference[at], reference[at + 1 : offsets[u + 1]]
-            theirs, ours = numbers > 0 and in_phrases > 1, len(rest) > 0 and kind[word] & kind[rest[0]] & _PHRASE != 0
+            theirs, ours = numbers > 0 and in_phrases > 1, len(rest) > 0 and kind[word] & kind[rest[0]] & PHRASE != 0
             if theirs or ours or _has_reading(
                 word, keys, marks, opened, readings, atoms_of, atoms, rest, hashes, kind
             ):  # fmt: skip
                 found[at] |= READ_ALIKE
             if compounds:
-                own = letters[letter_offsets[rank[word]] : letter_offsets[rank[word] + 1]]
+                own = letters[letter_offsets[word] : letter_offsets[word + 1]]
                 after = reference[at : offsets[u + 1]]
                 found[at] |= APART if _is_apart(own, hashes[word], keys, marks) else 0
-                found[at] |= TOGETHER if _is_together(after, hashes, rank, letter_offsets, keys, marks) else 0
+                found[at] |= TOGETHER if _is_together(after, hashes, letter_offsets, keys, marks) else 0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from ...lattices.lattice import Ints, Lattices
+from ...lattices.lattice import Ints, Lattices, Offsets
 from ...lattices.vocabulary import Vocabulary
 from .equate import Equate
-from .readings import Reading, for_kinds
+from .word_table import table_for
 
 
 def word_classes(lattices: Lattices, equate: Equate) -> Ints | None:
@@ -18,23 +16,16 @@ def word_classes(lattices: Lattices, equate: Equate) -> Ints | None:
         return None
     used = np.zeros(len(lattices.vocabulary), np.bool_)
     used[lattices.word] = True
-    used[0] = False
-    return classes_of(np.flatnonzero(used).tolist(), lattices.vocabulary, equate)
+    return classes_of(np.flatnonzero(used), lattices.vocabulary, equate)
 
 
-def classes_of(words: Iterable[int], vocabulary: Vocabulary, equate: Equate) -> Ints | None:
-    """The same for some words of a vocabulary; the number of a class is that of the first of its words."""
-    known, first = for_kinds(equate), dict[Reading, int]()
-    classes, found = np.arange(len(vocabulary), dtype=np.int32), False
-    used = list(words)
-    strings = vocabulary.lookup(used)
-    present = set(used)
-    for word, string, rows in zip(used, strings, known.of_all(strings)[0], strict=True):
-        if not rows:
-            continue
-        reading = known.class_of(string)
-        plain = vocabulary.find(reading[0]) if len(reading) == 1 and not known.of(reading[0]) else -1
-        own = plain if plain in present else first.setdefault(reading, word)
-        if own != word:
-            classes[word], found = own, True
-    return classes if found else None
+def classes_of(words: Ints | Offsets, vocabulary: Vocabulary, equate: Equate) -> Ints | None:
+    """The same for some words of a vocabulary; no word is in class 0, and others have no class but that."""
+    words = words[words > 0].astype(np.int64)
+    rows, _, table = table_for(equate).rows(vocabulary, words, ())
+    own = table.word_class[rows[words]]
+    if len(np.unique(own)) == len(own):
+        return None
+    classes = np.zeros(len(vocabulary), np.int32)
+    classes[words] = own + np.int32(1)
+    return classes
