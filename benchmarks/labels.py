@@ -1,4 +1,4 @@
-"""Labels of networks: what alternatives of references (`--equate`) cost, in networks and labels and in all of a build."""
+"""What equating spellings (`--equate`) costs: in networks with labels, and in all of a build."""
 
 from __future__ import annotations
 

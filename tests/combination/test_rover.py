@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 from tests.helpers.system_outputs import outputs, several, side_by_side
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.combination.rover import RoverSettings, grid, rover, rover_errors, tune_rover
-from wordtrust.combination.system_output import SystemOutputs
+from wordtrust.combination.system_output import SystemOutput, SystemOutputs
+from wordtrust.formats.nbest.from_python import from_nbest
+from wordtrust.formats.references import Reference
 from wordtrust.networks.align import align
+from wordtrust.networks.equivalents import NONE
+from wordtrust.networks.segments import Comparison
 
 SETTINGS = st.sampled_from([
     RoverSettings(),
@@ -283,3 +287,14 @@ def test_too_long_to_align() -> None:
     for work in (lambda: rover(both), lambda: rover_errors(both, [(0, 1)], RoverSettings())):
         with pytest.raises(InputError, match=r"utterance u0: 66,000 words of 2 recognizers.*Cut the recording"):
             work()
+
+
+def test_two_spellings_of_a_word_are_one_vote() -> None:
+    said = {"a": "met 6 dogs", "b": "met sick dogs", "c": "met six dogs"}
+    systems = {name: SystemOutput.one_best(from_nbest({"u": [(text, -1.0)]})) for name, text in said.items()}
+    references = {"u": Reference("u", "", ("met", "six", "dogs"))}
+    lenient = SystemOutputs.of(systems, references)
+    strict = SystemOutputs.of(systems, references, how=Comparison("wordtrust", equate=NONE))
+    assert rover(lenient.subset(["b", "a", "c"])).words(0) == ("met", "6", "dogs")
+    assert rover(strict.subset(["b", "a", "c"])).words(0) == ("met", "sick", "dogs")  # a tie, to the first
+    assert rover_errors(lenient, [(1, 0, 2), (1, 2, 0)], RoverSettings()).tolist() == [[1], [0]]  # as it is written
