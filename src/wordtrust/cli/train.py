@@ -49,7 +49,9 @@ def train_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @out_option(is_folder=True, type=click.Path(path_type=Path), help="The model folder to write.")
 @click.option("--pack", type=click.Path(path_type=Path), help="Write the training data to this file and stop.")
-@click.option("--features", default="full", show_default=True, help="Feature set (paper, full), or columns by name.")
+@click.option(
+    "--features", default="full", show_default=True, help="Feature set (paper, full, generic), or columns by name."
+)
 @click.option("--labels", type=click.Choice(["store", "oracle", "one-best"]), default="store", show_default=True,
               help="Which words count as right: by the rule the store was built with, or another.")  # fmt: skip
 @click.option("--vectors", type=click.Path(path_type=Path), help="Word vectors: GloVe or word2vec text, or a model.")

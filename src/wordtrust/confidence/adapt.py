@@ -1,10 +1,11 @@
 """Adapt a model to another recognizer: take the statistics of features from that recognizer's own outputs.
 
 Recognizers score on different scales, and features are normalised before a model sees them. A generic model was
-trained on features normalised for each recognizer by itself, so it takes all statistics from the recognizer at hand.
-Another model takes those of columns that are on another scale here, and no others: that a recognizer is less sure of
-its words than the one before is information. Adapting needs lattices or networks only, no references; calibrating
-afterwards (`wordtrust calibrate`) needs some.
+trained on features normalised for each recognizer by itself, so it takes all statistics from the recognizer at hand;
+one with the features of set `generic`, which mean the same for every recognizer, takes none. Another model takes
+those of columns that are on another scale here, and no others: that a recognizer is less sure of its words than the
+one before is information. Adapting needs lattices or networks only, no references; calibrating afterwards (`wordtrust
+calibrate`) needs some.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from ..lattices.lattice import Lattices, Origin
 from ..networks.equivalents import Equate
 from ..networks.hwcn import TOLERANCE, build
 from . import features
-from .features import FLAGS, OF_WORDS, OPTIONAL, Statistics, Values
+from .features import FLAGS, OF_WORDS, OPTIONAL, Statistics
 from .model_card import Adaptation, ModelCard
 from .model_file import Model
+from .scale_free import Values
 from .word_table import WordTable, known_arcs
 
 ENOUGH_UTTERANCES = 100  # from which on only their own statistics count; with fewer, the model's count as well
@@ -109,7 +111,10 @@ def adapt(model: Model, batches: Iterable[Lattices]) -> Model:
     if seen_card is None:
         raise InputError("there are no utterances to adapt the model to")
     seen = moments.blended(model.statistics)
-    taken = np.ones(len(seen.columns), np.bool_) if model.is_generic else on_another_scale(model.statistics, seen)
+    if model.is_generic:
+        taken = np.full(len(seen.columns), not model.has_fixed_statistics)
+    else:
+        taken = on_another_scale(model.statistics, seen)
     columns = [column for column, is_taken in zip(seen.columns, taken.tolist(), strict=True) if is_taken]
     card = replace(
         model.card,

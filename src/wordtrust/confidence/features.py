@@ -9,6 +9,7 @@
   the mean log-posterior of the words of the 1-best, and the log of their number.
   Of recognizers that tell how sure they were of each token: `token_entropy`, `token_rank`, `token_margin`.
   Of networks that a language model has read: `lm_logprob`, `lm_next_logprob`, `lm_share`.
+- set `generic`: what does not depend on the scale of a recognizer's scores (`scale_free`).
 
 A column that a recognizer does not give is absent: a model trained without it does without it, and one that needs it
 says so. Groups of columns of `lattices.evidence` are optional: a model trained with them also does without them. Each
@@ -27,9 +28,10 @@ from numpy.typing import NDArray
 
 from ..base.arrays import csr_offsets, logit
 from ..base.errors import InputError, OptionError
-from ..lattices.evidence import OPTIONAL_EVIDENCE, OPTIONAL_NAMES
+from ..lattices.evidence import OPTIONAL_EVIDENCE
 from ..lattices.lattice import Flags, Floats, Lattices, Offsets
 from .levels import local_log_posterior
+from .scale_free import COMPUTED, NORMAL, SCALE_FREE_GROUPS, ScaleFreeColumns, Values, has_scale_free_group
 
 VERSION = 1  # of the meaning of the columns below; models for another version are refused
 EVIDENCE = ("logprob", "least_token_logprob", "tokens", "rank", "share", "eot_logprob", "empty_logprob", "length")
@@ -39,64 +41,45 @@ FULL = (
     "word_posterior_logit", "utterance_posterior", "utterance_words",
     *(column for flag, names in OPTIONAL_EVIDENCE.items() for column in (flag, *names)),
 )  # fmt: skip
-SETS: Mapping[str, tuple[str, ...]] = {"paper": PAPER, "full": FULL}
-OF_WORDS = OPTIONAL_NAMES | {"phones", "logprob", "least_token_logprob", "tokens", "frequency", "phone_rate"}
-FLAGS = frozenset({"silence", "one_best", *OPTIONAL_EVIDENCE})  # left as they are
-OPTIONAL = OPTIONAL_NAMES | set(OPTIONAL_EVIDENCE)  # columns that a model also does without
-_GROUPS = {name: names for flag, names in OPTIONAL_EVIDENCE.items() for name in (flag, *names)}  # by column
-FRAME = 0.01  # seconds
+GENERIC = (
+    "silence", "one_best", "phones", "phone_rate", "posterior_logit", "word_posterior_logit",
+    "local_posterior", "depth", "utterance_posterior", "utterance_words", *COMPUTED,
+    *(column for flag, names in SCALE_FREE_GROUPS.items() for column in (flag, *names)),
+    "has_tokens", *OPTIONAL_EVIDENCE["has_tokens"],
+)  # fmt: skip
+SETS: Mapping[str, tuple[str, ...]] = {"paper": PAPER, "full": FULL, "generic": GENERIC}
+ALL = (*FULL, *(column for column in GENERIC if column not in FULL))  # columns of any set
+OPTIONAL_GROUPS = {**OPTIONAL_EVIDENCE, **SCALE_FREE_GROUPS}  # by flag: columns that a model also does without
+OPTIONAL = frozenset(column for flag, names in OPTIONAL_GROUPS.items() for column in (flag, *names))
+OF_WORDS = (OPTIONAL - set(OPTIONAL_GROUPS)) | {
+    "phones", "logprob", "least_token_logprob", "tokens", "frequency", "phone_rate", "relative_rate",
+}  # fmt: skip
+FLAGS = frozenset({"silence", "one_best", *OPTIONAL_GROUPS})  # left as they are
+_FLAG_OF = {name: flag for flag, names in OPTIONAL_GROUPS.items() for name in (flag, *names)}  # by column
 LIMIT = 8.0  # standard deviations from the mean: what lies beyond says no more, and no input can blow up a network
 TICK = 1e-6  # seconds: times that are nearer are one
 GRAIN = 2.0**-30  # of posteriors that are summed: whole numbers add up to the same in any order and batch
 SURE = 1e-6  # posteriors nearer to 0 or 1 than this count as this near
 
-Values = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
-class Arcs:
+class Arcs(ScaleFreeColumns):
     """The arcs of a batch of networks, and what the columns are made of."""
-
-    networks: Lattices
-    phones: Values  # [arcs] of the word
-    mass: Values  # [arcs] how often the word was heard in training
-
-    @cached_property
-    def _start(self) -> Values:
-        return self.networks.start_time
-
-    @cached_property
-    def _end(self) -> Values:
-        return self.networks.end_time
-
-    @cached_property
-    def _utterance(self) -> Offsets:
-        return self.networks.utterance_of_arc
-
-    @cached_property
-    def silence(self) -> Flags:
-        """Arcs without a word."""
-        silent: Flags = self.networks.word == 0
-        return silent
-
-    @cached_property
-    def posterior(self) -> Floats:
-        """The posteriors, which every network has."""
-        if self.networks.posterior is None:
-            raise InputError(
-                "these lattices have no posteriors", file=self.networks.origin.file, remedy="Build networks first"
-            )
-        return self.networks.posterior
-
-    @cached_property
-    def frames(self) -> Values:
-        """How long each arc lasts."""
-        return (self._end - self._start) / FRAME
 
     @property
     def posterior_logit(self) -> Values:
         """The posterior on the real line."""
         return clipped_logit(self.posterior)
+
+    @property
+    def flat_posterior_logit(self) -> Values:
+        """The posterior where paths are nearer to each other, on the real line."""
+        return clipped_logit(self.flat_posterior)
+
+    @property
+    def sharp_posterior_logit(self) -> Values:
+        """The posterior where paths are further from each other, on the real line."""
+        return clipped_logit(self.sharp_posterior)
 
     @property
     def local_posterior(self) -> Floats:
@@ -177,8 +160,11 @@ class Arcs:
 
 
 _ARRAYS = {"transition": "transition", "acoustic": "acoustic", "one_best": "picked"}  # of lattices, as they are
-_NEEDED = {"acoustic_rate": "acoustic", "utterance_posterior": "picked", "utterance_words": "picked"}
-_COMPUTED = frozenset(FULL) - set(EVIDENCE) - OPTIONAL - set(_ARRAYS)  # attributes of `Arcs`
+_NEEDED = {
+    "acoustic_rate": "acoustic", "utterance_posterior": "picked", "utterance_words": "picked",
+    "flat_utterance_posterior": "picked", "sharp_utterance_posterior": "picked",
+}  # fmt: skip
+_COMPUTED = frozenset(ALL) - set(EVIDENCE) - OPTIONAL - set(_ARRAYS)  # attributes of `Arcs`
 
 
 def _sum_until(times: Offsets, values: Offsets, limits: Offsets) -> Offsets:
@@ -200,10 +186,10 @@ def columns_of(name: str) -> tuple[str, ...]:
 
 def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """The columns, if there is any and each of them is one that can be made."""
-    unknown = [column for column in columns if column not in FULL]
+    unknown = [column for column in columns if column not in ALL]
     if unknown or not columns:
         named = repr(unknown[0])[:100] if unknown else "at all"
-        raise OptionError(f"no feature set or column {named}; sets: paper, full; columns: {', '.join(FULL)}")
+        raise OptionError(f"no feature set or column {named}; sets: {', '.join(SETS)}; columns: {', '.join(ALL)}")
     if len(set(columns)) < len(columns):
         raise OptionError(f"a column is named twice: {', '.join(columns)}")
     return tuple(columns)
@@ -226,16 +212,18 @@ def _is_given(networks: Lattices, column: str) -> bool:
 
 def _has_group(networks: Lattices, column: str) -> Flags:
     """[arcs] that have all of the optional group that a column belongs to."""
-    given = [networks.extra.get(name) for name in _GROUPS[column]]
-    there = np.ones(len(networks.source), np.bool_)
-    for values in given:
+    flag, there = _FLAG_OF[column], np.ones(len(networks.source), np.bool_)
+    if flag in SCALE_FREE_GROUPS:
+        return there & has_scale_free_group(networks, flag)
+    for name in OPTIONAL_EVIDENCE[flag]:
+        values = networks.extra.get(name)
         there &= False if values is None else ~np.isnan(values)
     return there
 
 
 def optional_groups(columns: Sequence[str]) -> list[list[int]]:
     """The indices of the columns of each optional group, its flag among them."""
-    groups = [(flag, *names) for flag, names in OPTIONAL_EVIDENCE.items()]
+    groups = [(flag, *names) for flag, names in OPTIONAL_GROUPS.items()]
     indices = [[index for index, column in enumerate(columns) if column in group] for group in groups]
     return [group for group in indices if group]
 
@@ -253,7 +241,10 @@ def matrix(arcs: Arcs, columns: Sequence[str]) -> Floats:
 def _column(arcs: Arcs, column: str) -> NDArray[np.generic]:
     if column in OPTIONAL:
         there = _has_group(arcs.networks, column)
-        return there if column in FLAGS else np.where(there, arcs.networks.extra.get(column, np.nan), np.nan)
+        if column in FLAGS or not there.any():
+            return there if column in FLAGS else np.full(len(there), np.nan)
+        computed = _FLAG_OF[column] in SCALE_FREE_GROUPS
+        return np.where(there, getattr(arcs, column) if computed else arcs.networks.extra[column], np.nan)
     if not _is_given(arcs.networks, column):
         if column in EVIDENCE and arcs.silence.all():  # nothing was said, so there is nothing to know of words
             return np.zeros(len(arcs.silence), np.float32)
@@ -292,6 +283,12 @@ class Statistics:
     columns: tuple[str, ...]
     mean: Floats  # [columns] 0 for flags
     std: Floats  # [columns] 1 for flags
+
+    @classmethod
+    def fixed(cls, columns: Sequence[str]) -> Statistics:
+        """Constants, for columns that mean the same for every recognizer."""
+        mean, std = np.array([NORMAL.get(column, (0.0, 1.0)) for column in columns], np.float32).T
+        return cls(tuple(columns), mean.copy(), std.copy())
 
     @classmethod
     def of(cls, raw: Floats, columns: Sequence[str], silence: Flags) -> Statistics:

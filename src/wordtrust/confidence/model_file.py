@@ -24,7 +24,7 @@ from ..base.tensors import read_tensors, typed, write_tensors
 from ..base.version import __version__
 from ..networks.tuned_scales import TunedScales
 from . import features, shipped
-from .config import Config, weight_shapes
+from .config import GENERIC, Config, weight_shapes
 from .features import Statistics
 from .model_card import ModelCard
 from .tensors import statistics_arrays, statistics_from, table_arrays, table_from, with_heard_only
@@ -63,6 +63,11 @@ class Model:
     def is_generic(self) -> bool:
         """Whether it is for recognizers it was not trained on: it may lack columns, and wants to be adapted."""
         return self.card.is_generic
+
+    @property
+    def has_fixed_statistics(self) -> bool:
+        """Whether its features mean the same for every recognizer, so that there is nothing to adapt."""
+        return self.card.features == GENERIC
 
 
 def save_model(

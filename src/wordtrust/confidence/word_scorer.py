@@ -182,7 +182,8 @@ class WordScorer:
     @property
     def wants_adapting(self) -> bool:
         """Whether it is a generic model that no recognizer's statistics were given to yet."""
-        return self.model.is_generic and self.model.card.adapted is None
+        model = self.model
+        return model.is_generic and model.card.adapted is None and not model.has_fixed_statistics
 
     def adaptation_warning(self) -> str | None:
         """What to say about a generic model that has heard little of a recognizer."""

@@ -26,7 +26,7 @@ from ..base.arrays import concatenate_offsets
 from ..base.errors import OptionError
 from ..base.folds import in_fold
 from ..confidence.config import GENERIC, IDENTITY, Config
-from ..confidence.features import FULL, Statistics
+from ..confidence.features import ALL, Statistics
 from ..confidence.model_card import ModelCard, TrainingRecord
 from ..confidence.model_file import Model, load_model, save_model
 from ..confidence.word_table import WordTable
@@ -74,7 +74,7 @@ def join_recognizers(recognizers: Recognizers) -> TrainingData:
     if GENERIC in recognizers or not recognizers:
         raise OptionError(f"models that are trained together have names, and none is {GENERIC!r}")
     given = {column for data in recognizers.values() for column in data.statistics.columns}
-    columns = (*(column for column in FULL if column in given), *(IDENTITY + name for name in recognizers))
+    columns = (*(column for column in ALL if column in given), *(IDENTITY + name for name in recognizers))
     table, table_rows = _joined_tables([data.table for data in recognizers.values()])
     train, dev = (
         _concatenated([
@@ -153,7 +153,14 @@ def _generic_model(config: Config, weights: Weights, recognizers: Recognizers, r
     table = max((data.table for data in recognizers.values()), key=lambda table: len(table.words))
     equated = {data.card.equate for data in recognizers.values()}
     equate = equated.pop() if len(equated) == 1 else ""
-    card = ModelCard(is_generic=True, equate=equate, training=record, trained_together=tuple(recognizers))
+    sets = {data.card.features for data in recognizers.values()}
+    card = ModelCard(
+        is_generic=True,
+        equate=equate,
+        features=sets.pop() if len(sets) == 1 else None,
+        training=record,
+        trained_together=tuple(recognizers),
+    )
     return Model(shared, own, table, Statistics(columns, mean, std), card)
 
 

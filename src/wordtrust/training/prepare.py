@@ -14,6 +14,7 @@ from ..base.arrays import concatenate_offsets
 from ..base.errors import InputError, OptionError
 from ..base.folds import speaker_id
 from ..confidence import features
+from ..confidence.config import GENERIC
 from ..confidence.features import Statistics
 from ..confidence.gap_head import fixed_gap_inputs, near_words
 from ..confidence.lattice_rnn_kernels import node_levels
@@ -91,7 +92,8 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
     table = make_table(mass, dev_words, vectors=options.vectors, lexicon=options.lexicon)
     seen = [_PreparedBatch.of(batch, table, columns, options, in_training=True) for batch in train() if len(batch)]
     silence, raw = (np.concatenate([getattr(batch, name) for batch in seen]) for name in ("silence", "raw"))
-    statistics = Statistics.of(raw, columns, silence)
+    is_generic = options.features == GENERIC
+    statistics = Statistics.fixed(columns) if is_generic else Statistics.of(raw, columns, silence)
     held_out = [_PreparedBatch.of(batch, table, columns, options, in_training=False) for batch in dev() if len(batch)]
     if not held_out:
         raise InputError("there are no utterances to stop on (--dev)")
