@@ -20,7 +20,7 @@ from .cards import card_of, joint_card
 from .small import MOST_WORDS, SharedWords, read_shared, shrink, with_shared, without_leftovers
 
 _MOST_VECTORS = 100_000
-BASELINES = "baselines.json"
+BASELINES, SAME_INPUTS = "baselines.json", "same-inputs.safetensors"
 LARGEST, LARGEST_TOGETHER = 3_000_000, 10_000_000  # bytes
 LARGEST_LIST = 100_000  # bytes of checksums of utterances
 
@@ -92,6 +92,8 @@ def _copy_settings(model: Path, out: Path) -> None:
     """What `wordtrust study --models shipped` takes besides models: scales and baselines."""
     if (model / SCALES).is_file():
         shutil.copyfile(model / SCALES, out / SCALES)
+    if (model / SAME_INPUTS).is_file():
+        shutil.copyfile(model / SAME_INPUTS, out / SAME_INPUTS)
     if (model / BASELINES).is_file():
         text = _compact(json.loads((model / BASELINES).read_text("utf-8")))
         (out / f"{BASELINES}.gz").write_bytes(gzip.compress(text.encode(), mtime=0))

@@ -26,6 +26,8 @@ from ..formats import stream
 from ..training.stacked_trees import stacked_trees
 from .baselines import NAME as BASELINES
 from .baselines import fit_baselines
+from .same_inputs import NAME as SAME_INPUTS
+from .same_inputs import fit_same_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ def write_final_model(trained: TrainedModel, scales: Path, out: Path) -> None:
         shutil.copyfile(scales, draft / SCALES)
         baselines = fit_baselines(lambda: stream(trained.train), lambda: stream(trained.dev))
         baselines.save(draft / BASELINES)
+        fit_same_inputs(calibrated.model, trained.train).save(draft / SAME_INPUTS)
 
 
 def write_generic_model(model: Path, stores: Sequence[str], out: Path) -> None:

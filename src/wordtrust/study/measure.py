@@ -46,6 +46,8 @@ from .estimation import estimation_record
 from .layout import JOINT, StudyFolder, StudyOptions
 from .paper_examples import examples, reference_text
 from .paper_steps import PAPER, evaluate_paper_model, measure_paper
+from .same_inputs import NAME as SAME_INPUTS
+from .same_inputs import SameInputs
 from .steps import Steps, contents_key, key_of, read_json, write_json
 from .stores import StoreBuilder
 
@@ -82,7 +84,8 @@ class StudyMeasurement:
     def _measure_recognizer(self, name: str, networks_key: str) -> dict[str, Any]:
         test, model = self.options.test, self.models / name
         path, store = self.folder.results / f"{test}-{name}.json", self._store(name)
-        model_key = contents_key([model / MODEL_JSON, model / BASELINES, model / PAPER / MODEL_JSON])
+        files = [model / part for part in (MODEL_JSON, BASELINES, SAME_INPUTS, Path(PAPER) / MODEL_JSON)]
+        model_key = contents_key(files)
 
         def work() -> None:
             write_json(path, measure_recognizer(model, store) | evaluate_paper_model(model, store))
@@ -151,7 +154,9 @@ def measure_recognizer(model: Path, store: str) -> dict[str, Any]:
     """One recognizer: what `wordtrust evaluate` gives, with intervals, paired tests and baselines."""
     scorer = load(model)
     evaluation = evaluate_networks(
-        stream(store), partial(_judge, scorer, _load_baselines(model)), scorer.choice.paths
+        stream(store),
+        partial(_judge, scorer, _load_baselines(model), _load_same_inputs(model, scorer)),
+        scorer.choice.paths,
     )
     record = evaluation.to_dict()
     record["speakers"] = len(evaluation.errors["one_best"].speakers)
@@ -175,10 +180,18 @@ def _load_baselines(model: Path) -> Baselines | None:
     return Baselines.load(path) if path else None
 
 
-def _judge(scorer: WordScorer, baselines: Baselines | None, networks: Lattices) -> dict[str, ArcConfidence]:
+def _load_same_inputs(model: Path, scorer: WordScorer) -> SameInputs | None:
+    path = model / SAME_INPUTS
+    return SameInputs.load(path, scorer.model) if path.is_file() else None
+
+
+def _judge(
+    scorer: WordScorer, baselines: Baselines | None, same_inputs: SameInputs | None, networks: Lattices
+) -> dict[str, ArcConfidence]:
     """Posteriors, baselines and the model; words are chosen by the last one."""
-    own = arc_confidences(scorer, networks)
-    return own if baselines is None else baselines.judge(networks) | own
+    judged = {} if baselines is None else baselines.judge(networks)
+    judged |= {} if same_inputs is None else same_inputs.judge(scorer.model, networks)
+    return judged | arc_confidences(scorer, networks)
 
 
 def _intervals(evaluation: Evaluation) -> dict[str, Any]:

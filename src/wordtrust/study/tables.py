@@ -51,7 +51,23 @@ def _confidence_tables(study: Study) -> list[Table]:
         "output": "Confidences of the words of the output",
     }
     first, *others = (confidence_table(study, name, title) for name, title in titles.items())
-    return [replace(first, note=_ABOUT_SCORES), *others, tests_table(study), *beyond_words_tables(study)]
+    tables = [replace(first, note=_ABOUT_SCORES), *others, tests_table(study), *same_inputs_tables(study)]
+    return [*tables, *beyond_words_tables(study)]
+
+
+def same_inputs_tables(study: Study) -> Iterator[Table]:
+    """The model beside a regression and trees that see the same of an arc, but nothing of its neighbours."""
+    kinds = {"full_logistic": "logistic", "trees": "trees", "confidence": "model"}
+    note = "Logistic regression and gradient-boosted trees over all features that the model sees; none is calibrated."
+    for population, words in {"arcs": "all words", "one_best": "1-best"}.items():
+        rows = []
+        for name, record in study["recognizers"].items():
+            scores = [record.get(population, {}).get(kind, {}) for kind in kinds]
+            if scores[0]:
+                eer, nce = ([one.get(measure) for one in scores] for measure in ("eer", "nce"))
+                rows.append((name, *map(percent, eer), *map(decimal, nce)))
+        columns = [f"{measure} {kind}" for measure in ("EER", "NCE") for kind in kinds.values()]
+        yield Table(f"Baselines with the model's inputs: {words}", ("recognizer", *columns), tuple(rows), note)
 
 
 def beyond_words_tables(study: Study) -> Iterator[Table]:
