@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 _NOTHING_NAMED = "name a STORE of networks (after a MODEL, if there is one), or --scores FILE with --ref REF"
 
 if TYPE_CHECKING:
+    from ..confidence.calibration import Calibrator
     from ..confidence.word_scorer import WordScorer
     from ..evaluation.evaluation import Evaluation, Inspect
     from ..evaluation.metrics import Scores
@@ -232,6 +233,13 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
     return Path(given[0]), given[1:]
 
 
+def _calibrator(given: tuple[str, ...]) -> Calibrator | None:
+    """The calibrator that is named in front of --scores, if one is."""
+    from ..confidence.calibrate_scores import is_calibrator, load_calibrator
+
+    return load_calibrator(Path(given[0])) if len(given) == 1 and is_calibrator(Path(given[0])) else None
+
+
 @click.command()
 @click.argument("store", nargs=-1, metavar="[MODEL] STORE...")
 @score_files
@@ -260,18 +268,25 @@ def threshold(
     lowest confidence finds. STORE must not be what the model was trained or calibrated on.
 
     \b
-    Example: wordtrust threshold model eval.networks --precision 0.98
+    Examples: wordtrust threshold model eval.networks --precision 0.98
+              wordtrust threshold calibrator.json --scores calls.ctm --ref calls.stm
     """
     from ..confidence.word_scorer import load
     from ..evaluation.threshold import threshold as find_thresholds
     from .tables import print_threshold
 
-    if bool(scores) == bool(store):
+    calibrator = _calibrator(store) if scores else None
+    if bool(scores) == bool(store) and calibrator is None:
         raise OptionError(_NOTHING_NAMED)
-    model, stores = _model_and_stores(store)
-    scorer = load(model, allow_mismatch=allow_mismatch) if model else None
-    evaluation = scores.evaluate() if scores else _evaluate_networks(scorer, stores)
-    thresholds = find_thresholds(evaluation, precision, level, method=method)
+    if scores:
+        words = scores.scores()
+        if calibrator is not None:
+            words = replace(words, score=calibrator.predict(words.score))
+    else:
+        model, stores = _model_and_stores(store)
+        scorer = load(model, allow_mismatch=allow_mismatch) if model else None
+        words = _evaluate_networks(scorer, stores).words
+    thresholds = find_thresholds(words, precision, level, method=method)
     if as_json:
         echo(json.dumps(thresholds.to_dict()))
     else:
