@@ -131,7 +131,7 @@ def test_fold_models_and_only_they_choose(made: Path) -> None:
     about = json.loads((made / "out" / "models" / "alpha" / "model.json").read_text("utf-8"))
     assert about["calibrated_on"]["utterances"] == 4 * (10 + 6)
     assert len(about["calibrated_on"]["speakers"]) == 16
-    assert set(about["calibration"]) >= {"arcs", "words", "posterior_arcs", "posterior_words"}
+    assert set(about["calibration"]) == {"arcs", "words", "posterior_arcs", "posterior_words", "utterances"}
     for fold in range(4):
         training = json.loads((made / "out" / "work" / "trained" / f"alpha-fold-{fold}" / "model.json").read_text())
         assert (training["training"]["folds"], training["training"]["fold"]) == (4, fold)
