@@ -92,7 +92,7 @@ def _add(addition: Addition, draft: Path, rows: Rows, ours: frozenset[str]) -> i
             for utt, row in references.items()
             if row["split"] == old
         }
-        write(_renamed(stream(addition.files(old)), names), store, format="store")
+        write(_renamed(stream(addition.files(old)), names, addition.recognizer), store, format="store")
         for utt, name in names.items():
             row = {**references[utt], "utt": name, "split": new}
             if rows.setdefault(name, row) != row:
@@ -101,11 +101,13 @@ def _add(addition: Addition, draft: Path, rows: Rows, ours: frozenset[str]) -> i
     return added
 
 
-def _renamed(batches: Iterator[Lattices], names: Mapping[str, str]) -> Iterator[Lattices]:
+def _renamed(batches: Iterator[Lattices], names: Mapping[str, str], recognizer: str) -> Iterator[Lattices]:
+    """The utterances that have a name here, as outputs of the recognizer that they are added to."""
     for batch in batches:
         kept = batch[[row for row, utt in enumerate(batch.utts) if utt in names]]
         if len(kept):
-            yield replace(kept, utts=tuple(names[utt] for utt in kept.utts))
+            origin = replace(kept.origin, recognizer=recognizer)
+            yield replace(kept, utts=tuple(names[utt] for utt in kept.utts), origin=origin)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -39,6 +39,13 @@ def test_a_split_can_be_put_among_another(tmp_path: Path) -> None:
     assert set(corpus.references("dev")) == set(before.references("dev"))
 
 
+def test_outputs_of_another_recognizer_become_those_that_they_are_added_to(tmp_path: Path) -> None:
+    adding = ["moonshine-tiny", "other", str(SAMPLE / "whisper-tiny.en"), str(SAMPLE / "refs.tsv"), "dev"]
+    main([str(SAMPLE), "--out", str(tmp_path / "mixed"), "--add", *adding])
+    added = tmp_path / "mixed" / "moonshine-tiny" / "dev.other"
+    assert {batch.origin.recognizer for batch in wt.stream(added)} == {"moonshine-tiny"}
+
+
 def test_what_does_not_fit_is_an_error_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     adding = ["nobody", "again", str(SAMPLE / "moonshine-tiny"), str(SAMPLE / "refs.tsv")]
     with pytest.raises(SystemExit):
