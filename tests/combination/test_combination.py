@@ -167,7 +167,7 @@ def test_combined_words_can_be_had(folder: Path) -> None:
         text = (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
         alone[name] = {found["utt"]: found for found in map(json.loads, text)}
     for line in lines:  # the words of whoever is surest on average
-        sure = {name: alone[name][line["utt"]]["confidence"] or 0.0 for name in NAMES}
+        sure = {name: alone[name][line["utt"]]["mean_confidence"] or 0.0 for name in NAMES}
         best = alone[max(NAMES, key=lambda name: sure[name])][line["utt"]]
         for kind in ("norm", "word"):
             assert [word[kind] for word in line["words"]] == [word[kind] for word in best["words"]]
