@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.strategies import all_paths, batch_of, lattices, rivals
+from tests.helpers.strategies import all_paths, assembled, batch_of, lattices, rivals
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.kbest import k_best
 from wordtrust.lattices.lattice import Lattice
@@ -57,3 +57,11 @@ def test_a_number_of_paths_that_cannot_be_is_refused(k: int) -> None:
     lattice = rivals(["a"], acoustic=[0.0])
     with pytest.raises(OptionError, match="from 1 to 100"):
         k_best(lattice.batch(), lattice.scores(), k)
+
+
+@pytest.mark.parametrize("tokens", [("a", "c", "b"), ("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a")])
+def test_two_words_are_not_a_third(tokens: tuple[str, str, str]) -> None:
+    """A hash of small numbers took words 1 and 2 for word 3; which of them has which number depends on the order."""
+    ends = [(0, 1), (0, 2), (1, 2)]
+    lattice = assembled("u", time=[0, 0.5, 1], ends=ends, tokens=list(tokens), acoustic=[0.0, 0.0, 0.0])
+    assert len(k_best(lattice.batch(), lattice.scores(), 2).score) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.text import DEFAULT, spell_number
 from wordtrust.lattices.vocabulary import Vocabulary
 from wordtrust.networks.build_store import BuildOptions, build_networks
-from wordtrust.networks.equivalents import ALL, KINDS, NONE, Equate, word_table
+from wordtrust.networks.equivalents import ALL, KINDS, NONE, Equate, candidates, word_table
 from wordtrust.networks.equivalents import alternatives as module
 from wordtrust.networks.equivalents.candidates import Candidates
 from wordtrust.networks.equivalents.classes import classes_of
@@ -73,6 +74,18 @@ def errors(reference: str, *hypotheses: str, equate: Equate = ALL) -> int:
     batch = from_nbest([(text, -1.0 - index) for index, text in enumerate(hypotheses)])
     said = ReferenceWords.of([DEFAULT.words(reference)], batch, equate)
     return score_paths(batch, oracle_paths(batch, said), said).errors
+
+
+def test_kernels_hash_with_the_secret_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that another process compiled, with another secret, must not find other words."""
+    before = word_table._hashes(["goodbye"])[0]
+    secret = np.array([0x5851F42D4C957F2D, 0x14057B7EF767814F], np.uint64)
+    for used_by in (word_table, candidates):
+        monkeypatch.setattr(used_by, "SECRET", secret)
+    table_for = cache(word_table.table_for.__wrapped__)  # with hashes of its own
+    monkeypatch.setattr(candidates, "table_for", table_for)
+    assert word_table._hashes(["goodbye"])[0] != before
+    assert errors("goodbye", "good bye") == errors("good bye", "goodbye") == 0
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)

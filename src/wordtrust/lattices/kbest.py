@@ -19,7 +19,9 @@ from .path_kernels import reverse
 from .weights import Reals
 
 _Hashes = NDArray[np.uint64]
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+# Of hashes of word sequences: where they begin, and what spreads a word and a sequence over all bits. Small numbers
+# would do no good: 1 ^ 1 is 0, so words 1 and 2 would be the same as word 3.
+_BEGIN, _SPREAD, _FACTOR = np.uint64(0x243F6A8885A308D3), np.uint64(0xD6E8FEB86659FD93), np.uint64(0x9E3779B97F4A7C15)
 MOST = 100  # more would need a heap
 
 
@@ -94,14 +96,14 @@ def _k_best(nodes: int, source: Ints, target: Ints, word: Ints, score: Reals, k:
     """The k best of one lattice: their arcs, where each begins, their scores; gives how many there are."""
     totals, hashes = np.empty((nodes, k)), np.empty((nodes, k), np.uint64)
     back, ranks, count = np.empty((nodes, k), np.int32), np.empty((nodes, k), np.int32), np.zeros(nodes, np.int32)
-    totals[0, 0], hashes[0, 0], count[0] = 0.0, np.uint64(1), 1
+    totals[0, 0], hashes[0, 0], count[0] = 0.0, _BEGIN, 1
     for arc in range(len(source)):  # sorted by source, so what is at the source is final
         s, t = source[arc], target[arc]
         for rank in range(count[s]):
             words = hashes[s, rank]
             if word[arc] > 0:
-                words = (words ^ np.uint64(word[arc])) * _FACTOR
-                words ^= words >> np.uint64(29)
+                words = (words ^ np.uint64(word[arc]) * _SPREAD) * _FACTOR
+                words ^= words >> np.uint64(32)
             count[t] = _insert(
                 totals[t], hashes[t], back[t], ranks[t], count[t], totals[s, rank] + score[arc], words, arc, rank
             )

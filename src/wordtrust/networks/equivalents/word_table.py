@@ -26,7 +26,9 @@ Hashes = NDArray[np.uint64]
 Letters = NDArray[np.uint32]
 Marks = NDArray[np.uint8]
 
-BASE = np.uint64(secrets.randbits(64) | 1)  # nobody knows it: no file can have words that all have the same hash
+# Of hashes and of places in hash tables. Nobody knows them: no file can have words that all share one. They are
+# handed to kernels, because a kernel keeps the globals of the process that compiled it.
+SECRET = np.array([secrets.randbits(64) | 1 for _ in range(2)], np.uint64)
 OPEN, PHRASE = 1, 2  # kinds of words: with readings; in phrases with numbers. Numbers are both
 _NO_HASH = np.uint64(0)
 _MOST_WORDS = 1 << 18
@@ -132,14 +134,14 @@ def _letters(strings: Sequence[str]) -> tuple[Letters, Offsets]:
 def _hashes(strings: Sequence[str]) -> Hashes:
     letters, offsets = _letters(strings)
     hashes = np.zeros(len(strings), np.uint64)
-    _hash_all(letters, offsets, hashes)
+    _hash_all(letters, offsets, SECRET, hashes)
     return hashes
 
 
 @compiled
-def _hash_all(letters: Letters, offsets: Offsets, hashes: Hashes) -> None:
+def _hash_all(letters: Letters, offsets: Offsets, secret: Hashes, hashes: Hashes) -> None:
     for row in range(len(hashes)):
         total = _NO_HASH
         for at in range(offsets[row], offsets[row + 1]):
-            total = total * BASE + np.uint64(letters[at])
+            total = total * secret[0] + np.uint64(letters[at])
         hashes[row] = total
