@@ -19,16 +19,14 @@ import click
 import numpy as np
 
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
-from wordtrust.base.files import atomic_text
 from wordtrust.base.table import Table
 from wordtrust.confidence.evaluate_model import arc_confidences
 from wordtrust.confidence.word_scorer import WordScorer, load
 from wordtrust.evaluation.evaluation import Evaluation, evaluate_networks
 from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattices
-from wordtrust.study.steps import write_json
 
-from .shift import measures, networks_with_references
+from .shift import measures, networks_with_references, write_results
 
 ENOUGH_WRONG = 0.05  # of the words: where fewer are wrong, NCE says little
 
@@ -135,11 +133,7 @@ def main(model: str, outputs: tuple[str, ...], refs: Path, by: str, before: str 
             rows = measure(scorer, groups)
             models[name if before else Path(where).name] = {"model": where, "rows": rows, "summary": summary(rows)}
     results = {"by": by, "models": models}
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / "conditions.json", results)
-    with atomic_text(out / "conditions.md") as file:
-        file.write(markdown(results))
-    click.echo(markdown(results))
+    write_results(out, "conditions", results, markdown(results))
 
 
 if __name__ == "__main__":

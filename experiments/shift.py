@@ -10,7 +10,7 @@ recognizers' own 1-best, with calibrated confidences. Writes shift.json and shif
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -53,6 +53,15 @@ REPAIRS = (
     "kaldi-small-2020:kaldi-small-2020", "kaldi-zamia:kaldi-small-2020", "kaldi-small-2020:kaldi-comprise",
     "whisper-base:moonshine-tiny", "whisper-base:whisper-base",
 )  # fmt: skip
+
+
+def write_results(out: Path, name: str, results: Mapping[str, Any], text: str) -> None:
+    """Write what an experiment found, as NAME.json and as NAME.md, and print the latter."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / f"{name}.json", results)
+    with atomic_text(out / f"{name}.md") as file:
+        file.write(text)
+    click.echo(text)
 
 
 def measures(scores: Scores) -> dict[str, Any]:
@@ -288,11 +297,7 @@ def main(
         raise OptionError("--repair needs models that were trained without a fold of speakers each: --folds FOLDER")
     tried = _pairs(data, "--pair", pairs, PAIRS), _pairs(data, "--repair", repair, REPAIRS)
     results = shift(data, *tried, _names(data, names), folder, outside_model)
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / "shift.json", results)
-    with atomic_text(out / "shift.md") as file:
-        file.write(markdown(results))
-    click.echo(markdown(results))
+    write_results(out, "shift", results, markdown(results))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def _unknown_words(model: Model, words: Sequence[Word]) -> list[SpeechWarning]:
 def _scores(p_value: float) -> list[SpeechWarning]:
     if p_value >= LEAST_P_VALUE:
         return []
-    message = f"the recognizer's scores are unlike those of training (p-value {p_value:.3f})"
+    shown = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+    message = f"the recognizer's scores are unlike those of training ({shown}), so its confidences may be off"
     return [SpeechWarning("scores", round(p_value, 4), message)]
 
 
