@@ -45,7 +45,7 @@ SAME = [
     ("twelve million three hundred forty five thousand six hundred seventy eight", "12,345,678"),
     # compounds and hyphens
     ("goodbye", "good bye"), ("goodbye", "good-bye"), ("nevertheless", "never the less"), ("email", "e-mail"),
-    ("u.s.a.", "USA"), ("tv", "t.v."),
+    ("u.s.a.", "USA"), ("tv", "t.v."), ("xray", "x-ray"), ("phd", "Ph.D."), ("overall", "over all"),
     # apostrophes
     ("oclock", "o'clock"), ("dont", "don't"), ("obrien", "O'Brien"),
     # spelling
@@ -63,6 +63,7 @@ five dollars point
 """.split()
 OTHER = [
     ("its", "it's"), ("were", "we're"), ("well", "we'll"), ("dogs", "dog's"), ("away", "a way"), ("it", "I T"),
+    ("the", "t he"), ("moved", "move d"), ("killed", "kill ed"), ("against", "again st"), ("theme", "t he me"),
     ("six", "7"), ("twenty one", "22"), ("twenty", "21"), ("thirty five", "3.5"), ("prise", "prize"), ("four", "for"),
     ("towards", "toward"), ("learnt", "learned"), ("hour", "hor"), ("fifth", "5"), ("rows", "rose"),
     ("five dollars", "$6"), ("may fifth", "June 5"), ("lets", "let's"), ("nineteen eighty four", "1985"),

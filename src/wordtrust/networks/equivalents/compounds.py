@@ -6,6 +6,7 @@ Hyphens are gone before: the normaliser makes two words of `good-bye`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from .lattice_words import LatticeWords, WordRow
 
@@ -14,10 +15,13 @@ MOST_LETTERS = 5  # of a word that is spelled out
 _LONGEST = 40  # letters of a word that is looked at
 # A letter that is a word of its own, or an ending: `a way` is not `away`.
 _NOT_ALONE = frozenset("aios")
-# Spelled out, these are something else: `i t` is not `it`.
+# Words of their own (a name, a hesitation, a saint), not ends of others: `kill ed` is not `killed`.
+_NOT_LAST = frozenset("ed er es ing ly st".split())
+# Spelled out, these are something else, and no letter goes before them: `i t` is not `it`, `t he` is not `the`.
 _NOT_SPELLED = frozenset(
     """
-an as at be by do go he hi if in is it me my no of oh on or so to up we
+all an and are as at be by do go had has he her here hi him his how if in is it its me my no of oh on one or our out
+so the to up us was we who you
 """.split()
 )
 
@@ -63,4 +67,6 @@ def may_join(pieces: Sequence[str]) -> bool:
         return False
     if all(len(piece) == 1 for piece in pieces):
         return "".join(pieces) not in _NOT_SPELLED
-    return not any(piece in _NOT_ALONE for piece in pieces)
+    if len(pieces[-1]) == 1 or pieces[-1] in _NOT_LAST or any(piece in _NOT_ALONE for piece in pieces):
+        return False
+    return not any(len(piece) == 1 and after in _NOT_SPELLED for piece, after in pairwise(pieces))

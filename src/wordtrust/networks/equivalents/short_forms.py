@@ -30,7 +30,7 @@ _WORDS = {
     "blvd": "boulevard", "&": "and", "+": "plus", "@": "at", "%": "percent",
 }  # fmt: skip
 _ALSO = {"st": ("saint", "street"), "dr": ("drive",), "%": ("per cent",), "gotta": ("have got to",),
-         "percent": ("per cent",), "ok": ("o k",), "okay": ("o k",)}  # fmt: skip
+         "percent": ("per cent",), "ok": ("o k",), "okay": ("o k",), "phd": ("ph d",)}  # fmt: skip
 
 
 @lru_cache(maxsize=1 << 14)
