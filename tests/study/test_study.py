@@ -390,6 +390,20 @@ def test_packs_for_another_machine(made: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "work" / "alpha.pack").exists()
 
 
+def test_scales_of_an_earlier_study(made: Path, tmp_path: Path) -> None:
+    command = ["study", made / "data", "--recognizers", "beta", "--until", "networks"]
+    ran(*command, "--out", tmp_path / "first")
+    tuned = tmp_path / "first" / "work" / "beta" / "scales.json"
+    scales = json.loads(tuned.read_text())
+    scales["posterior"]["acoustic"] = 0.125
+    tuned.write_text(json.dumps(scales))
+    done = ran(*command, "--out", tmp_path / "second", "--scales", tmp_path / "first")
+    assert "tuning" not in done.stderr
+    assert json.loads((tmp_path / "second" / "work" / "beta" / "scales.json").read_text()) == scales
+    lost = run(*command, "--out", tmp_path / "third", "--scales", tmp_path / "nowhere")
+    assert "scales.json" in str(lost.exception)
+
+
 @pytest.mark.parametrize(
     ("spoil", "more", "said"),
     [

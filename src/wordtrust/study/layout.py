@@ -35,6 +35,7 @@ class StudyOptions:
     until: str = UNTIL[-1]
     vectors: Path | None = None
     lexicon: Path | None = None  # a pronouncing dictionary, for the phones of words
+    scales: Path | None = None  # an earlier study, whose tuned scales are taken instead of tuning
     with_joint: bool = True
     with_paper: bool = False  # the paper's own system as well
     with_trees: bool = True  # beside the networks
@@ -57,6 +58,8 @@ class StudyOptions:
             raise OptionError(
                 "--models trains nothing: it goes with none of --vectors, --lexicon, --epochs, --state, --seed"
             )
+        if self.models is not None and self.scales is not None:
+            raise OptionError("--models have scales of their own: they do not go with --scales")
         if self.lexicon is not None and not self.lexicon.is_file():
             raise OptionError(f"{self.lexicon}: there is no such lexicon (--lexicon)")
 

@@ -43,7 +43,8 @@ def _run(
     corpus: Corpus, folder: StudyFolder, options: StudyOptions, vectors: Path | None, notify: Notify
 ) -> dict[str, Any] | None:
     steps = Steps(folder.work / "steps.json", notify)
-    stores = StoreBuilder(corpus, folder, steps, options.skip_bad, options.jobs, options.equate)
+    tuned = None if options.scales is None else StudyFolder(options.scales)
+    stores = StoreBuilder(corpus, folder, steps, options.skip_bad, options.jobs, options.equate, tuned)
     if options.models is None and not Fitting(corpus.names, folder, options, steps, stores).run(vectors):
         return None
     models = options.models or folder.models

@@ -34,14 +34,19 @@ class StoreBuilder:
     skip_bad: bool = False
     jobs: int | None = None
     equate: Equate = ALL
+    tuned: StudyFolder | None = None  # an earlier study, whose scales are taken
 
     def scales(self, name: str) -> str:
-        """Tune the scales on dev; returns their key."""
+        """Tune the scales on dev, or take those of an earlier study; returns their key."""
         path, references = self.folder.scales(name), self.corpus.references(DEV)
-        key = key_of(self._files_key(name, DEV), _references_key(references))
+        earlier = None if self.tuned is None else TunedScales.load(self.tuned.scales(name))
+        key = key_of(self._files_key(name, DEV), _references_key(references)) if earlier is None else key_of(earlier)
         path.parent.mkdir(parents=True, exist_ok=True)
 
         def work() -> None:
+            if earlier is not None:
+                return earlier.save(path)
+
             def notify(stage: str) -> None:
                 self.steps.notify(f"{name}: tuning {stage}")
 
