@@ -95,8 +95,8 @@ def study(
     announce_compilation()
     options = StudyOptions(
         test=test, models=models, until=until, vectors=vectors, lexicon=lexicon, scales=scales,
-        with_joint=not no_joint, with_paper=paper, with_trees=not no_trees, skip_bad=skip_bad, teachers=teachers, device=device,
-        threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
+        with_joint=not no_joint, with_paper=paper, with_trees=not no_trees, skip_bad=skip_bad, teachers=teachers,
+        device=device, threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
         equate=ALL if equate is None else equate,
     ).with_training(**training)  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []

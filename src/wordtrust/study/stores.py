@@ -45,7 +45,8 @@ class StoreBuilder:
 
         def work() -> None:
             if earlier is not None:
-                return earlier.save(path)
+                earlier.save(path)
+                return
 
             def notify(stage: str) -> None:
                 self.steps.notify(f"{name}: tuning {stage}")
