@@ -53,3 +53,24 @@ def test_scales_lists_and_vocabularies() -> None:
 def test_the_same_draw_is_the_same_variant(seed: int) -> None:
     first, again = (Variant.drawn(np.random.default_rng(seed)) for _ in range(2))
     assert first == again
+
+
+@settings(max_examples=60)
+@given(lattices(), st.integers(0, 10_000))
+def test_a_change_in_the_scores_is_the_change_of_the_scales(lattice: Lattice, seed: int) -> None:
+    scored = replace(
+        lattice, posterior=None, acoustic=np.linspace(-5, 0, lattice.arcs).astype(np.float32),
+        transition=np.linspace(0, -3, lattice.arcs).astype(np.float32), scales=Scales(0.5, 2.0),
+    )  # fmt: skip
+    variant = Variant.of_same_recognizer(np.random.default_rng(seed))
+    varied = variant.in_scores(scored.batch())[0]
+    assert varied.scales == scored.scales
+    assert set() < texts(varied) <= texts(scored)
+    before = {(a, t) for a, t in zip(scored.acoustic, scored.transition, strict=True)}
+    words = np.array([bool(word) for word in varied.words])
+    acoustic = varied.acoustic / (variant.sharpness * variant.balance)
+    transition = (varied.transition - variant.penalty * words) / variant.sharpness
+    for pair in zip(acoustic, transition, strict=True):
+        assert min(np.abs(np.subtract(pair, each)).max() for each in before) < 1e-4
+    narrow = replace(variant, beam=0.0, sharpness=1.0, balance=1.0, penalty=0.0).in_scores(scored.batch())[0]
+    assert scored.text == narrow.text

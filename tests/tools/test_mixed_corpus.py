@@ -11,6 +11,7 @@ import wordtrust as wt
 from wordtrust.study.layout import Corpus
 
 SAMPLE = Path(wt.__file__).parent / "sample" / "corpus"
+LISTS = ("moonshine-tiny", "whisper-tiny.en")  # have train
 
 
 def mixed(tmp_path: Path, *splits: str) -> Corpus:
@@ -44,6 +45,30 @@ def test_outputs_of_another_recognizer_become_those_that_they_are_added_to(tmp_p
     main([str(SAMPLE), "--out", str(tmp_path / "mixed"), "--add", *adding])
     added = tmp_path / "mixed" / "moonshine-tiny" / "dev.other"
     assert {batch.origin.recognizer for batch in wt.stream(added)} == {"moonshine-tiny"}
+
+
+def test_varied_copies_have_less_in_them_and_other_scores_the_same_way_each_time(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        main([str(SAMPLE), "--out", str(tmp_path / name), "--vary", "0.5", *LISTS])
+    corpus, again = Corpus.of(tmp_path / "first"), Corpus.of(tmp_path / "second")
+    chosen = [utt for utt in corpus.references("train") if utt.endswith(".varied")]
+    for name in LISTS:
+        before = wt.read(SAMPLE / name / "train.jsonl.gz")
+        (varied,), (second,) = (wt.stream(each.folder / name / "train.varied") for each in (corpus, again))
+        assert sorted(varied.utts) == sorted(chosen)
+        pairs = [(copy, before[copy.utt.removesuffix(".varied")]) for copy in varied]
+        assert all(copy.equals(other) for copy, other in zip(varied, second, strict=True))
+        assert all(copy.text == original.text and copy.scales == original.scales for copy, original in pairs)
+        assert all(set(copy.extra["rank"]) <= set(original.extra["rank"]) for copy, original in pairs)
+        assert any(len(set(copy.extra["rank"])) == 1 and copy.extra["share"].min() == 1 for copy, _ in pairs)
+        assert any(set(copy.acoustic) <= set(original.acoustic) for copy, original in pairs)
+        assert not all(set(copy.acoustic) <= set(original.acoustic) for copy, original in pairs)
+    for utt in chosen:
+        original = corpus.references("train")[utt.removesuffix(".varied")]
+        assert corpus.references("train")[utt].words == original.words
+        assert corpus.references("train")[utt].speaker == original.speaker
+    assert 0 < len(chosen) < len(Corpus.of(SAMPLE).references("train"))
+    assert not any(utt.endswith(".varied") for utt in corpus.references("dev"))
 
 
 def test_what_does_not_fit_is_an_error_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

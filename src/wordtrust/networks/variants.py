@@ -16,8 +16,9 @@ import numpy as np
 from ..base.arrays import csr_rows
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
-from ..lattices.posterior import path_losses, select_arcs
-from ..lattices.weights import Reals, Scales, log_scores, only_posteriors
+from ..lattices.posterior import path_losses, prune, select_arcs
+from ..lattices.weights import Reals, Scales, log_scores, only_posteriors, weighed_scores
+from .hwcn import SHARE
 
 RANK = "rank"  # of the hypothesis that an arc is on, where there are hypotheses
 _UNKNOWN = 1e4  # what a word outside the vocabulary costs: more than any beam, less than what no path avoids
@@ -48,6 +49,18 @@ class Variant:
             seed=int(rng.integers(2**31)),
         )
 
+    @classmethod
+    def of_same_recognizer(cls, rng: np.random.Generator) -> Variant:
+        """A random one of a recognizer that is known: fewer hypotheses, a narrower beam, for some other scores."""
+        rescored = rng.random() < 0.4
+        return cls(
+            sharpness=float(np.exp(rng.normal(0.0, 0.7))) if rescored else 1.0,
+            balance=float(np.exp(rng.normal(0.0, 0.4))) if rescored and rng.random() < 0.7 else 1.0,
+            penalty=float(rng.normal(0.0, 0.7)) if rescored and rng.random() < 0.5 else 0.0,
+            beam=max(0.0, float(rng.uniform(-1.0, 8.0))),
+            hypotheses=max(1, int(rng.integers(0, 11))),
+        )
+
     def of(self, lattices: Lattices) -> Lattices:
         """The lattices of such a recognizer; those with posteriors instead of scores stay as they are."""
         if only_posteriors(lattices):
@@ -64,6 +77,22 @@ class Variant:
         keep = loss - lost[csr_rows(changed.arc_offsets)] <= min(beam, _UNKNOWN / 2) + 1e-6
         keep[one_best(changed).arcs_in(changed)] |= not self.unknown
         return select_arcs(changed, keep)
+
+    def in_scores(self, lattices: Lattices) -> Lattices:
+        """The lattices of the same recognizer, the change in the scores instead of the scales.
+
+        Readers that set scales of their own see it then. What was picked stays, and a list has fewer hypotheses
+        whatever the beam is.
+        """
+        if RANK in lattices.extra and self.hypotheses is not None:
+            narrow = _shortened(lattices, self.hypotheses)
+        else:
+            narrow = prune(lattices, beam=self.beam)
+        if only_posteriors(narrow):
+            return narrow
+        unit = replace(narrow, scales=Scales())
+        acoustic, transition = weighed_scores(replace(unit, scales=self._scales(unit)))
+        return replace(narrow, acoustic=acoustic, transition=transition)
 
     def _scales(self, lattices: Lattices) -> Scales:
         given = lattices.scales
@@ -84,6 +113,26 @@ class Variant:
             bool(word) and _share(lattices.vocabulary[word], self.seed) < self.unknown for word in words.tolist()
         ]
         return np.array(drawn, np.float64)[index]
+
+
+def _shortened(lattices: Lattices, hypotheses: int) -> Lattices:
+    """Lists of so many hypotheses: the best, and always the one that was picked; what each has of all sums to 1."""
+    of_arc, rank = csr_rows(lattices.arc_offsets), lattices.extra[RANK]
+    picked = np.zeros(len(lattices))
+    if lattices.picked is not None:
+        np.maximum.at(picked, of_arc[lattices.picked], rank[lattices.picked])
+    limit = np.where(picked < hypotheses, hypotheses, hypotheses - 1)
+    return _with_shares(select_arcs(lattices, (rank < limit[of_arc]) | (rank == picked[of_arc])))
+
+
+def _with_shares(lattices: Lattices) -> Lattices:
+    if SHARE not in lattices.extra:
+        return lattices
+    of_arc, share = csr_rows(lattices.arc_offsets), lattices.extra[SHARE]
+    hypotheses = np.unique(np.stack([of_arc, lattices.extra[RANK].astype(np.int64)]), axis=1, return_index=True)[1]
+    total = np.bincount(of_arc[hypotheses], share[hypotheses], len(lattices))
+    shared = np.minimum(share / np.maximum(total[of_arc], 1e-9), 1.0).astype(np.float32)
+    return replace(lattices, extra={**lattices.extra, SHARE: shared})
 
 
 def _share(word: str, seed: int) -> float:
