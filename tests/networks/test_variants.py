@@ -66,11 +66,15 @@ def test_a_change_in_the_scores_is_the_change_of_the_scales(lattice: Lattice, se
     varied = variant.in_scores(scored.batch())[0]
     assert varied.scales == scored.scales
     assert set() < texts(varied) <= texts(scored)
-    before = {(a, t) for a, t in zip(scored.acoustic, scored.transition, strict=True)}
+    assert scored.acoustic is not None
+    assert scored.transition is not None
+    assert varied.acoustic is not None
+    assert varied.transition is not None
+    before = set(zip(scored.acoustic.tolist(), scored.transition.tolist(), strict=True))
     words = np.array([bool(word) for word in varied.words])
     acoustic = varied.acoustic / (variant.sharpness * variant.balance)
     transition = (varied.transition - variant.penalty * words) / variant.sharpness
-    for pair in zip(acoustic, transition, strict=True):
+    for pair in zip(acoustic.tolist(), transition.tolist(), strict=True):
         assert min(np.abs(np.subtract(pair, each)).max() for each in before) < 1e-4
     narrow = replace(variant, beam=0.0, sharpness=1.0, balance=1.0, penalty=0.0).in_scores(scored.batch())[0]
     assert scored.text == narrow.text
