@@ -53,15 +53,18 @@ def test_a_pack_of_before_there_were_gaps_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "index", "value"),
     [("offsets", 0, 1), ("offsets", -1, 99), ("near_offsets", 1, 99), ("before", 0, -2), ("after", 0, 10_000),
-     ("near", 0, 10_000), ("near", 0, -1), ("missing", 0, 2), ("fixed", 0, np.nan)],
+     ("near", 0, 10_000), ("near", 0, -1), ("missing", 0, 2), ("fixed", 0, np.nan),
+     ("teacher_targets", 0, 1.5)],
 )  # fmt: skip
 def test_gaps_that_do_not_fit_are_told(name: str, index: int, value: float) -> None:
     data = random_dataset(3)[0]
     assert data.gaps is not None
-    array = getattr(data.gaps, name).copy()
+    gaps = replace(data.gaps, teacher_targets=np.zeros(len(data.gaps.missing), np.float16))
+    replace(data, gaps=gaps).check(len(COLUMNS), len(WORDS))
+    array = getattr(gaps, name).copy()
     array[index] = value
     with pytest.raises(ValueError, match="gap"):
-        replace(data, gaps=replace(data.gaps, **{name: array})).check(len(COLUMNS), len(WORDS))
+        replace(data, gaps=replace(gaps, **{name: array})).check(len(COLUMNS), len(WORDS))
 
 
 def test_gaps_of_some_utterances_are_theirs() -> None:

@@ -141,17 +141,25 @@ def test_soft_labels_come_from_teachers_that_never_heard_the_speaker() -> None:
             trainer = Trainer(data, replace(options, folds=2, fold=fold), worker)
             trainer.run(Progress())
             teachers.append(Teacher(trainer.network, 2, fold))
-        targets = with_teacher_targets(data, teachers, worker).train.teacher_targets
+        taught = with_teacher_targets(data, teachers, worker).train
+        targets = taught.teacher_targets
         assert targets is not None
+        assert taught.gaps is not None
+        assert taught.gaps.teacher_targets is not None
         for teacher in teachers:
             words = WordInputs(data.table, teacher.network.config)
             for utterance in np.flatnonzero(data.train.speaker % 2 == teacher.fold):
                 batch = make_batch(data.train, np.array([utterance]), words, "mean", CPU)
                 with torch.no_grad():
                     network = teacher.network.eval()
-                    expected = network.measures(batch, network(batch)).soft_labels.numpy()
+                    measures = network.measures(batch, network(batch))
                 rows = batch_arcs(data.train, np.array([utterance]))
-                np.testing.assert_allclose(targets[rows], expected, atol=2e-3)
+                np.testing.assert_allclose(targets[rows], measures.soft_labels.numpy(), atol=2e-3)
+                assert measures.gaps is not None
+                gaps = slice(taught.gaps.offsets[utterance], taught.gaps.offsets[utterance + 1])
+                np.testing.assert_allclose(
+                    taught.gaps.teacher_targets[gaps], torch.sigmoid(measures.gaps).numpy(), atol=2e-3
+                )
         with pytest.raises(OptionError, match="no teacher"):
             with_teacher_targets(data, teachers[:1], worker)
 
@@ -159,16 +167,30 @@ def test_soft_labels_come_from_teachers_that_never_heard_the_speaker() -> None:
 def test_targets_are_a_mixture_of_labels_and_soft_labels(tmp_path: Path) -> None:
     data = training_data()
     targets = np.random.default_rng(0).uniform(size=(len(data.train.source), 2)).astype(np.float16)
-    data = replace(data, train=replace(data.train, teacher_targets=targets))
+    assert data.train.gaps is not None
+    missing = data.train.gaps.missing
+    of_gaps = np.random.default_rng(1).uniform(size=len(missing)).astype(np.float16)
+    gaps = replace(data.train.gaps, teacher_targets=of_gaps)
+    data = replace(data, train=replace(data.train, teacher_targets=targets, gaps=gaps))
     chosen = np.arange(3)
     batch = make_batch(data.train, chosen, WordInputs(data.table, config_of(data, OPTIONS)), "mean", CPU, 0.25)
     rows = batch_arcs(data.train, chosen)
     np.testing.assert_allclose(batch.path, 0.75 * data.train.path[rows] + 0.25 * targets[rows, 0], atol=1e-6)
     np.testing.assert_allclose(batch.label, 0.75 * (data.train.label[rows] == 1) + 0.25 * targets[rows, 1], atol=1e-6)
+    last = gaps.offsets[3]
+    assert batch.gaps is not None
+    np.testing.assert_allclose(batch.gaps.missing, 0.75 * missing[:last] + 0.25 * of_gaps[:last], atol=1e-6)
     write_pack(tmp_path / "a.pack", data)
-    kept = read_pack(tmp_path / "a.pack").train.teacher_targets
-    assert kept is not None
-    np.testing.assert_array_equal(kept, targets)
+    kept = read_pack(tmp_path / "a.pack").train
+    assert kept.teacher_targets is not None
+    np.testing.assert_array_equal(kept.teacher_targets, targets)
+    assert kept.gaps is not None
+    assert kept.gaps.teacher_targets is not None
+    np.testing.assert_array_equal(kept.gaps.teacher_targets, of_gaps)
+    both = join_recognizers({"a": data, "b": data}).train.gaps
+    assert both is not None
+    assert both.teacher_targets is not None
+    np.testing.assert_array_equal(both.teacher_targets, np.concatenate([of_gaps, of_gaps]))
 
 
 def test_one_training_in_a_folder_at_a_time(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def make_batch(
 ) -> Batch:
     """Some utterances as a batch on the device; `teacher_weight` is that of the teachers' targets among all."""
     arcs, owner, source, target, forward = _planned(data, utterances)
-    gaps = None if data.gaps is None else _gaps(data, data.gaps, utterances, forward.arc, device)
+    gaps = None if data.gaps is None else _gaps(data, data.gaps, utterances, forward.arc, device, teacher_weight)
     nodes, _ = _rows(data.node_offsets, utterances)
     order, identity = forward.arc, np.arange(len(arcs))
     backward = plan_levels(target[order], source[order], data.level_back[nodes].astype(np.int64))
@@ -65,13 +65,18 @@ def make_batch(
 
 
 def _gaps(
-    data: Dataset, gaps: GapData, utterances: NDArray[np.int64], order: Numbers, device: torch.device
+    data: Dataset,
+    gaps: GapData,
+    utterances: NDArray[np.int64],
+    order: Numbers,
+    device: torch.device,
+    teacher_weight: float,
 ) -> GapBatch:
     """The gaps of these utterances; `order` is that of the batch's arcs."""
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
     sizes = np.diff(data.arc_offsets)[utterances]
-    return GapBatch.of(gaps.of(utterances, np.cumsum(sizes) - sizes), position, device)
+    return GapBatch.of(gaps.of(utterances, np.cumsum(sizes) - sizes), position, device, teacher_weight)
 
 
 def batch_arcs(data: Dataset, utterances: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from ..base.tensors import typed
 from ..confidence.gap_inputs import FIXED
 
 _PREFIX = "gap_"  # of the names in a packed file
+_TAUGHT = _PREFIX + "taught"
 _TYPES: Mapping[str, type[np.generic]] = {
     "offsets": np.int64, "before": np.int32, "after": np.int32, "missing": np.int8, "fixed": np.float32,
     "near_offsets": np.int64, "near": np.int32, "is_rival": np.bool_, "is_inside": np.bool_,
@@ -37,6 +38,7 @@ class GapData:
     near: NDArray[np.int32]  # the words near each gap
     is_rival: NDArray[np.bool_]  # [near] which of them would say another word there
     is_inside: NDArray[np.bool_]  # [near] and fit between the two words
+    teacher_targets: NDArray[np.float16] | None = None  # [gaps] probability that words are missing, by teachers
 
     @classmethod
     def concatenated(cls, parts: Sequence[GapData]) -> Self:
@@ -44,10 +46,20 @@ class GapData:
         joined: dict[str, Any] = {}
         for column in fields(cls):
             arrays = [getattr(part, column.name) for part in parts]
-            joined[column.name] = (
-                concatenate_offsets(arrays) if column.name.endswith("offsets") else np.concatenate(arrays)
-            )
+            if any(array is None for array in arrays):  # only the teachers' targets may be missing
+                joined[column.name] = None
+            elif column.name.endswith("offsets"):
+                joined[column.name] = concatenate_offsets(arrays)
+            else:
+                joined[column.name] = np.concatenate(arrays)
         return cls(**joined)
+
+    def targets(self, teacher_weight: float) -> NDArray[np.float32]:
+        """[gaps] what to learn: labels, mixed with the teachers' probabilities where there are such."""
+        labels = self.missing.astype(np.float32)
+        if self.teacher_targets is None:
+            return labels
+        return (1 - np.float32(teacher_weight)) * labels + np.float32(teacher_weight) * self.teacher_targets
 
     def of(self, utterances: NDArray[np.int64], first: NDArray[np.int64]) -> GapData:
         """Those of some utterances; to the numbers of their arcs is added `first`, one number an utterance."""
@@ -63,6 +75,7 @@ class GapData:
             csr_offsets(counts), before, after, self.missing[gaps], self.fixed[gaps], csr_offsets(sizes),
             (self.near[near] + np.repeat(shift, sizes)).astype(np.int32),
             self.is_rival[near], self.is_inside[near],
+            None if self.teacher_targets is None else self.teacher_targets[gaps],
         )  # fmt: skip
 
     def check(self, arcs: NDArray[np.int64]) -> None:
@@ -82,10 +95,15 @@ class GapData:
                 raise ValueError("a word beside a gap is not in its utterance")
         if not (((self.missing == 0) | (self.missing == 1)).all() and np.isfinite(self.fixed).all()):
             raise ValueError("a gap has no label, or an input that is no number")
+        targets = self.teacher_targets
+        if targets is not None and not (targets.shape == gaps and ((targets >= 0) & (targets <= 1)).all()):
+            raise ValueError("a teacher's target of a gap is no probability")
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """For a packed file."""
         arrays = {f"{prefix}{_PREFIX}{name}": getattr(self, name) for name in _TYPES}
+        if self.teacher_targets is not None:
+            arrays[f"{prefix}{_TAUGHT}"] = self.teacher_targets
         return {name: array.view(np.uint8) if array.dtype == np.bool_ else array for name, array in arrays.items()}
 
     @classmethod
@@ -93,4 +111,8 @@ class GapData:
         """Of a packed file; None if it was made before gaps were known."""
         if f"{prefix}{_PREFIX}offsets" not in arrays:
             return None
-        return cls(**{name: typed(arrays, f"{prefix}{_PREFIX}{name}", kind) for name, kind in _TYPES.items()})
+        columns: dict[str, Any] = {
+            name: typed(arrays, f"{prefix}{_PREFIX}{name}", kind) for name, kind in _TYPES.items()
+        }
+        taught = typed(arrays, f"{prefix}{_TAUGHT}", np.float16) if f"{prefix}{_TAUGHT}" in arrays else None
+        return cls(**columns, teacher_targets=taught)

@@ -27,7 +27,7 @@ RARE = -4.0  # the logit that training begins with: in one gap of fifty, words a
 class GapBatch:
     """The gaps of a batch on the device."""
 
-    missing: Tensor  # [gaps] 1 where words are missing
+    missing: Tensor  # [gaps] 1 where words are missing, or between where there are teachers
     fixed: Tensor  # [gaps, FIXED]
     before: Tensor  # [gaps] the arc before each; the number of arcs where there is none
     after: Tensor
@@ -37,7 +37,9 @@ class GapBatch:
     is_inside: Tensor
 
     @classmethod
-    def of(cls, gaps: GapData, position: NDArray[np.int64], device: torch.device) -> GapBatch:
+    def of(
+        cls, gaps: GapData, position: NDArray[np.int64], device: torch.device, teacher_weight: float = 0.0
+    ) -> GapBatch:
         """Of gaps whose arcs are counted through the batch; `position` is where the batch has each arc."""
         padded = np.append(position, len(position))  # -1 is the last one
 
@@ -45,7 +47,7 @@ class GapBatch:
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
         return cls(
-            put(gaps.missing.astype(np.float32)), put(gaps.fixed), put(padded[gaps.before]), put(padded[gaps.after]),
+            put(gaps.targets(teacher_weight)), put(gaps.fixed), put(padded[gaps.before]), put(padded[gaps.after]),
             put(padded[gaps.near]), put(gaps.near_offsets[:-1]), put(gaps.is_rival.astype(np.float64)),
             put(gaps.is_inside.astype(np.float64)),
         )  # fmt: skip

@@ -8,7 +8,7 @@ columns; without any bias, the rest is the generic model, for recognizers that t
 Teachers are such models trained earlier, each without a fold of speakers. The target of a student is a mixture of the
 labels and of the mean soft labels of its teachers. Mean shares of all paths are the shares of a mixture of the
 teachers' paths, so learning them is learning that mixture. Each speaker has soft labels by the teachers that were
-trained without them: others would only repeat the labels.
+trained without them: others would only repeat the labels. Gaps, where words are missing, have soft labels likewise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..base.arrays import concatenate_offsets
+from ..base.arrays import concatenate_offsets, csr_items
 from ..base.errors import OptionError
 from ..base.folds import in_fold
 from ..confidence.config import GENERIC, IDENTITY, Config
@@ -194,28 +194,50 @@ def load_teachers(name: str, folders: Sequence[Path]) -> list[Teacher]:
 
 def with_teacher_targets(data: TrainingData, teachers: Sequence[Teacher], worker: Worker) -> TrainingData:
     """The data with mean soft labels, for each speaker by the teachers that never saw them."""
-    total = np.zeros((len(data.train.source), 2))
-    count = np.zeros(len(data.train), np.int64)
+    train, total = data.train, _SoftLabels.none_yet(data.train)
+    count = np.zeros(len(train), np.int64)
     for teacher in teachers:
-        unseen = np.flatnonzero(in_fold(data.train.speaker, teacher.folds, teacher.fold))
+        unseen = np.flatnonzero(in_fold(train.speaker, teacher.folds, teacher.fold))
         _add_soft_labels(data, teacher.network, unseen, total, worker)
         count[unseen] += 1
     if not count.all():
         raise OptionError(
             f"{np.count_nonzero(count == 0):,} utterances have no teacher that never heard their speaker"
         )
-    mean = total / np.repeat(count, np.diff(data.train.arc_offsets))[:, None]
-    targets = np.clip(mean, 0, 1).astype(np.float16)
-    return replace(data, train=replace(data.train, teacher_targets=targets))
+    gaps = train.gaps
+    if gaps is not None and all(teacher.network.gap is not None for teacher in teachers):
+        gaps = replace(gaps, teacher_targets=_mean(total.gaps, count, gaps.offsets))
+    targets = _mean(total.arcs, count, train.arc_offsets)
+    return replace(data, train=replace(train, teacher_targets=targets, gaps=gaps))
+
+
+class _SoftLabels(NamedTuple):
+    """Sums over teachers."""
+
+    arcs: NDArray[np.float64]  # [arcs, 2]
+    gaps: NDArray[np.float64]  # [gaps]
+
+    @classmethod
+    def none_yet(cls, data: Dataset) -> _SoftLabels:
+        return cls(np.zeros((len(data.source), 2)), np.zeros(0 if data.gaps is None else len(data.gaps.missing)))
+
+
+def _mean(total: NDArray[np.float64], count: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.float16]:
+    """Of sums over `count` teachers, one number an utterance."""
+    counts = np.repeat(count, np.diff(offsets)).reshape(-1, *[1] * (total.ndim - 1))
+    return np.clip(total / counts, 0, 1).astype(np.float16)
 
 
 @torch.no_grad()
 def _add_soft_labels(
-    data: TrainingData, network: LatticeRNN, chosen: NDArray[np.int64], total: NDArray[np.float64], worker: Worker
+    data: TrainingData, network: LatticeRNN, chosen: NDArray[np.int64], total: _SoftLabels, worker: Worker
 ) -> None:
     network = network.to(worker.device).eval()
     words = WordInputs(data.table, network.config)
     for utterances in data.train.batches(TEACHER_ARCS, chosen):
         batch = make_batch(data.train, utterances, words, network.config.merge, worker.device)
         measures = network.measures(batch, network(batch))
-        total[batch_arcs(data.train, utterances)] += measures.soft_labels.cpu().numpy()
+        total.arcs[batch_arcs(data.train, utterances)] += measures.soft_labels.cpu().numpy()
+        if measures.gaps is not None and data.train.gaps is not None:
+            gaps = csr_items(data.train.gaps.offsets, utterances)
+            total.gaps[gaps] += torch.sigmoid(measures.gaps.double()).cpu().numpy()
