@@ -61,6 +61,22 @@ def test_table_of_confidences_by_hand() -> None:
     assert confidence_table(made_study("a"), "arcs_paper", "title").rows == ()  # nothing known, nothing shown
 
 
+def test_tables_of_estimates_by_hand() -> None:
+    study = made_study("a", "b")
+    study["recognizers"]["a"]["estimation"] = {
+        "corpus": {"estimated": 0.19, "true": 0.2, "level": 0.9, "low": 0.17, "high": 0.22},
+        "expected_and_true": {"deletions": [11.6, 14.0]},
+        "plain_sum": {"corpus": 0.15, "utterances": {"rmse": 0.13, "correlation": 0.65}},
+        "utterances": {"rmse": 0.1, "correlation": 0.7, "coverage": 0.91},
+        "speakers": {"rmse": 0.05},
+    }
+    corpus, each = all_tables(study)["estimates"]
+    assert corpus.rows == (("a", "20.00", "19.00", "-5.0%", "17.0 to 22.0", "15.00", "-25.0%", "12", "14"),)
+    assert each.rows == (("a", "0.650", "0.700", "-", "0.130", "0.100", "0.050", "91.0", "-"),)
+    assert "90% interval" in corpus.note
+    assert all_tables(made_study("a"))["estimates"] == []  # nothing known, nothing shown
+
+
 def test_table_of_combination_by_hand() -> None:
     raw, joint, best, oracle = combination_table(made_study("a")).rows
     assert raw == ("largest mean confidence", "16.00", "3.00", "0", "1", "1", "2/0/0", "25.00")

@@ -40,6 +40,7 @@ _STUDY_FACTS = {"data": "data", "test": "split", "date": "made", "wordtrust": "w
 _STUDY_SECTIONS = {
     "words": "Words",
     "confidences": "Confidences",
+    "estimates": "Errors without references",
     "combination": "Recognizers combined",
     "paper": "As the paper has it",
     "examples": "Examples",

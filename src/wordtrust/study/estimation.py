@@ -38,7 +38,15 @@ def estimation_record(known: KnownOfOutputs, output: OutputWords | None) -> dict
         for name, column in (("substitutions", 1), ("deletions", 2), ("insertions", 3))
     }
     measured = {name: _measured(*each) for name, each in levels.items()}
-    return {"estimation": {"corpus": corpus, "expected_and_true": kinds, **measured}}
+    plain = _plain_sum(output, counts)
+    return {"estimation": {"corpus": corpus, "expected_and_true": kinds, **measured, "plain_sum": plain}}
+
+
+def _plain_sum(output: OutputWords, counts: Any) -> dict[str, Any]:
+    """The baseline: the sum of 1 - confidence for each word of the output, and nothing else."""
+    doubt = output.sums(1.0 - output.confidence)
+    made = _measured(doubt / np.maximum(output.sizes, 1.0), counts, None, None)
+    return {"corpus": float(doubt.sum() / max(1.0, float(output.sizes.sum()))), "utterances": made}
 
 
 def _measured(rate: Any, counts: Any, spread: Any, residuals: Residuals | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.files import atomic_text
 from ..base.version import __version__
 from .steps import write_json
-from .tables import all_tables, combination_table, summary_table, words_table
+from .tables import all_tables, combination_table, estimation_tables, summary_table, words_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,11 +65,12 @@ def remarks(study: Mapping[str, Any]) -> list[str]:
 
 
 def print_study(study: Mapping[str, Any], console: Console) -> None:
-    """The main tables: confidences and words of each recognizer, and the combination."""
+    """The main tables: confidences, words and estimated errors of each recognizer, and the combination."""
     from rich.text import Text
 
-    tables = [summary_table(study), words_table(study)] + ([combination_table(study)] if study["subsets"] else [])
-    for table in tables:
+    tables = [summary_table(study), words_table(study), *estimation_tables(study)]
+    tables += [combination_table(study)] if study["subsets"] else []
+    for table in (table for table in tables if table.rows):
         console.print(Text(table.title, style="bold"))
         console.print(table.to_rich())
         console.print(Text(table.note, style="dim"))

@@ -36,6 +36,7 @@ def all_tables(study: Study) -> dict[str, list[Table]]:
     tables = {
         "words": [words_table(study), words_table(study, "lenient_wer")],
         "confidences": _confidence_tables(study),
+        "estimates": list(estimation_tables(study)),
         "combination": list(combination_tables(study)),
         "paper": list(paper_tables(study)),
         "examples": list(example_tables(study)),
@@ -98,6 +99,42 @@ def beyond_words_tables(study: Study) -> Iterator[Table]:
         yield Table(title, columns, tuple(rows), f"{event}: how many (%), by posteriors alone (post.), by the model.")
 
 
+def estimation_tables(study: Study) -> Iterator[Table]:
+    """Word error rates estimated without references, beside the true ones and the plain sum of 1 - confidence."""
+    known = {name: record["estimation"] for name, record in study["recognizers"].items() if "estimation" in record}
+    corpus, rates = [], []
+    for name, found in known.items():
+        of_all, plain = found["corpus"], found["plain_sum"]
+        ends = (of_all["low"], of_all["high"]) if "low" in of_all else None
+        estimates = (_relative(of_all["estimated"], of_all["true"]), span(ends))
+        deletions = [f"{count:,.0f}" for count in found["expected_and_true"]["deletions"]]
+        sums = (percent(plain["corpus"]), _relative(plain["corpus"], of_all["true"]))
+        corpus.append((name, percent(of_all["true"]), percent(of_all["estimated"]), *estimates, *sums, *deletions))
+        levels = (plain["utterances"], found["utterances"], found["speakers"])
+        cells = [decimal(level.get(key)) for key in ("correlation", "rmse") for level in levels]
+        covered = (percent(found[level].get("coverage"), 1) for level in ("utterances", "speakers"))
+        rates.append((name, *cells, *covered))
+    level = percent(next((found["corpus"]["level"] for found in known.values()), None), 0)
+    note = (
+        f"WER in % with spellings equated, as labels are: true, estimated without references (off by how much, {level}% "
+        "interval for new speakers), and the plain sum of 1 - confidence. Deletions: expected, and true."
+    )
+    columns = ("recognizer", "true", "estimate", "off", f"{level}%", "plain", "off", "deletions", "true")
+    yield Table("Word error rates without references: all together", columns, tuple(corpus), note)
+    note = (
+        "Correlation and root mean squared error of estimated and true WER, of utterances by the plain sum of 1 - "
+        "confidence (plain), by the model's estimator, and of speakers; how many of the true ones (%) lie in the "
+        f"{level}% intervals."
+    )
+    columns = ("recognizer", "corr. plain", "corr.", "corr. speakers", "RMSE plain", "RMSE", "RMSE speakers")
+    columns = (*columns, "covered utt.", "covered speakers")
+    yield Table("Word error rates without references: each", columns, tuple(rates), note)
+
+
+def _relative(value: float, true: float) -> str:
+    return NONE if not true else f"{100 * (value / true - 1):+.1f}%"
+
+
 def summary_table(study: Study) -> Table:
     """Posteriors and what the model makes of them, in one line for each recognizer."""
     rows = []
@@ -145,7 +182,7 @@ def words_table(study: Study, kind: str = "wer") -> Table:
 def _change(wer: Mapping[str, float]) -> str:
     """Relative to the tuned 1-best."""
     base, output = wer.get("tuned_one_best", wer.get("one_best")), wer.get("best_confidence")
-    return NONE if not base or output is None else f"{100 * (output / base - 1):+.1f}%"
+    return NONE if not base or output is None else _relative(output, base)
 
 
 def confidence_table(study: Study, population: str, title: str) -> Table:
