@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.helpers.command_line import refused, run
-from wordtrust.confidence.calibrate_scores import save_calibrator
 from wordtrust.confidence.calibration import make
+from wordtrust.confidence.calibrator_file import save_calibrator
 
 
 def words(tmp_path: Path, *names: str) -> tuple[Path, Path]:

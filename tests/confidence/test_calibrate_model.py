@@ -15,8 +15,8 @@ from tests.helpers.command_line import refused, run
 from tests.helpers.made_models import SAMPLE, made_model, sample_networks, write_model, write_networks
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence.calibrate_model import OutOfFoldScorer, fit_calibration, held_out_scores
-from wordtrust.confidence.calibrate_scores import load_calibrator
 from wordtrust.confidence.calibration.model_calibration import PARTS, ModelCalibration
+from wordtrust.confidence.calibrator_file import load_calibrator
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.evaluation.evaluation import Evaluation

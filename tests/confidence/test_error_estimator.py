@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,12 +72,36 @@ def test_what_was_put_in_is_found() -> None:
 def test_gaps_say_how_many_words_are_missing() -> None:
     words = drawn_output(np.random.default_rng(2), 100)
     assert words.counts is not None
-    missing = words.counts[:, 2] / 2.0
-    with_gaps = OutputWords(words.offsets, words.confidence, words.speakers, missing, words.correct, words.counts)
+    generator, gaps = np.random.default_rng(3), words.sizes + 1
+    missing = gaps * generator.beta(0.4, 4.0, len(words))
+    deletions = gaps * np.exp(1.0) * ((0.02 + missing) / gaps) ** 1.5  # more for each, where many gaps lack words
+    counts = words.counts.copy()
+    counts[:, 2] = generator.poisson(deletions)
+    with_gaps = replace(words, missing=missing, counts=counts)
     estimator = ErrorEstimator.fit(with_gaps)
-    assert estimator.words_per_gap == pytest.approx(2.0)
-    assert np.allclose(estimator.expected(with_gaps).deletions, words.counts[:, 2])
-    assert not np.allclose(estimator.expected(words).deletions, words.counts[:, 2])  # the regression stands in
+    assert estimator.deletions_in_gaps == pytest.approx((1.0, 1.5), abs=0.1)
+    expected = estimator.expected(with_gaps).deletions
+    for some in (missing < np.median(missing), missing >= np.median(missing)):
+        assert expected[some].sum() == pytest.approx(deletions[some].sum(), rel=0.15)
+    assert np.corrcoef(estimator.expected(words).deletions, deletions)[0, 1] < 0.5  # doubt stands in for gaps
+
+
+def test_the_same_words_again_are_another_occasion() -> None:
+    """A corpus that has everything twice (clean, and over a telephone) does not make speakers more erratic."""
+    once = drawn_output(np.random.default_rng(4), 150, off=0.2)
+    noted = replace(once, said=tuple(map(str, range(len(once)))))
+    twice = noted + noted
+    occasion, speaker = twice.occasions()
+    assert (occasion[: len(once)] != occasion[len(once) :]).all()
+    assert (speaker[occasion[: len(once)]] == speaker[occasion[len(once) :]]).all()
+    alone, apart, mixed = map(ErrorEstimator.fit, (once, twice, replace(twice, said=None)))
+    assert apart.dispersion == pytest.approx(alone.dispersion, abs=0.05)
+    assert mixed.dispersion > 1.5 * alone.dispersion
+    assert alone.of_speakers is not None
+    assert apart.of_speakers is not None
+    assert apart.of_speakers.speakers == alone.of_speakers.speakers == 150
+    assert len(apart.of_speakers.value) == 300
+    assert apart.of_speakers.interval() == pytest.approx(alone.of_speakers.interval(), abs=0.1)
 
 
 def test_the_order_of_utterances_does_not_matter() -> None:
@@ -195,7 +220,7 @@ def test_it_is_kept_as_json() -> None:
         ({"insertion_share": 1.5}, "insertion_share is 1.5"),
         ({"deletions": [1]}, "deletions are not two numbers"),
         ({"deletions": [99, 1]}, "deletions are 99 and 1"),
-        ({"words_per_gap": -1}, "words_per_gap is -1"),
+        ({"deletions_in_gaps": [1, 2, 3]}, "deletions_in_gaps are not two numbers"),
         ({"dispersion": -1}, "dispersion is -1"),
         ({"of_speakers": {"speakers": 2, "values": [2, 1]}}, "no residuals"),
         ({"of_speakers": {"speakers": 0, "values": [1]}}, "no residuals"),

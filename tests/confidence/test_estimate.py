@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +67,9 @@ def test_groups_are_sums_of_utterances() -> None:
 
 def test_gaps_of_transcripts_count() -> None:
     word = Word("w", "w", 0.0, 1.0, 1.0, missing_before=0.25)
-    known = KnownOfOutputs(ErrorEstimator(words_per_gap=2.0))
+    known = KnownOfOutputs(ErrorEstimator(deletions_in_gaps=(0.5, 2.0)))
     with_gaps = [*output_utterances([Transcript("a", (word,), missing_end=0.5)], "f")]
-    assert estimates_of(with_gaps, known).corpus.deletions == pytest.approx(1.5)
+    assert estimates_of(with_gaps, known).corpus.deletions == pytest.approx(2 * math.exp(0.5) * (0.77 / 2) ** 2)
     assert next(output_utterances([Transcript("a", (word,))], "f")).missing is None
 
 

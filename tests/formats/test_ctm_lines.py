@@ -14,8 +14,9 @@ from tests.helpers.command_line import run
 from tests.helpers.reading import stream_of
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.problems import Problems
-from wordtrust.confidence.calibrate_scores import CalibratedWords, calibrate_scores, save_calibrator
+from wordtrust.confidence.calibrate_scores import CalibratedWords, calibrate_scores
 from wordtrust.confidence.calibration import Calibrator
+from wordtrust.confidence.calibrator_file import save_calibrator
 from wordtrust.confidence.evaluate_model import evaluate
 from wordtrust.formats import read, stream_files
 from wordtrust.formats.ctm_lines import CtmCopy, are_ctm

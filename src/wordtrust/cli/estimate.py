@@ -109,7 +109,7 @@ def _check_selection(
 
 def _model_and_inputs(inputs: Inputs) -> tuple[Path | None, Inputs]:
     """The MODEL, if the first argument is one, and the rest."""
-    from ..confidence.calibrate_scores import is_calibrator
+    from ..confidence.calibrator_file import is_calibrator
     from ..confidence.shipped import is_model
 
     first, *rest = inputs.paths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,8 +58,8 @@ class ScoreFiles:
     glm: Path | None = None
     equate: Equate | None = None
 
-    def evaluate(self, inspect: Inspect | None = None) -> Evaluation:
-        """The words against their references."""
+    def evaluate(self, inspect: Inspect | None = None, calibrator: Calibrator | None = None) -> Evaluation:
+        """The words against their references; their confidences also as a calibrator changes them."""
         from ..base.problems import Problems
         from ..base.progress import byte_progress
         from ..confidence.evaluate_model import evaluate as evaluate_model
@@ -75,8 +75,8 @@ class ScoreFiles:
         with byte_progress("reading", self.paths) as watch:
             batches = stream_files(self.paths, ReadOptions(for_scoring=True, keep_silent=True), problems, watch=watch)
             evaluation = evaluate_model(
-                batches, references=references, rules=self.rules, glm=glm, equate=self.equate, problems=problems,
-                inspect=inspect, heard=heard,
+                batches, calibrator, references=references, rules=self.rules, glm=glm, equate=self.equate,
+                problems=problems, inspect=inspect, heard=heard,
             )  # fmt: skip
         _warn_of_missing(references, heard)
         warn_of_odd_references(evaluation.errors["one_best"].total.wer, self.ref)
@@ -84,9 +84,9 @@ class ScoreFiles:
             notify("these words have no confidences: only the words are compared")
         return evaluation
 
-    def scores(self) -> Scores:
+    def scores(self, calibrator: Calibrator | None = None) -> Scores:
         """The words with their confidences; an error if they have none."""
-        return self.evaluate().words
+        return self.evaluate(calibrator=calibrator).words
 
 
 def _warn_of_missing(references: References, heard: set[str]) -> None:
@@ -149,25 +149,28 @@ def evaluate(
 ) -> None:
     """Measure the words and confidences of networks made with references.
 
-    Without a MODEL, posteriors are the confidence. With --scores, those that any recognizer wrote, or words without.
-    CTM against STM gives the totals of NIST's sclite.
+    Without a MODEL, posteriors are the confidence. With --scores, those that any recognizer wrote, or words without;
+    a calibrator in front of it changes them. CTM against STM gives the totals of NIST's sclite.
 
     \b
     Examples: wordtrust evaluate eval.networks --json
               wordtrust evaluate model eval.networks --report report.html
               wordtrust evaluate --scores calls.ctm --ref calls.stm --glm en.glm
+              wordtrust evaluate calibrator.json --scores calls.ctm --ref calls.stm
     """
     from ..confidence.word_scorer import load
     from .tables import print_evaluation
 
-    if bool(scores) == bool(store):
-        raise OptionError(_NOTHING_NAMED)
+    calibrator = _calibrator_before(scores, store)
     claim_report(report, figures, overwrite=overwrite)
-    model, stores = _model_and_stores(store)
+    model, stores = (None, ()) if scores else _model_and_stores(store)
     scorer = load(model, allow_mismatch=allow_mismatch) if model else None
-    keeper = _example_keeper(scorer) if report else None
+    keeper = _example_keeper(scorer, calibrator) if report else None
     inspect = keeper.add if keeper else None
-    evaluation = scores.evaluate(inspect) if scores else _evaluate_networks(scorer, stores, criterion, inspect)
+    if scores:
+        evaluation = scores.evaluate(inspect, calibrator)
+    else:
+        evaluation = _evaluate_networks(scorer, stores, criterion, inspect)
     if report and keeper:
         from ..confidence.model_file import read_log
         from ..report import write_report
@@ -182,11 +185,12 @@ def evaluate(
         print_evaluation(evaluation)
 
 
-def _example_keeper(scorer: WordScorer | None) -> ExampleKeeper:
+def _example_keeper(scorer: WordScorer | None, calibrator: Calibrator | None) -> ExampleKeeper:
     from ..report import ExampleKeeper
 
-    calibration = scorer.calibration if scorer else None
-    return ExampleKeeper(show=calibration.parts["words"].predict if calibration else None)
+    if scorer and scorer.calibration:
+        calibrator = scorer.calibration.parts["words"]
+    return ExampleKeeper(show=calibrator.predict if calibrator else None)
 
 
 def _evaluate_networks(
@@ -233,11 +237,17 @@ def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, .
     return Path(given[0]), given[1:]
 
 
-def _calibrator(given: tuple[str, ...]) -> Calibrator | None:
-    """The calibrator that is named in front of --scores, if one is."""
-    from ..confidence.calibrate_scores import is_calibrator, load_calibrator
+def _calibrator_before(scores: ScoreFiles | None, given: tuple[str, ...]) -> Calibrator | None:
+    """The calibrator that is named in front of --scores, if one is; an error if it is not clear what is wanted."""
+    from ..confidence.calibrator_file import is_calibrator, load_calibrator
 
-    return load_calibrator(Path(given[0])) if len(given) == 1 and is_calibrator(Path(given[0])) else None
+    if scores and len(given) == 1 and is_calibrator(Path(given[0])):
+        return load_calibrator(Path(given[0]))
+    if given and not scores and is_calibrator(Path(given[0])):
+        raise OptionError(f"{given[0]} is a calibrator, of words that came with confidences: --scores FILE --ref REF")
+    if bool(scores) == bool(given):
+        raise OptionError(_NOTHING_NAMED)
+    return None
 
 
 @click.command()
@@ -275,13 +285,9 @@ def threshold(
     from ..evaluation.threshold import threshold as find_thresholds
     from .tables import print_threshold
 
-    calibrator = _calibrator(store) if scores else None
-    if bool(scores) == bool(store) and calibrator is None:
-        raise OptionError(_NOTHING_NAMED)
+    calibrator = _calibrator_before(scores, store)
     if scores:
-        words = scores.scores()
-        if calibrator is not None:
-            words = replace(words, score=calibrator.predict(words.score))
+        words = scores.scores(calibrator)
     else:
         model, stores = _model_and_stores(store)
         scorer = load(model, allow_mismatch=allow_mismatch) if model else None

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..base.errors import OptionError
 from ..confidence.calibrate_model import OutOfFoldScorer
-from ..confidence.calibrate_scores import load_calibrator
 from ..confidence.calibration import Calibrator
+from ..confidence.calibrator_file import load_calibrator
 from ..confidence.word_scorer import WordScorer, load
 from ..formats import format_names
 from ..formats.batches import BatchSource, files_of, read_batches

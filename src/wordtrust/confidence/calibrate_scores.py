@@ -1,19 +1,15 @@
 """Calibrate words that came with confidences, of recognizers that give nothing else: no lattice, no model.
 
-calls = wt.calibrate_scores(wt.stream("calls.ctm"), read_references("calls.stm"))
-save_calibrator(Path("calls.json"), calls.calibrator)
+wt.calibrate_scores("calls.ctm", "calls.stm").save(Path("calls.json"))
+wt.evaluate("more.ctm", "calls.json", references="more.stm")
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base import json_checks
-from ..base.errors import InputError
-from ..base.files import atomic_text
 from ..base.problems import Problems
 from ..evaluation.evaluation import Evaluation, with_confidences
 from ..evaluation.metrics import Scores
@@ -23,13 +19,11 @@ from ..formats.references.glm import Glm
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from ..transcripts.transcript import Transcripts, transcripts
-from .calibration import Calibrator, calibrator_from_dict, make
+from .calibration import Calibrator, make
 from .calibration.amount import require_enough_words
+from .calibrator_file import read_calibrator, save_calibrator
 from .estimation.held_out import KnownOfOutputs, known_of_outputs
 from .evaluate_model import evaluate
-
-KIND = "wordtrust calibrator"  # what the file of a calibrator says it is
-_HEAD = 200  # bytes of the file that say so
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,7 @@ class CalibratedWords:
     @classmethod
     def load(cls, path: Path) -> CalibratedWords:
         """Of a file that `save_calibrator` wrote; anything else is an `InputError`."""
-        return cls(*_read(path))
+        return cls(*read_calibrator(path))
 
     @property
     def calibrator(self) -> Calibrator:
@@ -96,37 +90,3 @@ class CalibratedWords:
         return transcripts(
             kept, kept.posterior, one_best(kept), alternatives=alternatives, show=self._calibrator.predict
         )
-
-
-def save_calibrator(path: Path, calibrator: Calibrator, known: KnownOfOutputs | None = None) -> None:
-    """Write a calibrator as a file of its own, for words that come with confidences."""
-    record = {"kind": KIND, "words": calibrator.to_dict()} | ({} if known is None else known.to_dict())
-    with atomic_text(path) as file:
-        file.write(json.dumps(record, indent=1) + "\n")
-
-
-def is_calibrator(path: Path) -> bool:
-    """Whether a file says that it is a calibrator."""
-    try:
-        with path.open("rb") as file:
-            return f'"kind": "{KIND}"'.encode() in file.read(_HEAD)
-    except (OSError, ValueError):
-        return False
-
-
-def load_calibrator(path: Path) -> Calibrator:
-    """Read one; anything else is an `InputError`."""
-    return _read(path)[0]
-
-
-def _read(path: Path) -> tuple[Calibrator, KnownOfOutputs]:
-    remedy = "Make it with: wordtrust calibrate --scores FILE --ref REF --out CALIBRATOR.json"
-    try:
-        record = json_checks.record(json_checks.load(path), "the calibrator")
-        if record.get("kind") != KIND:
-            raise InputError(f"does not say that it is a {KIND}", remedy=remedy)
-        return calibrator_from_dict(record.get("words")), KnownOfOutputs.from_dict(record)
-    except OSError as error:
-        raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
-    except InputError as error:
-        raise InputError(f"no calibrator: {error.found}", file=str(path), remedy=remedy) from None

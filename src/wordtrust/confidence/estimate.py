@@ -23,6 +23,7 @@ from ..evaluation.output_words import OutputWords
 from ..transcripts.reader import TranscriptSource, transcript_sources
 from ..transcripts.transcript import Transcript
 from .calibrate_scores import CalibratedWords
+from .calibrator_file import is_calibrator
 from .estimation.error_estimator import ErrorEstimator, ExpectedErrors
 from .estimation.held_out import KnownOfOutputs
 from .estimation.speaker_intervals import LEVEL, check_level
@@ -236,8 +237,10 @@ def named_model(names: Iterable[str]) -> str:
     if len(distinct) != 1:
         several = f"these transcripts are of {', '.join(distinct)}" if distinct else "the transcripts name no model"
         raise OptionError(f"{several}: name the MODEL that gave the words their confidences before them")
-    if not is_model(distinct[0]):
-        raise OptionError(f"the transcripts were made with {distinct[0]}, which is not here: name its folder first")
+    if not is_model(distinct[0]) and not is_calibrator(Path(distinct[0])):
+        raise OptionError(
+            f"the transcripts were made with {distinct[0]}, which is not here: name MODEL or calibrator first"
+        )
     return distinct[0]
 
 

@@ -3,6 +3,7 @@
 wt.evaluate("eval.networks")                                         # posteriors
 wt.evaluate("eval.networks", "whisper-base").to_dict()               # a shipped model, a folder or a loaded scorer
 wt.evaluate("calls.ctm", references="calls.stm").words.metrics()     # words with confidences: no model needed
+wt.evaluate("calls.ctm", "calibrator.json", references="calls.stm")  # and as a calibrator changes these
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..networks.equivalents import Equate
 from ..networks.segments import Comparison
+from .calibration import Calibrator
+from .calibrator_file import is_calibrator, load_calibrator
 from .choice import Choice
 from .word_scorer import WordScorer, load
 
 
 def evaluate(
     networks: BatchSource,
-    model: WordScorer | str | Path | None = None,
+    model: WordScorer | Calibrator | str | Path | None = None,
     *,
     references: Mapping[str, Reference] | str | Path | None = None,
     criterion: str | None = None,
@@ -51,7 +54,8 @@ def evaluate(
     """Measure the words and confidences of networks made with references (`wordtrust build --ref`).
 
     Without a model, posteriors are the confidences. With `references`, `networks` are words that came with
-    confidences, and these are measured; without confidences, the words alone are. `rules` says how words are
+    confidences, and these are measured, and as the calibrator that `model` is then (or its file) changes them;
+    without confidences, the words alone are. `rules` says how words are
     compared with STM and TRN: "sclite" (as for CTM) or "wordtrust"; `glm` are NIST's rules that are applied first;
     `equate` says which spellings of plain references count as the same word ("all", "none", "numbers,spelling",
     ...). Files, folders, globs and batches will do. `criterion` (mean, mean-silence, gain) says how the best-
@@ -62,8 +66,9 @@ def evaluate(
     for_scoring = references is not None
     batches = read_batches(networks, problems, ReadOptions(for_scoring=for_scoring, keep_silent=for_scoring))
     if references is not None:
-        if model is not None or criterion is not None:
-            raise OptionError("words that come with confidences are evaluated without a model and a criterion")
+        calibrator = _calibrator(model)
+        if criterion is not None:
+            raise OptionError("words that come with confidences are evaluated without a criterion")
         known = references if isinstance(references, Mapping) else read_references(Path(references), glm=mapping)
         evaluation = evaluate_words(
             batches,
@@ -73,11 +78,13 @@ def evaluate(
             Comparison(rules, mapping, equate=None if equate is None else Equate.parse(equate)),
             heard,
         )
+        if calibrator is not None and evaluation.scores:
+            evaluation = evaluation.calibrated(calibrator.predict)
     elif model is None:
         paths = _inspected(Choice(criterion or "mean").paths, inspect)
         evaluation = evaluate_networks(batches, posterior_confidence, paths)
     else:
-        scorer = model if isinstance(model, WordScorer) else load(model, allow_mismatch=allow_mismatch)
+        scorer = _scorer(model, allow_mismatch=allow_mismatch)
         if scorer.wants_adapting:
             scorer, batches = scorer.adapted_ahead(batches)
         choice = Choice(criterion, scorer.choice.threshold) if criterion else scorer.choice
@@ -85,6 +92,26 @@ def evaluate(
     if not evaluation.utterances:
         raise OptionError("no utterances found")
     return evaluation
+
+
+def _calibrator(model: WordScorer | Calibrator | str | Path | None) -> Calibrator | None:
+    """What changes the confidences of words that came with some."""
+    if isinstance(model, str | Path) and is_calibrator(Path(model)):
+        return load_calibrator(Path(model))
+    if isinstance(model, str | Path | WordScorer):
+        raise OptionError(
+            "words that come with confidences are evaluated without a model; a calibrator (wordtrust calibrate "
+            "--scores) may change them"
+        )
+    return model
+
+
+def _scorer(model: WordScorer | Calibrator | str | Path, *, allow_mismatch: bool) -> WordScorer:
+    if isinstance(model, WordScorer):
+        return model
+    if not isinstance(model, str | Path):
+        raise OptionError("a calibrator is for words that came with confidences: give their references, too")
+    return load(model, allow_mismatch=allow_mismatch)
 
 
 def _inspected(choose: Choose, inspect: Inspect | None) -> Choose:

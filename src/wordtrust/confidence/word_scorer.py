@@ -28,6 +28,7 @@ from ..networks.text_probability import text_probability
 from ..transcripts.transcript import Transcript, Transcripts, transcripts
 from .adapt import ENOUGH_UTTERANCES, adapt, networks_for, tolerance_of
 from .calibration.model_calibration import ModelCalibration
+from .calibrator_file import is_calibrator
 from .choice import Choice
 from .lattice_rnn import ArcScores, LatticeRNNScorer
 from .model_file import Model, load_model
@@ -326,6 +327,11 @@ def load(
     """
     if not isinstance(model, str | Path):
         raise TypeError(f"a model is a name (wt.models() lists them) or a folder, not {type(model).__name__}")
+    if is_calibrator(Path(model)):
+        raise InputError(
+            "this is a calibrator, for words that came with confidences; a model scores lattices", file=str(model),
+            remedy="The verbs that take words with confidences take it, and so do wt.evaluate and wt.estimate",
+        )  # fmt: skip
     loaded = load_model(model, allow_mismatch=allow_mismatch)
     evidence = None if lm is None else _evidence_for(loaded, lm, threads)
     return WordScorer(loaded, allow_mismatch=allow_mismatch, threads=threads, evidence=evidence)

@@ -84,6 +84,13 @@ class Evaluation:
                     return self.scores[population, kind]
         raise OptionError("no words with confidences found")
 
+    def calibrated(self, curve: Curve) -> Evaluation:
+        """Words that came with confidences, measured also as this curve calibrates these."""
+        scores, output = self.scores[ONE_BEST, CONFIDENCE], self.output
+        shown = replace(scores, score=np.asarray(curve(scores.score), scores.score.dtype))
+        output = None if output is None else output.with_confidence(np.asarray(curve(output.confidence), np.float64))
+        return replace(self, scores={**self.scores, (ONE_BEST, "calibrated"): shown}, output=output)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         words = self.errors["one_best"].total.reference_words if self.errors else 0
@@ -196,7 +203,7 @@ def evaluate_batch(
         for kind, arcs in kinds.items():
             shown = arcs.of_words(_word_scores(networks, arcs, scored[name].paths))
             scores[population, kind] = Scores.of(shown, alignments.correct, speakers, alignments.offsets)
-            output = OutputWords.of(shown, alignments, speakers)
+            output = OutputWords.of(shown, alignments, speakers, tuple(networks.notes[REFERENCE]))
     beyond = dict(_beyond_words(kinds, scored["best_confidence"], references, speakers))
     return Evaluation(len(networks), errors, scores, beyond, lenient, _with_gaps(output, beyond))
 

@@ -25,16 +25,22 @@ class OutputWords:
     missing: Reals | None = None  # [utterances] expected number of gaps with missing words; None if it is not known
     correct: Flags | None = None  # [words] these two where references are known
     counts: Ints | None = None  # [utterances, 4] hits, substitutions, deletions, insertions
+    said: tuple[str, ...] | None = None  # [utterances] the references
 
     @classmethod
     def of(
-        cls, confidence: NDArray[np.floating[Any]], alignments: Alignments, speakers: Sequence[str]
+        cls,
+        confidence: NDArray[np.floating[Any]],
+        alignments: Alignments,
+        speakers: Sequence[str],
+        said: tuple[str, ...] | None = None,
     ) -> OutputWords:
         """Words that were compared with references, given the speaker of each utterance."""
         probability = np.clip(confidence.astype(np.float64), 0.0, 1.0)
         return cls(
-            alignments.offsets, probability, tuple(speakers), correct=alignments.correct, counts=alignments.counts
-        )
+            alignments.offsets, probability, tuple(speakers), correct=alignments.correct, counts=alignments.counts,
+            said=said,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.speakers)
@@ -57,6 +63,7 @@ class OutputWords:
         return OutputWords(
             offsets, joined("confidence"), self.speakers + other.speakers,
             joined("missing"), joined("correct"), joined("counts"),
+            None if self.said is None or other.said is None else self.said + other.said,
         )  # fmt: skip
 
     def with_confidence(self, confidence: Reals) -> OutputWords:
@@ -84,4 +91,20 @@ class OutputWords:
             None if self.missing is None else self.missing[chosen],
             None if self.correct is None else self.correct[words],
             None if self.counts is None else self.counts[chosen],
+            None if self.said is None else tuple(np.array(self.said, object)[chosen].tolist()),
         )  # fmt: skip
+
+    def occasions(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """[utterances] the occasion of each, and [occasions] whose it is: numbers from 0 on.
+
+        A speaker's utterances are one occasion. Where a corpus has the same ones several times (as they were
+        recorded, and over a telephone), each time is an occasion of its own: one call is not half noise.
+        """
+        said = self.said or tuple(map(str, range(len(self))))
+        times, speakers, numbers = dict[tuple[str, str], int](), dict[str, int](), dict[tuple[str, int], int]()
+        occasion = np.zeros(len(self), np.int64)
+        for row, utterance in enumerate(zip(self.speakers, said, strict=True)):
+            times[utterance] = times.get(utterance, -1) + 1
+            occasion[row] = numbers.setdefault((utterance[0], times[utterance]), len(numbers))
+            speakers.setdefault(utterance[0], len(speakers))
+        return occasion, np.array([speakers[name] for name, _ in numbers], np.int64)

@@ -116,8 +116,8 @@ def estimation_tables(study: Study) -> Iterator[Table]:
         rates.append((name, *cells, *covered))
     level = percent(next((found["corpus"]["level"] for found in known.values()), None), 0)
     note = (
-        f"WER in % with spellings equated, as labels are: true, estimated without references (off by how much, {level}% "
-        "interval for new speakers), and the plain sum of 1 - confidence. Deletions: expected, and true."
+        "WER in % with spellings equated, as labels are: true, estimated without references (off by how much, "
+        f"{level}% interval for new speakers), and the plain sum of 1 - confidence. Deletions: expected, and true."
     )
     columns = ("recognizer", "true", "estimate", "off", f"{level}%", "plain", "off", "deletions", "true")
     yield Table("Word error rates without references: all together", columns, tuple(corpus), note)
@@ -126,8 +126,10 @@ def estimation_tables(study: Study) -> Iterator[Table]:
         "confidence (plain), by the model's estimator, and of speakers; how many of the true ones (%) lie in the "
         f"{level}% intervals."
     )
-    columns = ("recognizer", "corr. plain", "corr.", "corr. speakers", "RMSE plain", "RMSE", "RMSE speakers")
-    columns = (*columns, "covered utt.", "covered speakers")
+    columns = (
+        "recognizer", "corr. plain", "corr.", "corr. speakers", "RMSE plain", "RMSE", "RMSE speakers", "covered utt.",
+        "covered speakers",
+    )  # fmt: skip
     yield Table("Word error rates without references: each", columns, tuple(rates), note)
 
 

@@ -2,11 +2,12 @@
 
 Confidences are calibrated, so 1 - confidence is the chance that a word is wrong. A share of the wrong words stands
 for no word that was said (insertions), the others for another one (substitutions). Words that are missing have no
-confidence. Where the model says how likely words are missing in each gap, deletions are the sum of these
-probabilities times the number of words that a gap lacks; where it does not, they are a Poisson regression on how
-doubtful the other words are, because deletions are where errors are.
+confidence. Where the model says how likely words are missing in each gap, deletions are a Poisson regression on
+these probabilities: a gap here and there lacks a short word, many gaps lack half of what was said. Where it does not,
+the regression is on how doubtful the other words are, because deletions are where errors are.
 
-    expected deletions = gaps * exp(a + b * log((0.1 + sum of 1 - confidence) / gaps)),  gaps = words + 1
+    expected deletions = gaps * exp(a + b * log((0.02 + sum of probabilities) / gaps)),  gaps = words + 1
+    expected deletions = gaps * exp(a + b * log((0.1 + sum of 1 - confidence) / gaps))
 
 The variance of the errors of a speaker is `dispersion` times what independent words would have, plus the square of
 the expected errors times `speaker_variance`: whoever is misjudged in one word is misjudged in all, so that does not
@@ -22,16 +23,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...base.arrays import Reals
 from ...base.errors import InputError
-from ...base.json_checks import number, number_or_none, object_of, record
+from ...base.json_checks import number, object_of, record
 from ...evaluation.output_words import OutputWords
 from .speaker_intervals import Residuals
 
 _FORMAT = 1
 _RIDGE = 1.0  # pulls slopes to 0 where there is little to learn from
-_DOUBT = 0.1  # so many doubtful words in each utterance are never far away
+_DOUBT, _MISSING = 0.1, 0.02  # so many doubtful words and gaps in each utterance are never far away
+_MOST_PER_GAP = 3.0  # words that a gap lacks, as a logarithm
 _STEPS = 50  # of Newton's method
 _GRID = np.linspace(0, 3, 61)  # of the two variances, on a square-root scale
 _LARGEST = 50.0  # slopes and offsets that a file may hold
@@ -76,7 +79,7 @@ class ErrorEstimator:
 
     insertion_share: float = 0.125  # of the wrong words
     deletions: tuple[float, float] | None = None  # a and b of the regression; None: not known
-    words_per_gap: float | None = None  # missing words for each gap that lacks some; None: not known
+    deletions_in_gaps: tuple[float, float] | None = None  # and of the one on gaps
     dispersion: float = 1.0
     speaker_variance: float = 0.0
     of_speakers: Residuals | None = None  # of the word error rate of a speaker, in standard deviations
@@ -88,8 +91,9 @@ class ErrorEstimator:
         assert words.counts is not None
         assert words.correct is not None
         counts = words.counts.astype(np.float64)
-        point = cls(_insertion_share(words), _fit_deletions(words, counts[:, 2]), _words_per_gap(words, counts[:, 2]))
-        return point._with_intervals(words, counts)
+        by_gaps = None if words.missing is None else _fit_deletions(words, _log_missing(words), counts[:, 2])
+        by_doubt = _fit_deletions(words, _log_doubt(words), counts[:, 2])
+        return cls(_insertion_share(words), by_doubt, by_gaps)._with_intervals(words, counts)
 
     def expected(self, words: OutputWords) -> ExpectedErrors:
         """The expected errors of each utterance."""
@@ -101,7 +105,7 @@ class ErrorEstimator:
 
     def knows_deletions(self, words: OutputWords) -> bool:
         """Whether words that are missing are part of the estimate."""
-        return self.deletions is not None or (self.words_per_gap is not None and words.missing is not None)
+        return self.deletions is not None or (self.deletions_in_gaps is not None and words.missing is not None)
 
     def spread(self, expected: ExpectedErrors) -> Reals:
         """The standard deviation of the word error rate of each group, as the scale of its interval."""
@@ -109,28 +113,28 @@ class ErrorEstimator:
         return np.sqrt(np.maximum(variance, 1e-6)) / np.maximum(expected.reference_words, 1.0)
 
     def _deletions(self, words: OutputWords) -> Reals:
-        if self.words_per_gap is not None and words.missing is not None:
-            return self.words_per_gap * words.missing
-        if self.deletions is None:
+        if self.deletions_in_gaps is not None and words.missing is not None:
+            (offset, slope), x = self.deletions_in_gaps, _log_missing(words)
+        elif self.deletions is not None:
+            (offset, slope), x = self.deletions, _log_doubt(words)
+        else:
             return np.zeros(len(words))
-        offset, slope = self.deletions
-        return np.asarray((words.sizes + 1) * np.exp(np.clip(offset + slope * _log_doubt(words), -20.0, 0.0)))
+        return np.asarray((words.sizes + 1) * np.exp(np.clip(offset + slope * x, -20.0, _MOST_PER_GAP)))
 
     def _with_intervals(self, words: OutputWords, counts: Reals) -> Self:
         """The same with variances and residuals of these speakers."""
-        expected, (names, group) = self.expected(words), _grouped(words.speakers)
-        by_speaker, true = expected.summed(group, len(names)), np.zeros((len(names), 4))
+        expected, (group, speaker) = self.expected(words), words.occasions()
+        by_speaker, true = expected.summed(group, len(speaker)), np.zeros((len(speaker), 4))
         np.add.at(true, group, counts)
         error = true[:, 1:].sum(axis=1) - by_speaker.errors
         dispersion, variance = _fit_variances(error, by_speaker.independent, by_speaker.errors)
-        scaled = type(self)(self.insertion_share, self.deletions, self.words_per_gap, dispersion, variance)
+        scaled = replace(self, dispersion=dispersion, speaker_variance=variance)
         said = counts[:, :3].sum(axis=1) > 0  # without reference words there is no rate
         residuals = _standardised(counts, expected, scaled.spread(expected))
-        return type(self)(
-            self.insertion_share, self.deletions, self.words_per_gap, dispersion, variance,
-            _of_speakers(true, by_speaker, scaled.spread(by_speaker)),
-            Residuals.of(residuals[said], group[said]),
-        )  # fmt: skip
+        of_speakers = _of_speakers(true, by_speaker, scaled.spread(by_speaker), speaker)
+        return replace(
+            scaled, of_speakers=of_speakers, of_utterances=Residuals.of(residuals[said], speaker[group][said])
+        )
 
     def without_intervals(self) -> Self:
         """The same, for outputs that are not like those it was fitted on."""
@@ -142,7 +146,7 @@ class ErrorEstimator:
             "format": _FORMAT,
             "insertion_share": self.insertion_share,
             "deletions": None if self.deletions is None else list(self.deletions),
-            "words_per_gap": self.words_per_gap,
+            "deletions_in_gaps": None if self.deletions_in_gaps is None else list(self.deletions_in_gaps),
             "dispersion": self.dispersion,
             "speaker_variance": self.speaker_variance,
             "of_speakers": None if self.of_speakers is None else self.of_speakers.to_dict(),
@@ -156,29 +160,27 @@ class ErrorEstimator:
         form = record(value, "the error estimator")
         if number(form, "format") != _FORMAT:
             raise InputError("an error estimator of this format is not known", remedy="Calibrate the model again")
-        per_gap = number_or_none(form, "words_per_gap")
         dispersion, variance = _variance(form, "dispersion"), _variance(form, "speaker_variance")
         speakers, utterances = (
             Residuals.from_dict(object_of(form, name)) if name in form else None
             for name in ("of_speakers", "of_utterances")
         )
-        if per_gap is not None and not 0 <= per_gap <= _LARGEST:
-            raise InputError(f"words_per_gap is {per_gap:g}", remedy="Calibrate the model again")
-        deletions = _pair(form, "deletions") if "deletions" in form else None
+        by_doubt, by_gaps = (
+            _pair(form, name) if name in form else None for name in ("deletions", "deletions_in_gaps")
+        )
         share = number(form, "insertion_share")
         if not 0 <= share <= 1:
             raise InputError(f"insertion_share is {share:g}", remedy="Calibrate the model again")
-        return cls(share, deletions, per_gap, dispersion, variance, speakers, utterances)
-
-
-def _grouped(names: tuple[str, ...]) -> tuple[list[str], np.ndarray[Any, Any]]:
-    distinct = sorted(set(names))
-    index = {name: number for number, name in enumerate(distinct)}
-    return distinct, np.array([index[name] for name in names], np.int64)
+        return cls(share, by_doubt, by_gaps, dispersion, variance, speakers, utterances)
 
 
 def _log_doubt(words: OutputWords) -> Reals:
     return np.asarray(np.log((_DOUBT + words.sums(1.0 - words.confidence)) / (words.sizes + 1)))
+
+
+def _log_missing(words: OutputWords) -> Reals:
+    assert words.missing is not None
+    return np.asarray(np.log((_MISSING + words.missing) / (words.sizes + 1)))
 
 
 def _insertion_share(words: OutputWords) -> float:
@@ -188,25 +190,19 @@ def _insertion_share(words: OutputWords) -> float:
     return float((words.counts[:, 3].sum() + 1) / (np.count_nonzero(~words.correct) + 8))
 
 
-def _fit_deletions(words: OutputWords, deletions: Reals) -> tuple[float, float]:
+def _fit_deletions(words: OutputWords, by: Reals, deletions: Reals) -> tuple[float, float]:
     """Poisson regression by Newton's method; the slope is pulled to 0 a little."""
-    x = np.stack([np.ones(len(words)), _log_doubt(words)], axis=1)
+    x = np.stack([np.ones(len(words)), by], axis=1)
     gaps, ridge = words.sizes + 1, np.diag([1e-3, _RIDGE])
     weights = np.array([np.log((deletions.sum() + 0.5) / gaps.sum()), 0.0])
     for _ in range(_STEPS):
-        mean = gaps * np.exp(np.clip(x @ weights, -20.0, 0.0))
+        mean = gaps * np.exp(np.clip(x @ weights, -20.0, _MOST_PER_GAP))
         slope = x.T @ (deletions - mean) - ridge @ np.array([0.0, weights[1]])
         step = np.linalg.solve((x * mean[:, np.newaxis]).T @ x + ridge, slope)
         weights = weights + step * min(1.0, 1.0 / max(1e-12, float(np.abs(step).max())))
         if np.abs(step).max() < 1e-9:
             break
     return float(np.clip(weights[0], -_LARGEST, _LARGEST)), float(np.clip(weights[1], -_LARGEST, _LARGEST))
-
-
-def _words_per_gap(words: OutputWords, deletions: Reals) -> float | None:
-    if words.missing is None or words.missing.sum() <= 0:
-        return None
-    return float(min(_LARGEST, deletions.sum() / words.missing.sum()))
 
 
 def _fit_variances(error: Reals, independent: Reals, expected: Reals) -> tuple[float, float]:
@@ -228,10 +224,12 @@ def _standardised(counts: Reals, expected: ExpectedErrors, spread: Reals) -> Rea
     return np.asarray((rate - expected.wer) / spread)
 
 
-def _of_speakers(counts: Reals, expected: ExpectedErrors, spread: Reals) -> Residuals | None:
+def _of_speakers(
+    counts: Reals, expected: ExpectedErrors, spread: Reals, speaker: NDArray[np.int64]
+) -> Residuals | None:
     spoke = counts[:, :3].sum(axis=1) > 0
     residuals, scale = _standardised(counts, expected, spread), spread * np.maximum(expected.reference_words, 1.0)
-    return Residuals.of(residuals[spoke], scale=scale[spoke])
+    return Residuals.of(residuals[spoke], speaker[spoke], scale=scale[spoke])
 
 
 def _pair(form: Mapping[str, Any], name: str) -> tuple[float, float]:

@@ -46,14 +46,18 @@ class Residuals:
     def of(
         cls, values: Reals, speaker: NDArray[np.int64] | None = None, *, scale: Reals | None = None
     ) -> Self | None:
-        """Of speakers, with their scales; or of utterances, given the speaker of each; None if there are none."""
+        """Of speakers (or their occasions), with their scales; or of utterances; None if there are none.
+
+        `speaker` says whose each is, where somebody has several.
+        """
         if not len(values):
             return None
         order = np.argsort(values, kind="stable")
-        if speaker is None:
+        if speaker is None or scale is not None:
             if len(order) > _MOST_KEPT:  # which are left does not depend on what they are
                 order = order[np.sort(np.random.default_rng(0).permutation(len(order))[:_MOST_KEPT])]
-            return cls(len(order), values[order], scale=None if scale is None else scale[order])
+            speakers = len(order if speaker is None else np.unique(speaker[order]))
+            return cls(speakers, values[order], scale=None if scale is None else scale[order])
         _, index, sizes = np.unique(speaker, return_inverse=True, return_counts=True)
         return cls(len(sizes), values[order], (1 / sizes[index] / len(sizes))[order])._thinned()
 
