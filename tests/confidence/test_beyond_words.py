@@ -65,11 +65,23 @@ def test_evaluation_counts_them(networks: Lattices, scorer: WordScorer) -> None:
         aligned = [-1, *(word for word in found.reference if word >= 0), len(reference.split())]
         missing += sum(after - before > 1 for before, after in pairwise(aligned))
     record = measured.to_dict()
-    assert set(record["gaps"]) == set(record["whole_utterances"]) == KINDS
+    assert set(record["gaps"]) == KINDS
+    assert set(record["whole_utterances"]) == {*KINDS, "mean_confidence"}
     assert record["gaps"]["calibrated"]["rate"] == pytest.approx(missing / gaps)
     assert record["whole_utterances"]["calibrated"]["rate"] == pytest.approx(right / len(networks))
     shown = [gap for transcript in calibrated(networks) for gap in transcript.gaps or ()]
     np.testing.assert_allclose(measured.beyond_words["gaps", "calibrated"].score, shown, atol=1e-6)
+    assert record["gaps"]["calibrated"]["mean"] == pytest.approx(np.mean(shown))
+    for kind, name in (("calibrated", "confidence"), ("mean_confidence", "mean_confidence")):
+        says = np.array([getattr(transcript, name) or 0.0 for transcript in calibrated(networks)])
+        scores = measured.beyond_words["whole_utterances", kind]
+        np.testing.assert_allclose(scores.score, says, atol=1e-6)
+        assert scores.correct.sum() == right
+        figures = record["whole_utterances"][kind]
+        assert figures["mean"] == pytest.approx(says.mean())
+        assert figures["brier"] == pytest.approx(np.mean((says - scores.correct) ** 2))
+        above = np.sign(says[scores.correct][:, None] - says[~scores.correct])
+        assert figures["auc"] == pytest.approx((above.mean() + 1) / 2, abs=1e-3)
 
 
 def test_calibration_keeps_the_order_and_the_mean(networks: Lattices, scorer: WordScorer) -> None:

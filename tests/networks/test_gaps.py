@@ -13,7 +13,7 @@ from wordtrust.lattices.paths import Paths, best_paths
 from wordtrust.lattices.posterior import FlatGraph, arc_masses, arc_shares
 from wordtrust.networks import text_probability as module
 from wordtrust.networks.align import align, align_all
-from wordtrust.networks.gaps import Gaps, missing_words, rival_posterior
+from wordtrust.networks.gaps import Gaps, k_best_missing, missing_words, rival_posterior
 from wordtrust.networks.text_probability import text_probability
 
 WORDS = ["", "a", "b", "c"]
@@ -174,6 +174,28 @@ def test_missing_words_are_the_deletions_where_they_are(reference: list[str], hy
             rebuilt.append(reference[next_word])
             next_word += 1
     assert rebuilt == reference
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_a_list_of_the_best_sequences_tells_what_is_missing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = [random_network(rng, f"u{index}") for index in range(2)]
+    batch = concatenate(network for network, _, _ in made)
+    paths, k, expected = best_paths(batch, np.concatenate([share for _, share, _ in made])), 3, list[float]()
+    for network, share, _ in made:
+        best = dict[tuple[int, ...], float]()
+        for path, weight in path_probabilities(network, share):
+            said = tuple(text(network, path))
+            best[said] = max(best.get(said, 0.0), weight)
+        listed = sorted(best.items(), key=lambda item: -item[1])[:k]
+        own = text(network, best_paths(network, share).arcs.tolist())
+        gaps = np.zeros(len(own) + 1)
+        for said, weight in listed:
+            words = missing_words(align_all([list(map(str, said))], [list(map(str, own))]), np.array([0, len(said)]))
+            gaps += weight * (words > 0)
+        expected += (gaps / sum(weight for _, weight in listed)).tolist()
+    np.testing.assert_allclose(k_best_missing(batch, paths, k), expected, atol=1e-5)
 
 
 def test_missing_words_by_hand() -> None:

@@ -25,7 +25,7 @@ from wordtrust.evaluation.metrics import Scores, SpeakerErrors
 from wordtrust.networks.align import align_all
 from wordtrust.report import ExampleUtterance, write_report
 from wordtrust.report.comparison_charts import subset_charts, training_charts
-from wordtrust.report.summary import subset_table
+from wordtrust.report.summary import beyond_words_table, subset_table
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Alternative, Word
 
@@ -100,6 +100,28 @@ def test_operating_points_by_hand(tmp_path: Path) -> None:
     assert "Checking the least trusted 10% of the words finds 50% of the wrong ones." in page.text
     assert "Of the 100 words of the output, 80.0% are right." in page.text
     assert "Is the calibrated confidence true?" in page.text
+
+
+def test_missing_words_and_whole_utterances_by_hand(tmp_path: Path) -> None:
+    """Words are missing in 4 of 20 gaps; 4 are marked, 3 of them rightly. 3 of 4 utterances are right."""
+    gaps = Scores.of([0.5] * 4 + [0.1] * 16, [True] * 3 + [False] + [True] + [False] * 15)
+    utterances = Scores.of([0.9, 0.8, 0.7, 0.2], [True, True, False, True])
+    beyond = {("gaps", "calibrated"): gaps, ("whole_utterances", "calibrated"): utterances,
+              ("whole_utterances", "mean_confidence"): utterances}  # fmt: skip
+    scores = {("output", "calibrated"): Scores.of([0.2, 0.9, 0.9], [True, True, False])}
+    found = Evaluation(4, {}, scores, beyond)
+    page = written(tmp_path / "report.html", found)
+    assert "Words are missing in 4 of 20 gaps between words." in page.text
+    assert "finds 75% of them, and 75% of the marks are right." in page.text
+    assert "75.0% of the utterances have no error at all; their confidences say 65.0%." in page.text
+    assert "Missing words and whole utterances" in page.text
+    first, second, third = beyond_words_table(found).rows
+    # of 64 pairs of a gap that lacks words and one that does not, 45 are in order, and 18 are ties
+    assert first == ("gaps with missing words", "calibrated confidence", "20", "20.00", "18.00", "0.844",
+                     "0.335", "0.080", "0.098")  # fmt: skip
+    assert second[:6] == ("utterances all right", "calibrated confidence", "4", "75.00", "65.00", "0.667")
+    assert third[1] == "mean of the words"
+    assert float(second[8]) == pytest.approx((0.1**2 + 0.2**2 + 0.7**2 + 0.8**2) / 4, abs=5e-4)
 
 
 def test_no_threshold_reaches_the_precision(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from wordtrust.study.combination import counts_against
 from wordtrust.study.paper import DIFFERENCES
 from wordtrust.study.results import remarks, results_markdown
 from wordtrust.study.steps import write_json
-from wordtrust.study.tables import all_tables, combination_table, confidence_table, words_table
+from wordtrust.study.tables import all_tables, beyond_words_tables, combination_table, confidence_table, words_table
 
 
 def figures(wer: float, seen: int = 0) -> dict[str, Any]:
@@ -75,6 +75,29 @@ def test_tables_of_estimates_by_hand() -> None:
     assert each.rows == (("a", "0.650", "0.700", "-", "0.130", "0.100", "0.050", "91.0", "-"),)
     assert "90% interval" in corpus.note
     assert all_tables(made_study("a"))["estimates"] == []  # nothing known, nothing shown
+
+
+def test_tables_of_missing_words_and_whole_utterances_by_hand() -> None:
+    study = made_study("a", "b")  # nothing is known of b
+    study["recognizers"]["a"] |= {
+        "gaps": {
+            "k_best": {"auc": 0.75}, "posterior": {"auc": 0.8, "nce": -2.0}, "confidence": {"auc": 0.9, "nce": 0.3},
+            "calibrated": {"rate": 0.015, "mean": 0.0175, "auc": 0.92, "nce": 0.4, "ece": 0.002, "brier": 0.01},
+        },
+        "whole_utterances": {
+            "mean_confidence": {"auc": 0.81, "nce": -0.5}, "posterior": {"auc": 0.7}, "confidence": {"nce": 0.25},
+            "calibrated": {"rate": 0.5, "mean": 0.52, "auc": 0.85, "nce": 0.35, "ece": 0.03, "brier": 0.15},
+        },
+    }  # fmt: skip
+    missing, whole = beyond_words_tables(study)
+    assert [dict(zip(missing.columns, row, strict=True)) for row in missing.rows] == [{
+        "recognizer": "a", "are": "1.50", "said": "1.75", "AUC k-best": "0.750", "AUC post.": "0.800", "AUC": "0.920",
+        "NCE raw": "0.300", "NCE": "0.400", "ECE": "0.002",
+    }]  # fmt: skip
+    assert [dict(zip(whole.columns, row, strict=True)) for row in whole.rows] == [{
+        "recognizer": "a", "are": "50.00", "said": "52.00", "AUC mean": "0.810", "AUC post.": "0.700", "AUC": "0.850",
+        "NCE mean": "-0.500", "NCE raw": "0.250", "NCE": "0.350", "ECE": "0.030", "Brier": "0.150",
+    }]  # fmt: skip
 
 
 def test_table_of_combination_by_hand() -> None:

@@ -37,7 +37,6 @@ _WIDTH_OF_FILES = 140  # when the output is not a terminal
 _COUNTS = ("format", "utterances", "nodes", "arcs", "arcs/s", "arcs/word", "hours", "1-best words")
 _MAIN_COUNTS = (0, 1, 3, 6, 7)  # those that a narrow terminal gets
 _MEASURES = ("eer", "nce", "auc", "ece")
-_BEYOND = {"gaps": "gaps with missing words", "whole_utterances": "utterances all right"}
 
 
 def console(width: int = _WIDTH_OF_FILES) -> Console:
@@ -193,7 +192,7 @@ def _state(recognizer: RecognizerEntry) -> str:
 
 def print_evaluation(evaluation: Evaluation) -> None:
     """What `wordtrust evaluate` shows."""
-    from ..report.summary import error_table, score_table
+    from ..report.summary import beyond_words_table, error_table, score_table
 
     out = console()
     out.print(error_table(evaluation).to_rich())
@@ -201,21 +200,9 @@ def print_evaluation(evaluation: Evaluation) -> None:
     if evaluation.scores:
         out.print(score_table(evaluation, _MEASURES, with_intervals=False).to_rich())
     if evaluation.beyond_words:
-        out.print(_beyond_words(evaluation).to_rich())
+        out.print(beyond_words_table(evaluation).to_rich())
     if evaluation.sclite_nce is not None:
         out.print(f"NCE as sclite prints it (optional words left out count as right): {evaluation.sclite_nce:.3f}")
-
-
-def _beyond_words(evaluation: Evaluation) -> Table:
-    """Missing words, and whole utterances that are right."""
-    rows = []
-    for (population, kind), scores in evaluation.beyond_words.items():
-        metrics = scores.metrics()
-        shown = (decimal(getattr(metrics, name)) for name in _MEASURES[1:])
-        rate = percent(metrics.correct / max(metrics.words, 1))
-        rows.append((_BEYOND.get(population, population), kind, f"{metrics.words:,}", rate, *shown))
-    columns = ("probability of", "score", "number", "%", *(name.upper() for name in _MEASURES[1:]))
-    return Table("", columns, tuple(rows), texts=(1,))
 
 
 def _shares(evaluation: Evaluation) -> str:

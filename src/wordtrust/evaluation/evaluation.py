@@ -51,6 +51,7 @@ POPULATIONS = ("arcs", "arcs_paper", "one_best", "output")
 METRICS = ("eer", "nce", "auc", "ece")  # what --json shows; reports have more
 ONE_BEST, CONFIDENCE = "one_best", "confidence"  # population and kind of score of `evaluate_words`
 GAPS, UTTERANCES = "gaps", "whole_utterances"  # populations: gaps with words missing; utterances without an error
+MEAN_CONFIDENCE = "mean_confidence"  # kind of score of utterances: the mean of the best confidences of their words
 _DIGITS = 7  # that float32 keeps: how many of a confidence can have been written
 
 
@@ -106,9 +107,7 @@ class Evaluation:
             metrics = scores.metrics().to_dict()
             record.setdefault(population, {})[kind] = {name: metrics[name] for name in METRICS if name in metrics}
         for (population, kind), scores in self.beyond_words.items():
-            metrics = scores.metrics().to_dict()
-            shown = {name: metrics[name] for name in METRICS if name in metrics}
-            record.setdefault(population, {})[kind] = {"rate": metrics["correct"] / max(metrics["words"], 1), **shown}
+            record.setdefault(population, {})[kind] = beyond_words_record(scores)
         if self.sclite_nce is not None:
             record["sclite_nce"] = self.sclite_nce
         return record
@@ -123,6 +122,14 @@ class Evaluation:
         if words == len(scores) or right == words:
             return None
         return float(normalised_cross_entropy(words, right, bits_lost(scores.score, scores.correct).sum()))
+
+
+def beyond_words_record(scores: Scores) -> dict[str, float]:
+    """For JSON: how often it is so, the mean probability that it is, and the measures."""
+    metrics = scores.metrics().to_dict()
+    mean = float(scores.score.mean(dtype=np.float64)) if len(scores) else 0.0
+    shown = {name: metrics[name] for name in (*METRICS, "brier") if name in metrics}
+    return {"rate": metrics["correct"] / max(metrics["words"], 1), "mean": mean, **shown}
 
 
 def _added(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
@@ -205,6 +212,9 @@ def evaluate_batch(
             scores[population, kind] = Scores.of(shown, alignments.correct, speakers, alignments.offsets)
             output = OutputWords.of(shown, alignments, speakers, tuple(networks.notes[REFERENCE]))
     beyond = dict(_beyond_words(kinds, scored["best_confidence"], references, speakers))
+    if output is not None:
+        right = scored["best_confidence"].alignments.errors == 0
+        beyond[UTTERANCES, MEAN_CONFIDENCE] = Scores.of(output.mean_confidence, right, speakers)
     return Evaluation(len(networks), errors, scores, beyond, lenient, _with_gaps(output, beyond))
 
 

@@ -54,6 +54,11 @@ class OutputWords:
         """[utterances] the sum of a value of each word."""
         return np.asarray(np.bincount(csr_rows(self.offsets), values, minlength=len(self)), np.float64)
 
+    @property
+    def mean_confidence(self) -> Reals:
+        """[utterances] the mean of the words; 0 where there are none."""
+        return np.asarray(self.sums(self.confidence) / np.maximum(self.sizes, 1.0))
+
     def __add__(self, other: OutputWords) -> OutputWords:
         def joined(name: str) -> Any:
             parts = getattr(self, name), getattr(other, name)

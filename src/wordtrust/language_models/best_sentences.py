@@ -8,13 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from ..base.arrays import csr_offsets, csr_rows
-from ..base.errors import InputError
 from ..lattices.kbest import KBest, k_best
 from ..lattices.lattice import Lattices, Offsets
-from ..lattices.weights import Reals
+from ..lattices.posterior import log_shares
 from .language_model import Sentence
-
-_LEAST_POSTERIOR = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,7 @@ class BestSentences:
     @classmethod
     def of(cls, networks: Lattices, k: int, *, surfaces: bool) -> BestSentences:
         """Of a batch of networks."""
-        paths = k_best(networks, _log_shares(networks), k)
+        paths = k_best(networks, log_shares(networks), k)
         arcs = paths.arcs_in(networks)
         spoken = networks.word[arcs] > 0
         arc, path = arcs[spoken], csr_rows(paths.path_offsets)[spoken]
@@ -39,15 +36,3 @@ class BestSentences:
         sentences = [strings[begin:end] for begin, end in pairwise(cuts)]
         words: list[list[Sentence]] = [list(sentences[begin:end]) for begin, end in pairwise(paths.offsets.tolist())]
         return cls(paths, words, arc, path)
-
-
-def _log_shares(networks: Lattices) -> Reals:
-    """[arcs] the log of the share that each has of the posteriors of all that leave its node."""
-    if networks.posterior is None:
-        raise InputError(
-            "these lattices have no posteriors", file=networks.origin.file, remedy="Build networks first"
-        )
-    posterior = np.maximum(networks.posterior, _LEAST_POSTERIOR, dtype=np.float64)
-    source = networks.batch_source
-    shares: Reals = np.log(posterior / np.bincount(source, posterior)[source])
-    return shares

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import csr_offsets
-from ..base.errors import OptionError
+from ..base.errors import InputError, OptionError
 from ..base.jit import compiled, inner
 from . import graph
 from .lattice import Flags, Floats, Ints, Lattices, Offsets
@@ -25,6 +25,7 @@ from .paths import one_best
 from .weights import Reals, Scales, log_scores, only_posteriors
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
+_LEAST_POSTERIOR = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +213,15 @@ def _arc_masses(source: Numbers, target: Numbers, share: Reals, mass: Reals) -> 
     for arc in range(len(share)):
         share[arc] *= mass[source[arc]]
         mass[target[arc]] += share[arc]
+
+
+def log_shares(networks: Lattices) -> Reals:
+    """[arcs] the log of the share that each has of the posteriors of all that leave its node."""
+    if networks.posterior is None:
+        raise InputError(
+            "these lattices have no posteriors", file=networks.origin.file, remedy="Build networks first"
+        )
+    posterior = np.maximum(networks.posterior, _LEAST_POSTERIOR, dtype=np.float64)
+    source = networks.batch_source
+    shares: Reals = np.log(posterior / np.bincount(source, posterior)[source])
+    return shares

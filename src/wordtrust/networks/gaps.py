@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.arrays import csr_rows
+from ..base.arrays import csr_items, csr_offsets, csr_rows
 from ..base.jit import compiled
+from ..lattices.kbest import k_best
 from ..lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Times
 from ..lattices.paths import Paths
+from ..lattices.posterior import log_shares
 from ..lattices.weights import Reals
-from .align import Alignments
+from .align import Alignments, align_ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +107,26 @@ def rival_posterior(networks: Lattices, paths: Paths) -> Reals:
     gaps = Gaps.of(networks, paths)
     rivals = networks.posterior[gaps.near].astype(np.float64) * gaps.is_rival
     return 1.0 - np.exp(-np.bincount(csr_rows(gaps.near_offsets), rivals, len(gaps)))
+
+
+def k_best_missing(networks: Lattices, paths: Paths, k: int = 50) -> Reals:
+    """[gaps] how likely words are missing by the `k` best word sequences alone, as a list of these would tell.
+
+    Each is aligned with the words of the path. A gap has the share of their probability that lies on sequences with
+    more words in it.
+    """
+    best, own = k_best(networks, log_shares(networks), k), paths.without_silence(networks)
+    arcs, utterance = best.arcs_in(networks), csr_rows(best.offsets)
+    is_word = networks.word[arcs] > 0
+    offsets = csr_offsets(is_word)[best.path_offsets]
+    hypotheses = networks.word[own.arcs_in(networks)][csr_items(own.offsets, utterance)]
+    sizes = np.diff(own.offsets)[utterance]
+    alignments = align_ids(networks.word[arcs[is_word]], offsets, hypotheses, csr_offsets(sizes))
+    weight = np.exp(best.score - np.maximum.reduceat(best.score, best.offsets[:-1])[utterance])
+    share = weight / np.bincount(utterance, weight)[utterance]
+    gap_offsets = own.offsets + np.arange(len(own.offsets))
+    lacking = np.repeat(share, sizes + 1) * (missing_words(alignments, offsets) > 0)
+    return np.bincount(csr_items(gap_offsets, utterance), lacking, gap_offsets[-1]).astype(np.float64)
 
 
 def missing_words(alignments: Alignments, reference_offsets: Offsets) -> Ints:

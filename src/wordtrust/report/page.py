@@ -25,7 +25,7 @@ from .chart import Chart
 from .comparison_charts import error_chart, reliability_charts, subset_charts, training_charts
 from .examples import ExampleUtterance, page_utterance, pick
 from .population_charts import population_charts
-from .summary import error_table, score_table, subset_table, summary, tiles
+from .summary import beyond_words_table, error_table, score_table, subset_table, summary, tiles
 from .svg import draw
 from .wording import ABOUT_POPULATIONS, ABOUT_WORDS, MEASURES, NO_PROBABILITIES, POPULATIONS, capital, label_for
 
@@ -100,6 +100,7 @@ def write_report(
         summary=summary(evaluation),
         errors=error_table(evaluation),
         scores=score_table(evaluation),
+        beyond_words=beyond_words_table(evaluation),
         sections=sections,
         examples=_example_groups(examples),
         has_shades=any(example.has_confidences for example in examples),

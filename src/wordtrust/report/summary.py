@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..base.number_format import NONE, counted, decimal, percentage, rounded_up
+from ..base.number_format import NONE, counted, decimal, percent, percentage, rounded_up
 from ..base.table import Table
 from ..combination.subset_comparison import SubsetComparison
-from ..evaluation.evaluation import Evaluation
+from ..evaluation.evaluation import GAPS, MEAN_CONFIDENCE, UTTERANCES, Evaluation, beyond_words_record
 from ..evaluation.metrics import (
     Interval,
     Scores,
@@ -20,12 +20,14 @@ from ..evaluation.metrics import (
 )
 from ..evaluation.metrics.scores import REVIEWED
 from ..evaluation.metrics.thresholds import PRECISION
-from .wording import COMBINED, KINDS, POPULATIONS, WORD_SOURCES, label_for
+from ..transcripts.words import MISSING
+from .wording import BEYOND_WORDS, COMBINED, KINDS, POPULATIONS, WORD_SOURCES, label_for
 
 MEASURES = {
     "eer": "EER %", "nce": "NCE", "auc": "AUC", "auc_pr_wrong": "PR wrong", "ece": "ECE", "brier": "Brier",
     "errors_caught": "caught %",
 }  # fmt: skip
+_BEYOND = ("auc", "nce", "ece", "brier")
 _RATES = ("eer", "errors_caught")
 _WITH_INTERVALS = ("output", "one_best")  # those people act on; others are far larger, and their intervals narrow
 _MAX_RESAMPLED = 20_000_000  # words of all replicates of a population: half a second
@@ -73,6 +75,23 @@ def score_table(
         rows.append((*names, f"{metrics.words:,}", _with_interval(right, None, rate=True), *cells))
     columns = ("confidence of", "score", "number", "right %", *(MEASURES[name] for name in measures))
     return Table("Measures of confidence", columns, tuple(rows), texts=(1,), grouped=True)
+
+
+def beyond_words_table(evaluation: Evaluation) -> Table:
+    """Missing words and whole utterances: how often it is so, the mean probability of it, and the measures."""
+    rows = []
+    for population in BEYOND_WORDS:
+        for kind in (kind for name, kind in evaluation.beyond_words if name == population):
+            scores = evaluation.beyond_words[population, kind]
+            record, number = beyond_words_record(scores), f"{len(scores):,}"
+            cells = (
+                percent(record["rate"]),
+                percent(record["mean"]),
+                *(decimal(record.get(name)) for name in _BEYOND),
+            )
+            rows.append((BEYOND_WORDS[population], label_for(KINDS, kind), number, *cells))
+    columns = ("probability of", "score", "number", "are %", "said %", *(MEASURES[name] for name in _BEYOND))
+    return Table("Missing words and whole utterances", columns, tuple(rows), texts=(1,), grouped=True)
 
 
 def _intervals(scores: Scores) -> dict[str, Interval]:
@@ -166,6 +185,7 @@ def summary(evaluation: Evaluation) -> list[str]:
     scores = _output_scores(evaluation)
     if scores and len(scores[1]):
         lines += [" ".join(_about_confidence(evaluation, *scores)), " ".join(_about_use(scores[1]))]
+        lines.append(" ".join(_about_missing(evaluation)))
     return [line for line in lines if line]
 
 
@@ -254,5 +274,31 @@ def _about_use(words: Scores) -> Iterator[str]:
     if caught is not None:
         yield (
             f"Checking the least trusted {percentage(REVIEWED)} of the words finds {percentage(caught, 0)} of the "
-            "wrong ones. Missing words have no confidence and are not found so."
+            "wrong ones. Missing words are not among these."
+        )
+
+
+def _about_missing(evaluation: Evaluation) -> Iterator[str]:
+    """Missing words and whole utterances, by the best probabilities there are."""
+    last = {
+        population: scores
+        for (population, kind), scores in evaluation.beyond_words.items()
+        if len(scores) and kind != MEAN_CONFIDENCE
+    }
+    gaps, utterances = last.get(GAPS), last.get(UTTERANCES)
+    if gaps is not None:
+        lacking, marked = int(gaps.correct.sum()), gaps.score >= MISSING
+        found = int((gaps.correct & marked).sum())
+        yield f"Words are missing in {lacking:,} of {counted(len(gaps), 'gap')} between words."
+        if lacking:
+            yield (
+                f"Marking those from {percentage(MISSING)} on as `something may be missing here` finds "
+                f"{percentage(found / lacking, 0)} of them"
+                + (f", and {percentage(found / marked.sum(), 0)} of the marks are right." if marked.any() else ".")
+            )
+    if utterances is not None:
+        right, mean = utterances.correct.mean(), utterances.score.mean()
+        yield (
+            f"{percentage(right, 1)} of the utterances have no error at all; their confidences say "
+            f"{percentage(mean, 1)}."
         )

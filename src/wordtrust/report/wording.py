@@ -28,7 +28,9 @@ KINDS = {
     "calibrated_posterior": "calibrated posterior",
     "confidence": "confidence",
     "calibrated": "calibrated confidence",
+    "mean_confidence": "mean of the words",
 }
+BEYOND_WORDS = {"gaps": "gaps with missing words", "whole_utterances": "utterances all right"}
 COMBINED = {
     "raw": "by raw confidence",
     "calibrated": "by calibrated confidence",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,14 @@ from ..confidence.estimation.held_out import KnownOfOutputs
 from ..confidence.evaluate_model import arc_confidences
 from ..confidence.model_file import MODEL_JSON, SCALES
 from ..confidence.word_scorer import WordScorer, load
-from ..evaluation.evaluation import METRICS, ArcConfidence, Evaluation, evaluate_networks
+from ..evaluation.evaluation import (
+    GAPS,
+    METRICS,
+    ArcConfidence,
+    Evaluation,
+    beyond_words_record,
+    evaluate_networks,
+)
 from ..evaluation.metrics import (
     Difference,
     Interval,
@@ -33,10 +40,12 @@ from ..evaluation.metrics import (
 )
 from ..evaluation.metrics.thresholds import PRECISION
 from ..formats import stream
-from ..lattices.lattice import Ints, Lattices
+from ..lattices.lattice import Floats, Ints, Lattices
 from ..lattices.paths import Paths
+from ..lattices.weights import Reals
 from ..networks.align import align_ids
 from ..networks.build_store import SPEAKER, noted_references
+from ..networks.gaps import k_best_missing
 from ..networks.labels import score_paths
 from ..report.curves import reliability
 from .baselines import NAME as BASELINES
@@ -153,12 +162,18 @@ def _subsets_record(subsets: SubsetsOnTest) -> dict[str, Any]:
 def measure_recognizer(model: Path, store: str) -> dict[str, Any]:
     """One recognizer: what `wordtrust evaluate` gives, with intervals, paired tests and baselines."""
     scorer = load(model)
-    evaluation = evaluate_networks(
-        stream(store),
-        partial(_judge, scorer, _load_baselines(model), _load_same_inputs(model, scorer)),
-        scorer.choice.paths,
-    )
+    by_lists = list[Reals]()  # for each gap of the output, what k-best lists alone say about missing words
+
+    def choose(networks: Lattices, confidence: Floats) -> Paths:
+        paths = scorer.choice.paths(networks, confidence)
+        by_lists.append(k_best_missing(networks, paths))
+        return paths
+
+    judge = partial(_judge, scorer, _load_baselines(model), _load_same_inputs(model, scorer))
+    evaluation = evaluate_networks(stream(store), judge, choose)
     record = evaluation.to_dict()
+    if (gaps := evaluation.beyond_words.get((GAPS, "posterior"))) is not None:
+        record[GAPS]["k_best"] = beyond_words_record(replace(gaps, score=np.concatenate(by_lists)))
     record["speakers"] = len(evaluation.errors["one_best"].speakers)
     record["errors"] = {source: errors.total.to_dict() for source, errors in evaluation.errors.items()}
     record["intervals"] = _intervals(evaluation)

@@ -71,32 +71,45 @@ def same_inputs_tables(study: Study) -> Iterator[Table]:
         yield Table(f"Baselines with the model's inputs: {words}", ("recognizer", *columns), tuple(rows), note)
 
 
+_MISSING = (  # columns: kind of score and measure of it
+    ("AUC k-best", "k_best", "auc"), ("AUC post.", "posterior", "auc"), ("AUC", "calibrated", "auc"),
+    ("NCE raw", "confidence", "nce"), ("NCE", "calibrated", "nce"), ("ECE", "calibrated", "ece"),
+)  # fmt: skip
+_WHOLE = (
+    ("AUC mean", "mean_confidence", "auc"), ("AUC post.", "posterior", "auc"), ("AUC", "calibrated", "auc"),
+    ("NCE mean", "mean_confidence", "nce"), ("NCE raw", "confidence", "nce"), ("NCE", "calibrated", "nce"),
+    ("ECE", "calibrated", "ece"), ("Brier", "calibrated", "brier"),
+)  # fmt: skip
+_BY_THE_MODEL = "and by the model: as trained (raw), else calibrated."
+_BEYOND_WORDS = {
+    "gaps": (
+        "Missing words",
+        _MISSING,
+        "Gaps of the output, before, between and after its words, in which words are missing: how many are, and how "
+        "many the calibrated probabilities say (%). By lists of the 50 best word sequences (k-best), by the "
+        f"posteriors of words that would stand there (post.), {_BY_THE_MODEL}",
+    ),
+    "whole_utterances": (
+        "Whole utterances",
+        _WHOLE,
+        "Utterances of the output without any error: how many are, and how many the calibrated confidences say (%). "
+        f"By the mean confidence of the words (mean), by the posterior of the text (post.), {_BY_THE_MODEL}",
+    ),
+}
+
+
 def beyond_words_tables(study: Study) -> Iterator[Table]:
-    """Missing words, and utterances that are right as a whole: posteriors, and what the model makes of them."""
-    about = {
-        "gaps": (
-            "Missing words",
-            "Gaps of the output, between its words and at its ends, in which words are missing",
-        ),
-        "whole_utterances": ("Whole utterances", "Utterances of the output without any error"),
-    }
-    columns = ("recognizer", "%", "AUC post.", "AUC", "NCE post.", "NCE", "NCE cal.", "ECE cal.")
-    for population, (title, event) in about.items():
+    """Missing words, and utterances that are right as a whole: baselines, and what the model makes of them."""
+    for population, (title, measures, note) in _BEYOND_WORDS.items():
         rows = []
         for name, record in study["recognizers"].items():
             scores = record.get(population, {})
-            posterior, raw, calibrated = (scores.get(kind, {}) for kind in ("posterior", "confidence", "calibrated"))
-            values = (
-                posterior.get("auc"),
-                raw.get("auc"),
-                posterior.get("nce"),
-                raw.get("nce"),
-                calibrated.get("nce"),
-            )
-            if raw:
-                cells = (percent(raw.get("rate")), *map(decimal, values), decimal(calibrated.get("ece")))
-                rows.append((name, *cells))
-        yield Table(title, columns, tuple(rows), f"{event}: how many (%), by posteriors alone (post.), by the model.")
+            calibrated = scores.get("calibrated")
+            if calibrated:
+                cells = (decimal(scores.get(kind, {}).get(measure)) for _, kind, measure in measures)
+                shares = (percent(calibrated.get(key)) for key in ("rate", "mean"))
+                rows.append((name, *shares, *cells))
+        yield Table(title, ("recognizer", "are", "said", *(column for column, _, _ in measures)), tuple(rows), note)
 
 
 def estimation_tables(study: Study) -> Iterator[Table]:
