@@ -4,7 +4,9 @@
 
 OUTPUTS are what a recognizer heard (`wordtrust recognize`), REFS.tsv says what was said and, in the column `--by`,
 under which condition. All figures are over the words of the recognizer's own 1-best, with the confidences that the
-model shows; `--before` is another model on the same words. Writes conditions.json and conditions.md.
+model shows; `--before` is another model on the same words. Further tables have what `wordtrust estimate` would say:
+the word error rate of the output and the estimate of it, and how often intervals for utterances and speakers hold it.
+Writes conditions.json and conditions.md.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ import numpy as np
 
 from wordtrust.base.errors import InputError, OptionError, WordtrustError
 from wordtrust.base.table import Table
+from wordtrust.confidence.estimation.held_out import KnownOfOutputs
 from wordtrust.confidence.evaluate_model import arc_confidences
 from wordtrust.confidence.word_scorer import WordScorer, load
 from wordtrust.evaluation.evaluation import Evaluation, evaluate_networks
 from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattices
+from wordtrust.study.estimation import estimation_record
 
 from .shift import measures, networks_with_references, write_results
 
@@ -51,20 +55,21 @@ def by_condition(batches: Sequence[Lattices], conditions: Mapping[str, str]) -> 
     return dict(sorted(groups.items()))
 
 
-def row_of(evaluation: Evaluation) -> dict[str, Any]:
-    """What the table shows of one condition."""
+def row_of(evaluation: Evaluation, known: KnownOfOutputs) -> dict[str, Any]:
+    """What the tables show of one condition."""
     kind = "calibrated" if ("one_best", "calibrated") in evaluation.scores else "confidence"
     errors = {name: evaluation.errors[name].total.wer for name in ("one_best", "best_confidence")}
-    return {"utterances": evaluation.utterances, "wer": errors} | measures(evaluation.scores["one_best", kind])
+    row = {"utterances": evaluation.utterances, "wer": errors} | measures(evaluation.scores["one_best", kind])
+    return row | estimation_record(known, evaluation.output)
 
 
 def measure(scorer: WordScorer, groups: Mapping[str, Sequence[Lattices]]) -> dict[str, Any]:
     """A row for each condition, and one for all of them together."""
-    rows, total = {}, Evaluation()
+    rows, total, known = {}, Evaluation(), KnownOfOutputs.of_model(scorer.model.card)
     for name, batches in groups.items():
         found = evaluate_networks(batches, partial(arc_confidences, scorer), scorer.choice.paths)
-        rows[name], total = row_of(found), total + found
-    return rows | ({"all": row_of(total)} if len(groups) > 1 else {})
+        rows[name], total = row_of(found, known), total + found
+    return rows | ({"all": row_of(total, known)} if len(groups) > 1 else {})
 
 
 def summary(rows: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,10 +86,15 @@ def summary(rows: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def markdown(results: Mapping[str, Any]) -> str:
-    """The table of one model, or of two side by side."""
+    """The tables of one model, or of two side by side."""
     models = results["models"]
+    estimates = (_estimates(model["rows"], name) for name, model in models.items())
+    return "\n".join(["# Conditions\n", _words(models), *estimates])
+
+
+def _words(models: Mapping[str, Any]) -> str:
     head = ["speech", "utterances", "right %", "WER: 1-best", *(f"output, {name}" for name in models)]
-    head += [f"{what}, {name}" for what in ("mean %", "NCE", "ECE") for name in models]
+    head += [f"{what}, {name}" for what in ("mean %", "NCE", "ECE", "AUC") for name in models]
     cells = []
     for condition, row in next(iter(models.values()))["rows"].items():
         own = [model["rows"][condition] for model in models.values()]
@@ -92,10 +102,26 @@ def markdown(results: Mapping[str, Any]) -> str:
             condition, f"{row['utterances']:,}", _percent(row.get("right")), _percent(row["wer"]["one_best"]),
             *(_percent(each["wer"]["best_confidence"]) for each in own),
             *(_percent(each.get("mean")) for each in own),
-            *(_number(each.get(name)) for name in ("nce", "ece") for each in own),
+            *(_number(each.get(name)) for name in ("nce", "ece", "auc") for each in own),
         ))  # fmt: skip
     notes = [f"{name}: {_told(model['summary'])}." for name, model in models.items()]
-    return Table("Conditions", tuple(head), tuple(cells), " ".join(notes)).to_markdown()
+    return Table("Words", tuple(head), tuple(cells), " ".join(notes)).to_markdown()
+
+
+def _estimates(rows: Mapping[str, Any], model: str) -> str:
+    """Error rates of the output beside what is estimated of them; nothing of a model that cannot."""
+    cells = []
+    for condition, row in rows.items():
+        if "estimation" in row:
+            made, wholes = row["estimation"], (row["estimation"]["utterances"], row["estimation"]["speakers"])
+            rates = [made["corpus"].get(name) for name in ("true", "estimated", "low", "high")]
+            coverages = [_percent(each.get("coverage")) for each in wholes]
+            correlation = _number(made["utterances"].get("correlation"))
+            cells.append((condition, *map(_percent, rates), *coverages, correlation))
+    head = ("speech", "WER", "estimated", "from", "to", "utterances inside %", "speakers inside %", "correlation")
+    if not cells:
+        return ""
+    return Table(f"Estimated error rates, {model}", head, tuple(cells), "Intervals of 90%.").to_markdown()
 
 
 def _told(made: Mapping[str, Any]) -> str:

@@ -67,7 +67,9 @@ def write_results(out: Path, name: str, results: Mapping[str, Any], text: str) -
 def measures(scores: Scores) -> dict[str, Any]:
     """What the tables show of words with confidences."""
     metrics, sure = scores.metrics(), scores.score >= SURE
-    shown = {name: getattr(metrics, name) for name in ("eer", "nce", "ece") if getattr(metrics, name) is not None}
+    shown = {
+        name: getattr(metrics, name) for name in ("eer", "auc", "nce", "ece") if getattr(metrics, name) is not None
+    }
     if not len(scores):
         return {"words": 0}
     about = {
