@@ -3,16 +3,18 @@
     python -m experiments.conditions MODEL OUTPUTS... --refs REFS.tsv --by condition --out FOLDER [--before MODEL]
 
 OUTPUTS are what a recognizer heard (`wordtrust recognize`), REFS.tsv says what was said and, in the column `--by`,
-under which condition. All figures are over the words of the recognizer's own 1-best, with the confidences that the
-model shows; `--before` is another model on the same words. Further tables have what `wordtrust estimate` would say:
-the word error rate of the output and the estimate of it, and how often intervals for utterances and speakers hold it.
-Writes conditions.json and conditions.md.
+under which condition. All figures are over the words of the output, which users see, or of the recognizer's own
+1-best (`--words one_best`), with the confidences that the model shows; `--before` is another model. ECE stands beside
+what it would be by chance, if every confidence were exactly right: a row of 600 words has 0.02 and more. Further
+tables have what `wordtrust estimate` would say: the word error rate of the output and the estimate of it, and how
+often intervals for utterances and speakers hold it. Writes conditions.json and conditions.md.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,12 +28,15 @@ from wordtrust.confidence.estimation.held_out import KnownOfOutputs
 from wordtrust.confidence.evaluate_model import arc_confidences
 from wordtrust.confidence.word_scorer import WordScorer, load
 from wordtrust.evaluation.evaluation import Evaluation, evaluate_networks
+from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats.references import read_references
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.study.estimation import estimation_record
 
 from .shift import measures, networks_with_references, write_results
 
+_DRAWS = 20  # of what is right, by chance
+WORDS = ("output", "one_best")
 ENOUGH_WRONG = 0.05  # of the words: where fewer are wrong, NCE says little
 
 
@@ -59,8 +64,20 @@ def row_of(evaluation: Evaluation, known: KnownOfOutputs) -> dict[str, Any]:
     """What the tables show of one condition."""
     kind = "calibrated" if ("one_best", "calibrated") in evaluation.scores else "confidence"
     errors = {name: evaluation.errors[name].total.wer for name in ("one_best", "best_confidence")}
-    row = {"utterances": evaluation.utterances, "wer": errors} | measures(evaluation.scores["one_best", kind])
-    return row | estimation_record(known, evaluation.output)
+    rows = {
+        words: measures(evaluation.scores[words, kind]) | ece_by_chance(evaluation.scores[words, kind])
+        for words in WORDS
+    }
+    return {"utterances": evaluation.utterances, "wer": errors, **rows} | estimation_record(known, evaluation.output)
+
+
+def ece_by_chance(scores: Scores) -> dict[str, float]:
+    """The calibration error that so many words with these confidences have if each is exactly right."""
+    rng, found = np.random.default_rng(0), list[float]()
+    for _ in range(_DRAWS if len(scores) else 0):
+        ece = replace(scores, correct=rng.random(len(scores)) < scores.score).metrics().ece
+        found += [] if ece is None else [ece]
+    return {"ece_by_chance": float(np.mean(found))} if found else {}
 
 
 def measure(scorer: WordScorer, groups: Mapping[str, Sequence[Lattices]]) -> dict[str, Any]:
@@ -72,9 +89,9 @@ def measure(scorer: WordScorer, groups: Mapping[str, Sequence[Lattices]]) -> dic
     return rows | ({"all": row_of(total, known)} if len(groups) > 1 else {})
 
 
-def summary(rows: Mapping[str, Any]) -> dict[str, Any]:
+def summary(rows: Mapping[str, Any], words: str) -> dict[str, Any]:
     """The mean over conditions, and the worst: of NCE where enough words are wrong for it to mean something."""
-    single = {name: row for name, row in rows.items() if name != "all" and "ece" in row}
+    single = {name: row[words] for name, row in rows.items() if name != "all" and "ece" in row[words]}
     judged = {name: row for name, row in single.items() if row["right"] <= 1 - ENOUGH_WRONG and "nce" in row}
     made: dict[str, Any] = {}
     for measure_name, kept, worst in (("ece", single, max), ("nce", judged, min)):
@@ -89,20 +106,22 @@ def markdown(results: Mapping[str, Any]) -> str:
     """The tables of one model, or of two side by side."""
     models = results["models"]
     estimates = (_estimates(model["rows"], name) for name, model in models.items())
-    return "\n".join(["# Conditions\n", _words(models), *estimates])
+    return "\n".join(["# Conditions\n", _words(models, results["words"]), *estimates])
 
 
-def _words(models: Mapping[str, Any]) -> str:
-    head = ["speech", "utterances", "right %", "WER: 1-best", *(f"output, {name}" for name in models)]
-    head += [f"{what}, {name}" for what in ("mean %", "NCE", "ECE", "AUC") for name in models]
+def _words(models: Mapping[str, Any], words: str) -> str:
+    head = ["speech", "utterances", "WER: 1-best", *(f"output, {name}" for name in models)]
+    columns = ("right %", "mean %", "NCE", "ECE", "AUC")
+    head += [*(f"{what}, {name}" for what in columns for name in models), "ECE by chance"]
     cells = []
     for condition, row in next(iter(models.values()))["rows"].items():
         own = [model["rows"][condition] for model in models.values()]
         cells.append((
-            condition, f"{row['utterances']:,}", _percent(row.get("right")), _percent(row["wer"]["one_best"]),
+            condition, f"{row['utterances']:,}", _percent(row["wer"]["one_best"]),
             *(_percent(each["wer"]["best_confidence"]) for each in own),
-            *(_percent(each.get("mean")) for each in own),
-            *(_number(each.get(name)) for name in ("nce", "ece", "auc") for each in own),
+            *(_percent(each[words].get(name)) for name in ("right", "mean") for each in own),
+            *(_number(each[words].get(name)) for name in ("nce", "ece", "auc") for each in own),
+            _number(own[-1][words].get("ece_by_chance")),
         ))  # fmt: skip
     notes = [f"{name}: {_told(model['summary'])}." for name, model in models.items()]
     return Table("Words", tuple(head), tuple(cells), " ".join(notes)).to_markdown()
@@ -145,8 +164,11 @@ def _number(value: float | None) -> str:
 @click.option("--refs", type=click.Path(path_type=Path, exists=True), required=True, help="References, as a table.")
 @click.option("--by", default="condition", show_default=True, help="Its column that says the condition.")
 @click.option("--before", help="Another model, to compare with.")
+@click.option("--words", type=click.Choice(WORDS), default=WORDS[0], show_default=True, help="Which the table is of.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of conditions.json and .md.")
-def main(model: str, outputs: tuple[str, ...], refs: Path, by: str, before: str | None, out: Path) -> None:
+def main(
+    model: str, outputs: tuple[str, ...], refs: Path, by: str, before: str | None, words: str, out: Path
+) -> None:
     """Measure how confidences hold under each condition."""
     references, conditions = read_references(refs), conditions_of(refs, by)
     models = {}
@@ -157,8 +179,9 @@ def main(model: str, outputs: tuple[str, ...], refs: Path, by: str, before: str 
             if not groups:
                 raise OptionError("none of the utterances has a reference")
             rows = measure(scorer, groups)
-            models[name if before else Path(where).name] = {"model": where, "rows": rows, "summary": summary(rows)}
-    results = {"by": by, "models": models}
+            made = {"model": where, "rows": rows, "summary": summary(rows, words)}
+            models[name if before else Path(where).name] = made
+    results = {"by": by, "words": words, "models": models}
     write_results(out, "conditions", results, markdown(results))
 
 

@@ -273,6 +273,23 @@ def ctm_of(gaps: list[float]) -> str:
     return "".join(lines)
 
 
+def test_warnings_of_a_table_are_few_and_short(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    TALK.save(tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet").drop_columns(["warnings"])
+    one = {"name": "noise", "figure": 1.0, "message": "m"}
+    for warnings in ([one] * 1000, [{**one, "message": "m" * 10_000}], "noise"):
+        pq.write_table(table.append_column("warnings", pa.array([warnings] * len(table))), tmp_path / "b.parquet")
+        with pytest.raises(InputError, match="warnings"):
+            read_transcripts(tmp_path / "b.parquet")
+    wrong = pa.array([[{**one, "figure": "loud"}]] * len(table))
+    pq.write_table(table.append_column("warnings", wrong), tmp_path / "c.parquet")
+    with pytest.raises(InputError, match="figure"):
+        read_transcripts(tmp_path / "c.parquet")
+
+
 def test_a_long_recording_is_cut_at_its_pauses(tmp_path: Path) -> None:
     (tmp_path / "call.ctm").write_text(ctm_of([0.5] + [0.1] * 9 + [1.2] + [0.1] * 9 + [0.5] + [0.1] * 9 + [0.5]))
     read = read_transcripts(tmp_path / "call.ctm")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,6 +19,7 @@ from tests.helpers.strategies import lattices
 from tests.helpers.transcripts import NASTY
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
+from wordtrust.formats.transcript.records import SpeechWarning
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.text import UNKNOWN
@@ -36,6 +38,7 @@ HARBOUR = Transcript(
     ),
 )
 SILENT = Transcript("silent", ())
+NOISY = replace(HARBOUR, warnings=(SpeechWarning("noise", 3.5, "noise nearly as loud as the <speech>"),))
 many = st.lists(made(max_words=8), max_size=3)
 
 
@@ -156,7 +159,7 @@ def test_parquet_is_a_row_for_each_word(folder: Path, found: list[Transcript]) -
             "start": word.start, "end": word.end, "confidence": word.confidence,
             "alternatives": [{"word": whole(each.word), "confidence": each.confidence} for each in word.alternatives],
             "joins_next": word.joins_next, "missing_before": None, "missing_end": None, "utterance_confidence": None,
-            "accepted": word.accepted,
+            "accepted": word.accepted, "warnings": [],
         }
         for each in found
         for index, word in enumerate(each.words)
@@ -173,6 +176,19 @@ def test_parquet_is_written_in_groups(tmp_path: Path, monkeypatch: pytest.Monkey
     info = pq.ParquetFile(tmp_path / "a.parquet").metadata
     assert [info.row_group(k).num_rows for k in range(info.num_row_groups)] == [12, 12, 8]
     assert info.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_warnings_are_in_every_format_that_has_a_place_for_them(tmp_path: Path) -> None:
+    told = "warning: noise nearly as loud as the <speech> (noise 3.5)"
+    ctm = written([NOISY], tmp_path / "a.ctm").decode()
+    assert ctm == f";; harbour_1 1 0.500 {told}\n" + written([HARBOUR], tmp_path / "b.ctm").decode()
+    escaped = told.replace("<", "&lt;").replace(">", "&gt;")
+    assert f"\nNOTE {escaped}\n\n" in written([NOISY], tmp_path / "a.vtt").decode()
+    assert "noise nearly as loud as the &lt;speech&gt;" in written([NOISY], tmp_path / "a.html").decode()
+    assert "Warning: noise nearly as loud as the &lt;speech&gt;" in NOISY._repr_html_()
+    written([NOISY, HARBOUR], tmp_path / "a.parquet")
+    assert [each.warnings for each in wt.read_transcripts(tmp_path / "a.parquet")] == [NOISY.warnings, ()]
+    assert written([NOISY], tmp_path / "a.srt") == written([HARBOUR], tmp_path / "b.srt")
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "ctm", "vtt", "srt", "html", "parquet", "jsonl.gz", "ctm.gz"])

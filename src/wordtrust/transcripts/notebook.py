@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 
 from ..base.visible_text import visible
+from .utterance import UtteranceWords
 from .words import HIGH, LOW, Word, clock, missing_mark, percent, shown_level, spelled, surer_alternative
 
 # One hue that grows stronger, see-through on light and dark pages; the kinds of underline do without colour.
@@ -14,20 +15,19 @@ _STRONGEST = 0.6
 _UNDERLINE = {"low": "underline wavy", "medium": "underline dotted", "high": "none"}
 
 
-def words_html(heading: str, words: Sequence[Word], missing_end: float | None = None) -> str:
+def words_html(heading: str, utterance: UtteranceWords) -> str:
     """The words below a heading with a legend, as one HTML element with inline styles."""
-    return f"<div>{_soft(f'{escape(heading)} ({_legend()})')}{_words_div(words, missing_end)}</div>"
+    return f"<div>{_soft(f'{escape(heading)} ({_legend()})')}{_words_div(utterance)}</div>"
 
 
-def utterances_html(
-    heading: str, utterances: Iterable[tuple[str, Sequence[Word], float | None]], more: int = 0
-) -> str:
+def utterances_html(heading: str, utterances: Iterable[UtteranceWords], more: int = 0) -> str:
     """Utterances or segments below one heading with a legend, each with its times and, where it changes, its name."""
     shown, last = list[str](), None
-    for name, words, missing_end in utterances:
+    for utterance in utterances:
+        name, words = utterance.utt, utterance.words
         times = f"{clock(words[0].start)} to {clock(words[-1].end)}" if words else ""
         facts = ", ".join(escape(fact) for fact in (visible(name) if name != last else "", times) if fact)
-        shown.append(f"<div>{_soft(facts) if facts else ''}{_words_div(words, missing_end)}</div>")
+        shown.append(f"<div>{_soft(facts) if facts else ''}{_words_div(utterance)}</div>")
         last = name
     rest = f"<div>and {more:,} more</div>" if more > 0 else ""
     return f"<div>{_soft(f'{escape(heading)} ({_legend()})')}{''.join(shown)}{rest}</div>"
@@ -44,13 +44,16 @@ def _soft(html: str) -> str:
     return f'<div style="opacity: .75; font-size: .85em">{html}</div>'
 
 
-def _words_div(words: Sequence[Word], missing_end: float | None) -> str:
+def _words_div(utterance: UtteranceWords) -> str:
     spans = "".join(
         _missing(word.missing_before) + _span(word, written) + space
-        for word, (written, space) in zip(words, spelled(words), strict=True)
+        for word, (written, space) in zip(utterance.words, spelled(utterance.words), strict=True)
     )
-    spans += _missing(missing_end)
-    return f'<div dir="auto" style="line-height: 1.8; max-width: 60em">{spans.rstrip() or "(no words)"}</div>'
+    spans += _missing(utterance.missing_end)
+    warnings = "; ".join(escape(visible(warning.message)) for warning in utterance.warnings)
+    return f'<div dir="auto" style="line-height: 1.8; max-width: 60em">{spans.rstrip() or "(no words)"}</div>' + (
+        _soft(f"Warning: {warnings}") if warnings else ""
+    )
 
 
 def _missing(probability: float | None) -> str:

@@ -51,6 +51,7 @@ def _schema(target: Target) -> Any:
         "joins_next": pa.bool_(), "accepted": pa.bool_(),
         "missing_before": number, "missing_end": number, "utterance_confidence": number,
         "alternatives": pa.list_(pa.struct([("word", text), ("confidence", number)])),
+        "warnings": pa.list_(pa.struct([("name", text), ("figure", number), ("message", text)])),
     }  # fmt: skip
     schema = pa.schema([(name, types.get(name, text)) for name in COLUMNS])
     if not target.about and target.left_out is None:

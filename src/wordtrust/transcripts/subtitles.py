@@ -101,7 +101,7 @@ def _line(text: str) -> str:
 
 @contextmanager
 def write_vtt(target: Target) -> Iterator[AddTranscripts]:
-    """WebVTT. A comment names each utterance, or each recording where its first segment comes."""
+    """WebVTT. A comment names each utterance, or each recording where its first segment comes; others warn."""
     named: str | None = None
 
     def add(transcripts: Sequence[UtteranceWords]) -> None:
@@ -110,6 +110,7 @@ def write_vtt(target: Target) -> Iterator[AddTranscripts]:
             if not target.recordings or transcript.utt != named:
                 file.write(f"NOTE {_vtt_text(transcript.utt) or '-'}\n\n")
                 named = transcript.utt
+            file.writelines(f"NOTE {_vtt_text(warning.told)}\n\n" for warning in transcript.warnings)
             file.writelines(map(_vtt_block, cues(transcript.words)))
 
     with atomic_text(target.path) as file:

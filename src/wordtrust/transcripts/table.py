@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next",
-           "missing_before", "missing_end", "utterance_confidence", "accepted")  # fmt: skip
+           "missing_before", "missing_end", "utterance_confidence", "accepted", "warnings")  # fmt: skip
 
 
 def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
     """The words of an utterance in the order of COLUMNS; `index` counts them from 0."""
+    warnings = [warning.to_dict() for warning in transcript.warnings]
     for index, word in enumerate(transcript.words):
         others = [{"word": other.word, "confidence": other.confidence} for other in word.alternatives]
         of_word = word.word, word.norm, word.start, word.end, word.confidence, others, word.joins_next
         beyond = word.missing_before, transcript.missing_end, transcript.correct
-        yield transcript.utt, index, *of_word, *beyond, word.accepted
+        yield transcript.utt, index, *of_word, *beyond, word.accepted, warnings
 
 
 def data_frame(transcripts: Iterable[UtteranceWords]) -> pd.DataFrame:

@@ -84,7 +84,7 @@ class Transcript(UtteranceWords):
         return words_text(self.words, self.missing_end)
 
     def _repr_html_(self) -> str:
-        return words_html(self._summary(), self.words, self.missing_end)
+        return words_html(self._summary(), self)
 
     def __repr__(self) -> str:
         return f"<Transcript {self._summary()}\n  {self.to_rich().plain or '(no words)'}>"
@@ -175,8 +175,7 @@ class Transcripts(list[Transcript]):
         if not self:
             return "(no transcripts)"
         heading = f"{counted(len(self), 'transcript')}, {_counts(self.words)}"
-        shown = ((each.utt, each.words, each.missing_end) for each in self[:_SHOWN])
-        return utterances_html(heading, shown, len(self) - _SHOWN)
+        return utterances_html(heading, self[:_SHOWN], len(self) - _SHOWN)
 
     def __repr__(self) -> str:
         lines = [f"<Transcripts: {len(self):,}, with {_counts(self.words)}"]

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from ..base.errors import OptionError
+from ..base.visible_text import visible
 from ..formats import ctm
 from ..formats.transcript.records import (
     ACCEPTED,
@@ -83,7 +84,7 @@ class UtteranceWords:
 
         White space in names and words becomes `_`, a control character U+FFFD. What CTM gives a meaning of its own
         (`;;`, `<ALT>`) is written as the normalised word. An utterance without words is a comment; before a
-        gap in which something may be missing there is one that says so.
+        gap in which something may be missing there is one that says so; warnings come first.
         """
         if channel.split() != [channel]:
             raise OptionError(f"the channel is {channel!r}, not one word like 1 or A")
@@ -101,9 +102,16 @@ class UtteranceWords:
             f";; {name} {channel} {time:.3f} {mark}\n" if mark else ""
             for time, mark in zip(times, marks, strict=True)
         ]
+        head = "".join(
+            f";; {name} {channel} {max(0.0, times[0]):.3f} {_line(warning.told)}\n" for warning in self.warnings
+        )
         if not any(comments) or not self.words:
-            return lines + comments[-1]
-        return "".join(chain.from_iterable(zip(comments, [*lines.splitlines(keepends=True), ""], strict=True)))
+            return head + lines + comments[-1]
+        return head + "".join(chain.from_iterable(zip(comments, [*lines.splitlines(keepends=True), ""], strict=True)))
+
+
+def _line(text: str) -> str:
+    return visible(" ".join(text.split()))
 
 
 def distinct_warnings(*found: tuple[SpeechWarning, ...]) -> tuple[SpeechWarning, ...]:

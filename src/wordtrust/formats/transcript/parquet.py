@@ -19,21 +19,30 @@ from .records import (
     ACCEPTED,
     MISSING_BEFORE,
     MISSING_END,
+    WARNINGS,
     TranscriptFile,
     TranscriptRecord,
     Word,
     left_out_of,
     probability_of,
+    warnings_of,
     word_of,
 )
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives")
 UTTERANCE_CONFIDENCE = "utterance_confidence"  # the same on every row of an utterance, as `missing_end` is
-MORE_COLUMNS = ("joins_next", MISSING_BEFORE, MISSING_END, UTTERANCE_CONFIDENCE, ACCEPTED)  # that older tables lack
-_NOTHING: tuple[float | None, float | None] = (None, None)
+MORE_COLUMNS = (
+    "joins_next",
+    MISSING_BEFORE,
+    MISSING_END,
+    UTTERANCE_CONFIDENCE,
+    ACCEPTED,
+    WARNINGS,
+)  # that older tables lack
 MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
 _MOST_ALTERNATIVES = 200_000  # of the rows that are read at a time
 _LONGEST_TEXT = 1 << 13  # bytes of a name or word
+_MOST_WARNINGS, _LONGEST_MESSAGE = 20, 1 << 10  # of an utterance; bytes
 _FREE_BYTES, _FREE_VALUES = 100_000_000, 200_000  # that any table may unpack to
 _TEXTS = ("utt", "word", "norm")
 _ROWS = 1 << 12  # read at a time
@@ -71,20 +80,20 @@ def _check_size(data: bytes) -> None:
 
 def _records(table: Any, name: str) -> Iterator[TranscriptRecord]:
     """An index of 0 begins the next utterance."""
-    utt, words, whole = "", list[Word](), _NOTHING
+    words, whole = list[Word](), TranscriptRecord("", ())
     for row_number, row in enumerate(_rows(table, name)):
         with arrow_errors(name, f"row {row_number}", remedy=_DAMAGED):
             index, row_utt = check.number(row, "index"), check.string(row, "utt")
             if index == 0 and words:
-                yield TranscriptRecord(utt, tuple(words), (), *whole)
+                yield whole._replace(words=tuple(words))
                 words = []
-            if index != len(words) or (words and row_utt != utt) or index >= MOST_WORDS:
-                raise InputError(f"word {index:g} of {row_utt!r} comes after word {len(words) - 1} of {utt!r}")
-            utt = row_utt
+            if index != len(words) or (words and row_utt != whole.utt) or index >= MOST_WORDS:
+                raise InputError(f"word {index:g} of {row_utt!r} comes after word {len(words) - 1} of {whole.utt!r}")
             words.append(word_of(row, "the row"))
-            whole = probability_of(row, UTTERANCE_CONFIDENCE, "the row"), probability_of(row, MISSING_END, "the row")
+            chances = (probability_of(row, column, "the row") for column in (UTTERANCE_CONFIDENCE, MISSING_END))
+            whole = TranscriptRecord(row_utt, (), warnings_of(row), *chances)
     if words:
-        yield TranscriptRecord(utt, tuple(words), (), *whole)
+        yield whole._replace(words=tuple(words))
 
 
 def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
@@ -98,6 +107,7 @@ def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
             if len(batch.column("alternatives").flatten()) > _MOST_ALTERNATIVES:
                 raise InputError(f"{len(batch):,} words with more than {_MOST_ALTERNATIVES:,} alternatives")
             _check_texts(batch)
+            _check_warnings(batch)
             rows = batch.to_pylist()
         yield from rows
 
@@ -110,3 +120,17 @@ def _check_texts(batch: Any) -> None:
         longest = pc.max(pc.binary_length(texts)).as_py() if len(texts) else 0
         if (longest or 0) > _LONGEST_TEXT:
             raise InputError(f"the column {name!r} has a text of {longest:,} bytes", remedy="No word is as long")
+
+
+def _check_warnings(batch: Any) -> None:
+    """They are on every row of an utterance, so a few long ones would be many."""
+    if WARNINGS not in batch.schema.names:
+        return
+    column = batch.column(WARNINGS)
+    if not pa.types.is_list(column.type) or not pa.types.is_struct(column.type.value_type):
+        raise InputError(f"the column {WARNINGS!r} has {column.type}", remedy="It has lists of warnings")
+    kept, most = column.flatten(), _MOST_WARNINGS * len(batch)
+    texts = [values for values in kept.flatten() if pa.types.is_string(values.type)]
+    longest = max((pc.max(pc.binary_length(values)).as_py() or 0 for values in texts), default=0)
+    if len(kept) > most or longest > _LONGEST_MESSAGE:
+        raise InputError(f"{len(batch):,} words with {len(kept):,} warnings of up to {longest:,} bytes")

@@ -64,6 +64,11 @@ class SpeechWarning:
     figure: float
     message: str
 
+    @property
+    def told(self) -> str:
+        """As a comment in files of words."""
+        return f"warning: {self.message} ({self.name} {self.figure:g})"
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return {"name": self.name, "figure": self.figure, "message": self.message}
