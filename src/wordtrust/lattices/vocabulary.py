@@ -51,7 +51,9 @@ class Vocabulary:
 
     def find(self, string: str) -> int:
         """The id of `string`, -1 if it is not there."""
-        return self._ids.get(string, -1) if self.strings else -1
+        if self._load:
+            self.strings  # noqa: B018  # loads them
+        return self._ids.get(string, -1)
 
     def __getitem__(self, string_id: int) -> str:
         return self.strings[string_id]

@@ -181,7 +181,7 @@ class _MergeGroups:
     surface: Ints  # of the first member
     size: Ints  # number of members
     mixed: Flags  # whether members have different surfaces
-    has_classes: bool  # whether members may have different words
+    mixed_words: Flags  # whether members have different words, which count as the same
 
     @classmethod
     def of(cls, batch: Lattices, tolerance: float, classes: Ints | None) -> _MergeGroups:
@@ -204,11 +204,11 @@ class _MergeGroups:
         source, target, word, surface, size = (
             values[:groups].copy() for values in (source, target, word, surface, size)
         )
+        mixed_words = np.zeros(groups, bool)
         if classes is not None:
-            kept = np.flatnonzero(group != kernels.ABSORBED)[::-1]
-            word[group[kept]] = batch.word[kept]  # the first member is written last
+            kernels.first_words(group, batch.word, word, mixed_words)
         ends = csr_offsets(node_counts), csr_offsets(counts)
-        return cls(flat, node, group, *ends, source, target, word, surface, size, mixed[:groups], classes is not None)
+        return cls(flat, node, group, *ends, source, target, word, surface, size, mixed[:groups], mixed_words)
 
     def sums(self, values: Reals) -> Reals:
         """[network arcs] the sum over the members of each."""
@@ -279,14 +279,10 @@ def _merge_spellings(batch: Lattices, layout: _MergeGroups, posterior: Reals) ->
     posterior among all members; ties go to the one that comes first.
     """
     surface = _merge_surfaces(batch, layout, posterior)
-    if not layout.has_classes:
+    if not layout.mixed_words.any():
         return layout.word, surface
-    kept = np.flatnonzero(layout.group != kernels.ABSORBED)
-    is_other = np.zeros(len(layout.word), np.bool_)
-    is_other[layout.group[kept[batch.word[kept] != layout.word[layout.group[kept]]]]] = True
-    members = kept[is_other[layout.group[kept]]]
-    if not len(members):
-        return layout.word, surface
+    members = np.empty(len(batch.source), np.int64)
+    members = members[: kernels.list_marked(layout.group, layout.mixed_words, members)]
     on_path = np.zeros(len(batch.source), np.bool_)
     on_path[one_best(batch).arcs_in(batch)] = True
     weight, size = posterior[members] + _ON_PATH * on_path[members], len(batch.vocabulary)

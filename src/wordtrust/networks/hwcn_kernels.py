@@ -139,6 +139,18 @@ def sums(group: Ints, values: Reals, total: Reals) -> None:
 
 
 @compiled
+def first_words(group: Ints, said: Ints, word: Ints, mixed: Flags) -> None:
+    """The word of the first member of each group, and whether others have another."""
+    word[:] = -1
+    for arc in range(len(group)):
+        g = group[arc]
+        if g != ABSORBED:
+            if word[g] < 0:
+                word[g] = said[arc]
+            mixed[g] |= word[g] != said[arc]
+
+
+@compiled
 def list_marked(group: Ints, marked: Flags, arcs: Offsets) -> int:
     """The arcs of the groups that are marked, in their order; gives their number."""
     count = 0

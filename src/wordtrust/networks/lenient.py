@@ -29,9 +29,15 @@ def align_leniently(references: ReferenceWords, words: Ints, offsets: Offsets, *
     worth = np.ones(len(part), np.float32)
     worth.flags.writeable = False
     windows = _windows(some, hypotheses, strict.reference[part])
-    found = find_oracles(hypotheses, worth, some, windows, unknown)
-    better = _align_between(some, hypotheses, found.alternative, unknown)
-    return _better_rows(strict, better, rows, part)
+    found = find_oracles(hypotheses, worth, some, windows, unknown).alternative
+    owner = np.repeat(np.arange(len(rows)), np.diff(hypotheses.arc_offsets))
+    used = np.unique(owner[found >= 0])  # in the others, no alternative saves errors
+    if not len(used):
+        return strict
+    own = csr_items(hypotheses.arc_offsets, used)
+    hypotheses = _chains(words[part[own]], csr_offsets(np.diff(hypotheses.arc_offsets)[used]))
+    better = _align_between(some.rows(used), hypotheses, found[own], unknown)
+    return _better_rows(strict, better, rows[used], part[own])
 
 
 def _chains(words: Ints, offsets: Offsets) -> WordGraphs:

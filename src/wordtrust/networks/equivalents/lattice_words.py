@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -23,14 +24,7 @@ class LatticeWords:
             values[first:last] for values in (lattices.source, lattices.target, lattices.word)
         )
         self.words = frozenset(self._word.tolist()) - {0}
-        self._openings: dict[str, list[tuple[WordRow, Reading]]] = {}  # by the first word of a reading
-        opened = set(self._word[is_open[self._word]].tolist())
-        strings = {word: self.vocabulary[word] for word in sorted(opened)}
-        for word, string in strings.items():
-            self._open((word,), known.of(string))
-        if any(map(has_digit, strings.values())):
-            for row in self._phrases():
-                self._open(row, known.of_phrase(self.vocabulary.lookup(row)))
+        self._is_open = is_open
 
     def beginning(self, first: str) -> Iterator[tuple[WordRow, Reading]]:
         """The words that have a reading which begins with this word."""
@@ -39,9 +33,18 @@ class LatticeWords:
         if plain in self.words and not self.known.of(first):
             yield (plain,), (first,)
 
-    def _open(self, row: WordRow, readings: tuple[Reading, ...]) -> None:
-        for said in readings:
-            self._openings.setdefault(said[0], []).append((row, said))
+    @cached_property
+    def _openings(self) -> dict[str, list[tuple[WordRow, Reading]]]:
+        """Words and phrases with their readings, by the first word of a reading."""
+        openings: dict[str, list[tuple[WordRow, Reading]]] = {}
+        words = sorted(set(self._word[self._is_open[self._word]].tolist()))
+        strings = self.vocabulary.lookup(words)
+        readings = [((word,), self.known.of(string)) for word, string in zip(words, strings, strict=True)]
+        if any(map(has_digit, strings)):
+            readings += [(row, self.known.of_phrase(self.vocabulary.lookup(row))) for row in self._phrases()]
+        for row, said in ((row, said) for row, all_said in readings for said in all_said):
+            openings.setdefault(said[0], []).append((row, said))
+        return openings
 
     def _phrases(self) -> list[WordRow]:
         """Two or three words with numbers that follow each other, silence between them or not."""
