@@ -76,7 +76,6 @@ def count_operations(trainer: Trainer) -> tuple[int, int]:
 
 def profile(trainer: Trainer, batches: int = 10) -> None:
     """Print operations, host and device time of some batches, spread over all depths."""
-    from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as torch_profile
 
@@ -98,7 +97,7 @@ def profile(trainer: Trainer, batches: int = 10) -> None:
     events = watch.key_averages()
     launches = sum(event.count for event in events if event.key in ("cudaLaunchKernel", "cuLaunchKernel"))
     operations = sum(event.count for event in events if event.key.startswith("aten::"))
-    kernels = [event for event in events if event.device_type == DeviceType.CUDA and not event.is_user_annotation]
+    kernels = [event for event in events if event.device_type.name == "CUDA" and not event.is_user_annotation]
     busy = sum(event.self_device_time_total for event in kernels) / 1e6
     total, deep = count_operations(trainer)
     print(f"a batch of {deep} levels: {total:,} operations, {total / deep:.0f} a level")

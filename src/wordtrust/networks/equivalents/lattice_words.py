@@ -37,6 +37,7 @@ class LatticeWords:
     def _openings(self) -> dict[str, list[tuple[WordRow, Reading]]]:
         """Words and phrases with their readings, by the first word of a reading."""
         openings: dict[str, list[tuple[WordRow, Reading]]] = {}
+        readings: list[tuple[WordRow, tuple[Reading, ...]]]
         words = sorted(set(self._word[self._is_open[self._word]].tolist()))
         strings = self.vocabulary.lookup(words)
         readings = [((word,), self.known.of(string)) for word, string in zip(words, strings, strict=True)]
