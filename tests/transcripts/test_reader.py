@@ -76,6 +76,7 @@ def test_a_recording_comes_back_with_all_that_is_known_about_it(ending: str, tmp
     read = read_transcripts(path)
     assert [each.to_dict() for each in read] == [each.to_dict() for each in TALK]
     assert [word.joins_next for word in read.words] == [word.joins_next for word in TALK.words]
+    assert read.about["models"] == ABOUT["models"]
     if "jsonl" not in ending:
         assert read.left_out == LEFT_OUT
         assert {key: value for key, value in read.about.items() if key != "wordtrust"} == ABOUT

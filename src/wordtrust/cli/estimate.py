@@ -63,13 +63,13 @@ def estimate(
 ) -> None:
     """Estimate the errors of transcripts without references: [MODEL] TRANSCRIPTS, or MODEL LATTICES.
 
-    TRANSCRIPTS are what `wordtrust score` and `wordtrust transcribe` write (.json, .jsonl, .parquet); .json names the
-    model itself. Prints expected substitutions, insertions and deletions, and the word error rate with an interval
-    that holds for new speakers.
+    TRANSCRIPTS are what `wordtrust score` and `wordtrust transcribe` write (.json, .jsonl, .parquet); they name the
+    model, unless an earlier version wrote them. Prints expected substitutions, insertions and deletions, and the word
+    error rate with an interval that holds for new speakers.
 
     \b
     Examples: wordtrust estimate calls.json
-              wordtrust estimate whisper-base words.jsonl --speakers utt2spk --json
+              wordtrust estimate ./model words.jsonl --speakers utt2spk --json
               wordtrust estimate june.json --against may.json
               wordtrust estimate model words.jsonl --select train.jsonl --wer-under 0.05 --manifest corpus.jsonl
     """

@@ -99,7 +99,7 @@ def score(
         writing = TranscriptFiles(target, partial(_require_free, inputs, overwrite=overwrite), about=about)
     else:
         to_stdout = is_stdout(target)
-        writing = TranscriptPrinter() if to_stdout else TranscriptWriter(target, about=about, channels=channels)
+        writing = TranscriptPrinter(about) if to_stdout else TranscriptWriter(target, about=about, channels=channels)
     with writing as writer:
         for transcripts in scored(scorer, batches, alternatives):
             writer.add(transcripts if rule is None else [each.accepting(rule.threshold) for each in transcripts])

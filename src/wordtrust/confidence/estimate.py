@@ -271,9 +271,9 @@ def _of_source(
             file=source.name,
             remedy="Calibrate them (wordtrust calibrate --scores), then: wordtrust estimate CALIBRATOR FILE",
         )
-    models = source.about.get("models", ())
-    named += [str(name) for name in models] if isinstance(models, list | tuple) else []
     yield from output_utterances(source.transcripts, source.name, speakers)
+    models = source.about.get("models", ())  # lines of .jsonl name them one by one
+    named += [str(name) for name in models] if isinstance(models, list | tuple) else []
 
 
 def _sources(paths: Any) -> Iterator[TranscriptSource]:

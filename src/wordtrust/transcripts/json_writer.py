@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from ..base.files import atomic_text
 from ..base.version import __version__
 from ..base.visible_text import json_text
-from ..formats.transcript.records import MEAN
+from ..formats.transcript.records import MEAN, MODELS
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords, rounded_mean
 
 
-def json_line(transcript: UtteranceWords) -> str:
-    """One line of .jsonl, with its end."""
-    return json_text(transcript.to_dict()) + "\n"
+def json_line(transcript: UtteranceWords, about: Mapping[str, Any] | None = None) -> str:
+    """One line of .jsonl, with its end; `about` may name the models that gave the words their confidences."""
+    models = (about or {}).get(MODELS)
+    return json_text(transcript.to_dict() | ({MODELS: models} if models else {})) + "\n"
 
 
 @contextmanager
 def write_jsonl(target: Target) -> Iterator[AddTranscripts]:
     """A line for each transcript."""
     with atomic_text(target.path) as file:
-        yield lambda transcripts: file.writelines(map(json_line, transcripts))
+        yield lambda transcripts: file.writelines(json_line(each, target.about) for each in transcripts)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class TranscriptSource:
 
     name: str
     transcripts: Iterator[Transcript]
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)  # lines of .jsonl may add to it
     left_out: Sequence[LeftOut] | None = None
     is_ours: bool = True  # a file that wordtrust wrote, with all that its words have
 
@@ -149,7 +149,7 @@ def convert_transcripts(
     first = next(coming, None)
     if first is None:
         raise OptionError("no transcripts found")
-    about, utterances, words = dict(first.about), 0, 0
+    about, utterances, words = first.about, 0, 0
     left_out = None if first.left_out is None else list(first.left_out)
     with TranscriptWriter(path, format=format, recordings=True, about=about, left_out=left_out) as writer:
         for source in chain([first], coming):
@@ -161,6 +161,8 @@ def convert_transcripts(
                     present.add(transcript.utt)
                     writer.add([transcript])
                     utterances, words = utterances + 1, words + len(transcript.words)
+            if source is not first:
+                _join_about(about, source.about)  # lines of .jsonl say it one by one
         if missing := wanted - present:
             raise OptionError(f"no utterance {', '.join(sorted(missing))} in the input")
     return utterances, words

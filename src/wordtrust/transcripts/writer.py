@@ -141,12 +141,15 @@ class TranscriptFiles:
 class TranscriptPrinter:
     """Prints transcripts as lines of .jsonl on stdout; a context manager like `TranscriptWriter`."""
 
+    def __init__(self, about: Mapping[str, Any] | None = None) -> None:
+        self._about = about
+
     def __enter__(self) -> Self:
         return self
 
     def add(self, transcripts: Sequence[UtteranceWords]) -> None:
         """Print these too, at once."""
-        lines = "".join(map(json_line, transcripts))
+        lines = "".join(json_line(each, self._about) for each in transcripts)
         sys.stdout.write(lines.encode("utf-8", "replace").decode("utf-8"))
         sys.stdout.flush()
 

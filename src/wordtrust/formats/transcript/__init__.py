@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from ..inputs import HEAD, Stream
 from ..onebest.json_documents import scan_keys
 from ..onebest.lattices import MAX_DOCUMENT, lattices
 from ..onebest.recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
-from .records import MEAN, TranscriptFile, TranscriptRecord, Word, left_out_of, record_of
+from .records import MEAN, MODELS, TranscriptFile, TranscriptRecord, Word, left_out_of, record_of
 
 NAME = "transcript"
 _PARQUET = b"PAR1"
@@ -53,7 +54,8 @@ def open_transcripts(stream: Stream, problems: Problems) -> TranscriptFile:
         return open_table(stream)
     if _is_json_lines(stream.head(HEAD)):
         lines = ((place, line) for place, line in stream.lines() if line.strip())
-        return TranscriptFile(_records(lines, stream, problems, "line", check.parse))
+        about: dict[str, Any] = {}
+        return TranscriptFile(_records(lines, stream, problems, "line", partial(_parse_line, about)), about)
     try:
         document = check.parse(stream.document(MAX_DOCUMENT))
         if isinstance(document, dict) and "segments" in document:
@@ -65,6 +67,16 @@ def open_transcripts(stream: Stream, problems: Problems) -> TranscriptFile:
         raise error.at(file=stream.name) from None
     items = document if isinstance(document, list) else [document]
     return TranscriptFile(_records(enumerate(items), stream, problems, "record"))
+
+
+def _parse_line(about: dict[str, Any], line: Any) -> Any:
+    """What a line says; the models that it names are added to what is known about all of them."""
+    record = check.parse(line)
+    models = record.get(MODELS) if isinstance(record, dict) else None
+    for name in models if isinstance(models, list) else ():
+        if isinstance(name, str) and name not in about.setdefault(MODELS, []):
+            about[MODELS].append(name)
+    return record
 
 
 def _is_json_lines(head: bytes) -> bool:

@@ -18,6 +18,7 @@ MEAN = "mean_confidence"  # of the words; where it is written, `confidence` is t
 MISSING_BEFORE, MISSING_END = "missing_before", "missing_end"  # written where they are known
 WARNINGS = "warnings"  # written where there are some
 ACCEPTED = "accepted"  # written where somebody asked
+MODELS = "models"  # that gave the words their confidences: of a recording, or on every line
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class TranscriptFile:
     """A file of transcripts: what it says about the recording, and its utterances or segments one by one."""
 
     records: Iterator[TranscriptRecord]
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)  # of lines: what those that were read say
     left_out: Sequence[LeftOut] | None = None  # None: not known
 
 
