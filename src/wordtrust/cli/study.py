@@ -41,6 +41,10 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
     "--no-joint", is_flag=True, help="Leave the joint network out: with nine recognizers it takes half an hour."
 )
 @click.option("--no-trees", is_flag=True, help="Leave out the trees beside the networks.")
+@click.option(
+    "--lm", metavar="MODEL",
+    help="A language model that reads the networks (docs/language-models.md): models to use with and without it.",
+)  # fmt: skip
 @click.option("--paper", is_flag=True, help="Also train and report the system just as the paper has it.")
 @click.option("--until", type=click.Choice(["networks", "packs", "models", "results"]), default="results",
               show_default=True, help="Stop after this; packs are training data for another machine.")  # fmt: skip
@@ -64,6 +68,7 @@ def study(
     recognizers: str | None,
     vectors: Path | None,
     lexicon: Path | None,
+    lm: str | None,
     scales: Path | None,
     until: str,
     teachers: int,
@@ -95,8 +100,8 @@ def study(
     announce_compilation()
     options = StudyOptions(
         test=test, models=models, until=until, vectors=vectors, lexicon=lexicon, scales=scales,
-        with_joint=not no_joint, with_paper=paper, with_trees=not no_trees, skip_bad=skip_bad, teachers=teachers,
-        device=device, threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
+        with_joint=not no_joint, with_paper=paper, with_trees=not no_trees, lm=lm, skip_bad=skip_bad,
+        teachers=teachers, device=device, threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
         equate=ALL if equate is None else equate,
     ).with_training(**training)  # fmt: skip
     names = [name.strip() for name in recognizers.split(",") if name.strip()] if recognizers else []

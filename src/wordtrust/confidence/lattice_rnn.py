@@ -29,7 +29,7 @@ from .features import Arcs, Statistics
 from .gap_head import GapHead
 from .lattice_rnn_kernels import lstm, node_levels, number_nodes, order_arcs
 from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit
-from .trees import Trees
+from .trees import Trees, with_evidence
 from .word_table import WordCache, WordTable
 
 PART = 16_384  # arcs
@@ -150,7 +150,8 @@ class LatticeRNNScorer:
     def _corrected(self, part: _Part, outputs: Floats, trees: Trees) -> Floats:
         normalised, columns = self.config.head == "normalised", len(self.config.columns)
         share = path_shares(part.networks, outputs[:, 0]) if normalised else np.ones(len(outputs))
-        return trees.correct(part.inputs[:, :columns], share, outputs, part.networks.word != 0)
+        seen = with_evidence(part.inputs[:, :columns], part.networks, trees.evidence)
+        return trees.correct(seen, share, outputs, part.networks.word != 0)
 
     def _skip_inputs(self, part: _Part) -> Floats:
         """[arcs, outputs] the recognizer's posteriors, which go straight to the outputs."""

@@ -1,7 +1,8 @@
 """Gradient-boosted trees beside the network: they correct what it gives for every arc.
 
 The sum over all trees, z, is the log-odds that a word is right. Trees see the features that the network sees
-(normalised), and most of them what the network says as well. Where they differ from the network's confidence c,
+(normalised), some of them evidence that it does not see (that of a language model, as it is), and most of them what
+the network says as well. Where they differ from the network's confidence c,
 
     correction = z - logit(c);   potential += share_weight * correction;   chance += chance_weight * correction
 
@@ -15,7 +16,7 @@ nothing but numpy until arcs are scored, because training from packed files must
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import logit
-from ..base.json_checks import number
+from ..base.errors import InputError
+from ..base.json_checks import list_of, number
 from ..base.tensors import Arrays, typed
-from ..lattices.lattice import Flags, Floats
+from ..lattices.lattice import Flags, Floats, Lattices
 
 NETWORK_INPUTS = 3  # what the network says: logits of its confidence, of its share of all paths, and of its chance
 NEVER = 60_000.0  # a threshold that no input exceeds, and a number in half precision
@@ -50,6 +52,7 @@ class Trees:
     share_weight: float
     chance_weight: float
     with_network: bool  # whether the last inputs are what the network says
+    evidence: tuple[str, ...] = ()  # of networks (`Lattices.extra`), that they see between features and network
 
     def __post_init__(self) -> None:
         trees, leaves = self.leaf.shape if self.leaf.ndim == 2 else (0, 0)
@@ -68,7 +71,7 @@ class Trees:
 
     def check(self, columns: int) -> None:
         """Raise a `ValueError` unless they look at these features of arcs, and at nothing else."""
-        inputs = columns + (NETWORK_INPUTS if self.with_network else 0)
+        inputs = columns + len(self.evidence) + (NETWORK_INPUTS if self.with_network else 0)
         if (self.feature >= inputs).any():
             raise ValueError(f"trees look at {int(self.feature.max()) + 1} inputs, the model has {inputs}")
 
@@ -87,7 +90,8 @@ class Trees:
     def correct(self, features: Floats, share: Reals, outputs: Floats, is_word: Flags) -> Floats:
         """The outputs of the network for arcs, corrected where they are words.
 
-        `share` has the shares of all paths that go with the outputs; 1 where the network gives no potentials.
+        `features` end with the evidence that trees see (`with_evidence`). `share` has the shares of all paths that go
+        with the outputs; 1 where the network gives no potentials.
         """
         network = network_inputs(share, outputs[:, -1])
         inputs = np.concatenate([features, network], axis=1) if self.with_network else features
@@ -101,7 +105,8 @@ class Trees:
     def to_json(self) -> dict[str, Any]:
         """What model.json says of them."""
         weights = {"share_weight": self.share_weight, "chance_weight": self.chance_weight}
-        return weights | {"with_network": self.with_network}
+        seen: dict[str, Any] = {"with_network": self.with_network}
+        return weights | seen | ({"evidence": list(self.evidence)} if self.evidence else {})
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """For the file of the model's weights."""
@@ -117,9 +122,23 @@ class Trees:
         if not isinstance(record, Mapping) or not isinstance(record.get("with_network"), bool):
             raise ValueError("it is not said what the trees see")
         share, chance = (number(record, name, "trees") for name in ("share_weight", "chance_weight"))
-        trees = cls(**tables, share_weight=share, chance_weight=chance, with_network=record["with_network"])
+        evidence = tuple(map(str, list_of(record, "evidence", "trees"))) if "evidence" in record else ()
+        trees = cls(
+            **tables, share_weight=share, chance_weight=chance, with_network=record["with_network"], evidence=evidence
+        )
         trees.check(columns)
         return trees
+
+
+def with_evidence(features: Floats, networks: Lattices, names: Sequence[str]) -> Floats:
+    """[arcs, columns] the features, and after them evidence of the networks by name."""
+    if not names:
+        return features
+    lacking = [name for name in names if name not in networks.extra]
+    if lacking:
+        remedy = "Have them read by the language model that the model was fitted with (--lm)"
+        raise InputError(f"these networks have no {lacking[0]}", file=networks.origin.file, remedy=remedy)
+    return np.concatenate([features, *(networks.extra[name][:, None] for name in names)], axis=1, dtype=np.float32)
 
 
 def network_inputs(share: Reals, chance: Floats) -> Floats:

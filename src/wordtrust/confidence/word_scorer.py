@@ -31,8 +31,10 @@ from .calibration.model_calibration import ModelCalibration
 from .calibrator_file import is_calibrator
 from .choice import Choice
 from .lattice_rnn import ArcScores, LatticeRNNScorer
+from .lm_part import LanguageModelPart
 from .model_file import Model, load_model
 from .out_of_domain import UsualFeatures
+from .shipped import folder_of
 from .unusual import model_warnings
 
 if TYPE_CHECKING:
@@ -323,7 +325,7 @@ def load(
 
     The bare name of a shipped model means that one; a folder of the same name here is `./NAME`. `allow_mismatch` also
     scores what the model was not trained for. `lm` is a language model (an ARPA file, a .gguf file, a folder or a hub
-    name) that reads the sentences, for models that were trained with one.
+    name) that reads the sentences, for models that were fitted with one.
     """
     if not isinstance(model, str | Path):
         raise TypeError(f"a model is a name (wt.models() lists them) or a folder, not {type(model).__name__}")
@@ -332,20 +334,28 @@ def load(
             "this is a calibrator, for words that came with confidences; a model scores lattices", file=str(model),
             remedy="The verbs that take words with confidences take it, and so do wt.evaluate and wt.estimate",
         )  # fmt: skip
-    loaded = load_model(model, allow_mismatch=allow_mismatch)
-    evidence = None if lm is None else _evidence_for(loaded, lm, threads)
+    loaded, evidence = load_model(model, allow_mismatch=allow_mismatch), None
+    if lm is not None:
+        loaded, evidence = _reading(loaded, model, lm, threads, allow_mismatch)
     return WordScorer(loaded, allow_mismatch=allow_mismatch, threads=threads, evidence=evidence)
 
 
-def _evidence_for(model: Model, lm: str | Path | LanguageEvidence, threads: int | None) -> LanguageEvidence:
-    """The language model, if the model was trained with one."""
-    if not set(OPTIONAL_EVIDENCE["has_lm"]) & set(model.config.columns):
-        raise OptionError(
-            "this model was trained without a language model, which would change nothing: leave --lm out, or train "
-            "one on networks that were built with it (docs/language-models.md)"
-        )
-    if not isinstance(lm, str | Path):
-        return lm
+def _reading(
+    model: Model, name: str | Path, lm: str | Path | LanguageEvidence, threads: int | None, allow_mismatch: bool
+) -> tuple[Model, LanguageEvidence]:
+    """The model as it is with a language model, and that one; an `OptionError` if it was fitted with none."""
     from ..language_models.evidence import load_evidence
 
-    return load_evidence(lm, threads=threads)
+    part = LanguageModelPart.load(folder_of(name), model)
+    if part is None and not set(OPTIONAL_EVIDENCE["has_lm"]) & set(model.config.columns):
+        raise OptionError(
+            "this model was fitted without a language model, which would change nothing: leave --lm out, or fit one "
+            "with it: wordtrust study DATA --lm (docs/language-models.md)"
+        )
+    paths = None if part is None else part.language_model.paths
+    evidence = load_evidence(lm, k=paths, threads=threads) if isinstance(lm, str | Path) else lm
+    if part is None:
+        return model, evidence
+    if not allow_mismatch:
+        part.language_model.check(evidence, Path(name).name)
+    return part.applied(model), evidence

@@ -46,11 +46,15 @@ def digest(sentences: Sequence[Sentence]) -> bytes:
 
 
 def export_sentences(batches: Iterable[Lattices], tokens: Tokens, model: str, k: int, out: Path) -> tuple[int, int]:
-    """Write the tries of the best sentences of networks; gives how many utterances and tokens are in the file."""
-    from .best_sentences import BestSentences
+    """Write the tries of the best sentences of networks, and of those that a model is known by.
 
-    parts: list[TokenTries] = []
-    known: dict[bytes, None] = {}
+    Gives how many utterances and tokens are in the file.
+    """
+    from .best_sentences import BestSentences
+    from .fingerprint import SENTENCES
+
+    parts = [TokenTries.of(tokens.paths([SENTENCES]))]
+    known: dict[bytes, None] = {digest(SENTENCES): None}
     for networks in batches:
         fresh: dict[bytes, Sequence[Sentence]] = {}
         for sentences in BestSentences.of(networks, k, surfaces=True).words:

@@ -41,6 +41,7 @@ _STUDY_SECTIONS = {
     "words": "Words",
     "confidences": "Confidences",
     "estimates": "Errors without references",
+    "language model": "With a language model",
     "combination": "Recognizers combined",
     "paper": "As the paper has it",
     "examples": "Examples",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from ..training.study_training import FOLDS, StudyTraining, model_folders
 from ..training.trees import require_sklearn
 from .combination import systems_on
 from .final_model import TrainedModel, write_final_model, write_generic_model, write_with_trees
+from .language_model import StudyLanguageModel, install
 from .layout import DEV, JOINT, TRAIN, StudyFolder, StudyOptions
 from .paper_steps import PaperMaker
 from .steps import Steps, contents_key, key_of, read_json, write_json
@@ -36,6 +37,7 @@ class Fitting:
     options: StudyOptions
     steps: Steps
     maker: StoreBuilder
+    lm: StudyLanguageModel | None = None
 
     def run(self, vectors: Path | None) -> bool:
         """Do it all, as far as is wanted; whether the results are wanted as well."""
@@ -56,6 +58,8 @@ class Fitting:
             if chosen.with_trees:
                 self._add_trees(name, networks[name])
             self._finish(name, networks[name])
+            if self.lm is not None:
+                self._add_lm(name, self.lm)
         self._finish_generic()
         if len(self.names) > 1:
             self._combine()
@@ -65,8 +69,10 @@ class Fitting:
 
     def _networks(self, name: str) -> str:
         self.maker.scales(name)
-        scales = self.out.scales(name)
-        return key_of(*(self.maker.networks(name, split, scales) for split in (TRAIN, DEV)))
+        return key_of(*(self._split_networks(name, split) for split in (TRAIN, DEV)))
+
+    def _split_networks(self, name: str, split: str) -> str:
+        return self.maker.networks(name, split, self.out.scales(name))
 
     def _train(self, networks: Mapping[str, str], vectors: Path | None) -> bool:
         """Train what is not there, from here or from another machine; whether to go on."""
@@ -118,6 +124,17 @@ class Fitting:
         files = [folder / MODEL_JSON for folder in (trained.model, *trained.folds)]
         key = key_of(networks, contents_key([*files, scales]))
         self.steps.run(f"{name}: final model", key, [out], lambda: write_final_model(trained, scales, out))
+
+    def _add_lm(self, name: str, lm: StudyLanguageModel) -> None:
+        """What the final model has for networks that a language model has read."""
+        plain, without_trees = self._trained(name), self._trained(name, self.out.trained)
+        train, dev = (lm.read(name, split, self._split_networks(name, split)) for split in (TRAIN, DEV))
+        trained, fitted = replace(without_trees, train=str(train), dev=str(dev)), self.out.with_lm / name
+        key = key_of(lm.key, contents_key([folder / MODEL_JSON for folder in (plain.model, *plain.folds)]))
+        fitted.parent.mkdir(exist_ok=True)
+        work = partial(lm.fit_into, fitted, trained, plain)
+        self.steps.run(f"{name}: language model", key, [fitted], work)
+        install(fitted, self.out.models / name)
 
     def _finish_generic(self) -> None:
         """The model for other recognizers, where training made one."""

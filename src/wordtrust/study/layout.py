@@ -39,6 +39,7 @@ class StudyOptions:
     with_joint: bool = True
     with_paper: bool = False  # the paper's own system as well
     with_trees: bool = True  # beside the networks
+    lm: str | None = None  # a language model that reads the networks, for trees that see what it says
     skip_bad: bool = False
     equate: Equate = ALL  # which spellings count as the same word, in labels and in lenient error rates
     training: TrainOptions | None = None  # None: as the study thinks best
@@ -60,6 +61,8 @@ class StudyOptions:
             )
         if self.models is not None and self.scales is not None:
             raise OptionError("--models have scales of their own: they do not go with --scales")
+        if self.lm is not None and self.models is None and not self.with_trees:
+            raise OptionError("--lm is for trees that see what it says: it does not go with --no-trees")
         if self.lexicon is not None and not self.lexicon.is_file():
             raise OptionError(f"{self.lexicon}: there is no such lexicon (--lexicon)")
 
@@ -86,6 +89,7 @@ _TAKEN = (
     "paper",
     "results",
     "trained",
+    "with-lm",
     "with-trees",
 )  # folders of OUT, so no recognizer can have these names
 _OF_A_FOLD = re.compile(r"-fold-[0-9]+\Z")  # nor one that ends like the models of another's folds
@@ -206,6 +210,11 @@ class StudyFolder:
         return self.work / "with-trees"
 
     @property
+    def with_lm(self) -> Path:
+        """What was fitted with a language model, by recognizer."""
+        return self.work / "with-lm"
+
+    @property
     def results(self) -> Path:
         """Figures of single recognizers and subsets, until all are there."""
         return self.work / "results"
@@ -217,6 +226,10 @@ class StudyFolder:
     def store(self, name: str, split: str) -> Path:
         """The networks of a split."""
         return self.work / name / split
+
+    def lm_store(self, name: str, split: str) -> Path:
+        """The same, read by a language model."""
+        return self.work / name / f"{split}-lm"
 
     def pack(self, name: str) -> Path:
         """Training data."""

@@ -18,6 +18,7 @@ from ..combination.joint import JointDecoding
 from ..combination.system_output import SystemOutput, SystemOutputs
 from ..confidence.estimation.held_out import KnownOfOutputs
 from ..confidence.evaluate_model import arc_confidences
+from ..confidence.lm_part import FILE as LM_PART
 from ..confidence.model_file import MODEL_JSON, SCALES
 from ..confidence.word_scorer import WordScorer, load
 from ..evaluation.evaluation import (
@@ -52,6 +53,7 @@ from .baselines import NAME as BASELINES
 from .baselines import PACKED, Baselines
 from .combination import SubsetsOnTest, counts_against, systems_on
 from .estimation import estimation_record
+from .language_model import StudyLanguageModel
 from .layout import JOINT, StudyFolder, StudyOptions
 from .paper_examples import examples, reference_text
 from .paper_steps import PAPER, evaluate_paper_model, measure_paper
@@ -79,13 +81,17 @@ class StudyMeasurement:
     options: StudyOptions
     steps: Steps
     stores: StoreBuilder
+    lm: StudyLanguageModel | None = None
 
     def measure(self) -> dict[str, Any]:
         """The content of study.json."""
         test, models = self.options.test, {name: self.models / name for name in self.names}
         networks = {name: self.stores.networks(name, test, models[name] / SCALES) for name in self.names}
         papers = contents_key([model / PAPER / MODEL_JSON for model in models.values()])
-        alone = {name: self._measure_recognizer(name, networks[name]) for name in self.names}
+        alone = {
+            name: self._measure_recognizer(name, networks[name]) | self._measure_with_lm(name, networks[name])
+            for name in self.names
+        }
         scored = {name: contents_key([models[name] / MODEL_JSON]) for name in self.names}
         combined = self._measure_combination(key_of(sorted(scored.items()), sorted(networks.items())), papers)
         return {"recognizers": alone} | combined | {"seconds": self.steps.seconds}
@@ -101,6 +107,18 @@ class StudyMeasurement:
 
         self.steps.run(f"{name}: figures of {test}", key_of(__version__, networks_key, model_key), [path], work)
         return read_json(path)
+
+    def _measure_with_lm(self, name: str, networks_key: str) -> dict[str, Any]:
+        """The same with the language model, where there is one and the model was fitted with it."""
+        test, model = self.options.test, self.models / name
+        if self.lm is None or not (model / LM_PART).is_file():
+            return {}
+        path, lm = self.folder.results / f"{test}-{name}-lm.json", self.lm
+        store = str(lm.read(name, test, networks_key))
+        key = key_of(__version__, networks_key, lm.key, contents_key([model / MODEL_JSON, model / LM_PART]))
+        work = partial(_write_with_lm, path, model, store, lm)
+        self.steps.run(f"{name}: figures of {test} with the language model", key, [path], work)
+        return {"with_lm": read_json(path)}
 
     def _store(self, name: str) -> str:
         return str(self.folder.store(name, self.options.test))
@@ -188,6 +206,32 @@ def measure_recognizer(model: Path, store: str) -> dict[str, Any]:
         record["errors_caught"] = errors_caught(output)
         record["operating_point"] = None if point is None else asdict(point)
     return record | estimation_record(KnownOfOutputs.of_model(scorer.model.card), evaluation.output)
+
+
+def _write_with_lm(path: Path, model: Path, store: str, lm: StudyLanguageModel) -> None:
+    write_json(path, {"name": lm.fitted.name} | measure_with_lm(load(model), load(model, lm=lm.evidence), store))
+
+
+def measure_with_lm(plain: WordScorer, reading: WordScorer, store: str) -> dict[str, Any]:
+    """What `wordtrust evaluate` gives with a language model, and how much that is more than without, in pairs."""
+    without, with_lm = (
+        evaluate_networks(stream(store), partial(arc_confidences, scorer), scorer.choice.paths)
+        for scorer in (plain, reading)
+    )
+    record = with_lm.to_dict() | {"model": {"choice": asdict(reading.choice)}}
+    differences: dict[str, Any] = {
+        name: _test_record(compare(own["best_confidence"], other["best_confidence"])["wer"])
+        for name, own, other in (
+            ("wer", with_lm.errors, without.errors),
+            ("lenient_wer", with_lm.lenient, without.lenient),
+        )
+    }
+    for population in ("arcs", "one_best"):
+        pair = [evaluation.scores.get((population, "calibrated")) for evaluation in (with_lm, without)]
+        if pair[0] is not None and pair[1] is not None:
+            test = compare(pair[0], pair[1], replicates=_replicates(pair[0]))
+            differences[population] = {name: _test_record(test[name]) for name in _MEASURES}
+    return record | {"differences": differences}
 
 
 def _load_baselines(model: Path) -> Baselines | None:

@@ -13,6 +13,7 @@ from ..base.number_format import counted
 from ..confidence import shipped
 from .final_model import available_models
 from .fitting import Fitting
+from .language_model import StudyLanguageModel
 from .layout import DEV, TRAIN, Corpus, StudyFolder, StudyOptions
 from .measure import StudyMeasurement
 from .steps import Notify, Steps
@@ -45,10 +46,11 @@ def _run(
     steps = Steps(folder.work / "steps.json", notify)
     tuned = None if options.scales is None else StudyFolder(options.scales)
     stores = StoreBuilder(corpus, folder, steps, options.skip_bad, options.jobs, options.equate, tuned)
-    if options.models is None and not Fitting(corpus.names, folder, options, steps, stores).run(vectors):
+    lm = None if options.lm is None else StudyLanguageModel(options.lm, folder, steps)
+    if options.models is None and not Fitting(corpus.names, folder, options, steps, stores, lm).run(vectors):
         return None
     models = options.models or folder.models
-    return StudyMeasurement(corpus.names, models, folder, options, steps, stores).measure()
+    return StudyMeasurement(corpus.names, models, folder, options, steps, stores, lm).measure()
 
 
 def _with_models(corpus: Corpus, models: Path, *, named: bool, notify: Notify) -> Corpus:

@@ -37,6 +37,7 @@ def all_tables(study: Study) -> dict[str, list[Table]]:
         "words": [words_table(study), words_table(study, "lenient_wer")],
         "confidences": _confidence_tables(study),
         "estimates": list(estimation_tables(study)),
+        "language model": [language_model_table(study)],
         "combination": list(combination_tables(study)),
         "paper": list(paper_tables(study)),
         "examples": list(example_tables(study)),
@@ -200,6 +201,34 @@ def _change(wer: Mapping[str, float]) -> str:
     return NONE if not base or output is None else _relative(output, base)
 
 
+def language_model_table(study: Study) -> Table:
+    """Words and confidences without and with a language model."""
+    rows, names = [], set[str]()
+    for name, record in study["recognizers"].items():
+        reading = record.get("with_lm")
+        if reading is None:
+            continue
+        names.add(reading["name"])
+        cells = [percent(each["wer"]["best_confidence"]) for each in (record, reading)]
+        cells.append(_difference(reading["differences"]["wer"], 100.0))
+        for population, measure in (("arcs", "nce"), ("one_best", "nce"), ("one_best", "eer")):
+            shown = percent if measure == "eer" else decimal
+            cells += [shown(each[population]["calibrated"][measure]) for each in (record, reading)]
+            if measure == "nce":
+                cells.append(_difference(reading["differences"][population][measure]))
+        rows.append((name, *cells))
+    columns = (
+        "recognizer", "WER", "with", "difference", "NCE", "with", "difference", "NCE 1-best", "with", "difference",
+        "EER 1-best", "with",
+    )  # fmt: skip
+    note = (
+        f"Without and with {', '.join(sorted(names))}, which reads the best sentences of each network. WER of the "
+        "output and EER in %; NCE of calibrated confidences, of all words and of those of the 1-best. Differences "
+        "have 95% intervals that resample speakers."
+    )
+    return Table("With a language model", columns, tuple(rows), note)
+
+
 def confidence_table(study: Study, population: str, title: str) -> Table:
     """Table 1: the measures of every score over one population."""
     rows = []
@@ -229,10 +258,10 @@ def tests_table(study: Study) -> Table:
     return Table("Differences in NCE", ("recognizer", *columns), tuple(rows), note)
 
 
-def _difference(test: Mapping[str, Any]) -> str:
-    if test.get("value") is None:
-        return NONE
-    return f"{signed(test['value'])} ({signed(test.get('low'))} to {signed(test.get('high'))})"
+def _difference(test: Mapping[str, Any], factor: float = 1.0) -> str:
+    ends = [test.get(name) for name in ("value", "low", "high")]
+    value, low, high = (None if end is None else factor * end for end in ends)
+    return NONE if value is None else f"{signed(value)} ({signed(low)} to {signed(high)})"
 
 
 def combination_tables(study: Study) -> Iterator[Table]:

@@ -8,7 +8,7 @@ and chosen on all of them out of fold holds for the model itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from ..base.folds import in_fold, speaker_id
 from ..confidence import features
 from ..confidence.lattice_rnn import LatticeRNNScorer, path_shares
 from ..confidence.model_file import Model
-from ..confidence.trees import Trees, network_inputs
+from ..confidence.trees import Trees, network_inputs, with_evidence
 from ..confidence.word_table import known_arcs
 from ..formats.batches import BatchSource, read_batches
 from ..lattices.lattice import Floats, Lattices
@@ -33,42 +33,56 @@ SHARE_WEIGHT, CHANCE_WEIGHT = 0.25, 1.0  # chosen on dev (`python -m experiments
 class WordRows:
     """What trees are trained on: words, scored by networks that did not know the speaker."""
 
-    inputs: Floats  # [words, columns + 3]
+    inputs: Floats  # [words, columns + evidence + 3]
     right: Bits
     speaker: NDArray[np.uint32]
 
 
-def stacked_trees(model: Model, folds: Sequence[Model], train: BatchSource, dev: BatchSource) -> list[Trees | None]:
+def stacked_trees(
+    model: Model, folds: Sequence[Model], train: BatchSource, dev: BatchSource, *, evidence: Sequence[str] = ()
+) -> list[Trees | None]:
     """Trees for a model, then for each of the models without a fold of speakers; None where words are too few.
 
-    `train` and `dev` are networks with labels; the models were trained on the first and never on the second.
+    `train` and `dev` are networks with labels; the models were trained on the first and never on the second. Trees
+    also see `evidence` of the networks that the models do not see.
     """
-    rows = word_rows(model, folds, train, dev)
+    rows = word_rows(model, folds, train, dev, evidence=evidence)
     heard = [np.ones(len(rows.right), np.bool_), *(~in_fold(rows.speaker, *_fold_of(fold)) for fold in folds)]
-    return [_fitted(rows.inputs[chosen], rows.right[chosen]) for chosen in heard]
+    return [_fitted(rows.inputs[chosen], rows.right[chosen], tuple(evidence)) for chosen in heard]
 
 
-def _fitted(inputs: Floats, right: Bits) -> Trees | None:
+def _fitted(inputs: Floats, right: Bits, evidence: tuple[str, ...]) -> Trees | None:
     if not is_enough(right):
         return None
-    return fit_trees(inputs, right, share_weight=SHARE_WEIGHT, chance_weight=CHANCE_WEIGHT, with_network=True)
+    trees = fit_trees(inputs, right, share_weight=SHARE_WEIGHT, chance_weight=CHANCE_WEIGHT, with_network=True)
+    return replace(trees, evidence=evidence) if evidence else trees
 
 
-def word_rows(model: Model, folds: Sequence[Model], train: BatchSource, dev: BatchSource) -> WordRows:
+def word_rows(
+    model: Model, folds: Sequence[Model], train: BatchSource, dev: BatchSource, *, evidence: Sequence[str] = ()
+) -> WordRows:
     """All words of networks with labels, as trees see them."""
     if any(fold.config.columns != model.config.columns for fold in folds):
         raise InputError("models of folds have other features than the model", remedy="Train them together")
     scorers = [
         (LatticeRNNScorer(fold.config, fold.weights, fold.table, fold.statistics), *_fold_of(fold)) for fold in folds
     ]
-    parts = [*_word_rows(model, scorers, train, True), *_word_rows(model, scorers, dev, False)]
+    parts = [
+        part
+        for source, in_training in ((train, True), (dev, False))
+        for part in _word_rows(model, scorers, source, in_training, evidence)
+    ]
     if not parts:
         raise InputError("there are no networks to train trees on")
     return WordRows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def _word_rows(
-    model: Model, scorers: Sequence[tuple[LatticeRNNScorer, int, int]], source: BatchSource, in_training: bool
+    model: Model,
+    scorers: Sequence[tuple[LatticeRNNScorer, int, int]],
+    source: BatchSource,
+    in_training: bool,
+    evidence: Sequence[str],
 ) -> Iterator[tuple[Floats, Bits, NDArray[np.uint32]]]:
     label = LABELS[model.card.labels or "store"]
     for networks in read_batches(source):
@@ -78,7 +92,8 @@ def _word_rows(
         names = np.array([speaker_id(name) for name in networks.notes[SPEAKER]], np.uint32)
         speaker, right = names[networks.utterance_of_arc], networks.extra[label].astype(np.int8)
         columns = features.normalised(known_arcs(networks, model.table, in_training=in_training)[0], model.statistics)
-        inputs = np.concatenate([columns, _out_of_fold(networks, speaker, scorers)], axis=1)
+        seen = with_evidence(columns, networks, evidence)
+        inputs = np.concatenate([seen, _out_of_fold(networks, speaker, scorers)], axis=1)
         chosen = (networks.word != 0) & (right >= 0)
         yield inputs[chosen], right[chosen], speaker[chosen]
 

@@ -60,6 +60,8 @@ def _made(made: Mapping[str, Any]) -> str:
     if made.get("calibrated_on"):
         seen = made["calibrated_on"]
         parts.append(f"calibrated on {seen['utterances']:,} utterances by models that had not seen their speakers")
+    if made.get("language_model"):
+        parts.append(f"also fitted with the language model {made['language_model']} (--lm)")
     return ", ".join(parts)
 
 

@@ -1,0 +1,121 @@
+"""What a model has for networks that a language model has read: a file in its folder, beside the rest of it.
+
+The network itself knows nothing of language models. Trees beside it do (`trees`): other ones than without, with a
+calibration and a way to choose words of their own. They were fitted to what one language model says, which is known
+again by what it says of some sentences (`language_models.fingerprint`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from ..base.errors import InputError, OptionError
+from ..base.json_checks import list_of, number, object_of, string
+from ..base.tensors import read_tensors, write_tensors
+from .model_card import ModelCard
+from .model_file import Model, in_half
+from .trees import Trees
+
+if TYPE_CHECKING:
+    from ..language_models.evidence import LanguageEvidence
+
+FILE = "lm.safetensors"
+KIND, VERSION = "wordtrust model with a language model", 1
+CHOSEN = ("choice", "calibration", "error_estimator", "accept")  # fields of a card that differ with a language model
+_DAMAGED = "The file is damaged or from another version: get the model again, or fit it again"
+
+
+@dataclass(frozen=True, slots=True)
+class FittedLanguageModel:
+    """The language model that something was fitted with."""
+
+    name: str
+    paths: int  # best sentences of each network that it read
+    weight: float  # of its log-probabilities against posteriors
+    fingerprint: tuple[float, ...]
+
+    @classmethod
+    def of(cls, evidence: LanguageEvidence) -> Self:
+        """One at work."""
+        from ..language_models.fingerprint import fingerprint
+
+        about = evidence.to_json()
+        return cls(
+            Path(evidence.model.name).name, evidence.k, float(str(about["weight"])), fingerprint(evidence.model)
+        )
+
+    def check(self, evidence: LanguageEvidence, model: str) -> None:
+        """Raise an `OptionError` unless this is the one, and reads as many sentences."""
+        from ..language_models.fingerprint import is_same
+
+        other = type(self).of(evidence)
+        if not is_same(self.fingerprint, other.fingerprint):
+            raise OptionError(
+                f"{model} was fitted with the language model {self.name}; {other.name} says other things. Use that "
+                "one, fit a model with this one (wordtrust study DATA --lm), or try it all the same "
+                "(--allow-mismatch; allow_mismatch=True)"
+            )
+        if (self.paths, self.weight) != (other.paths, other.weight):
+            raise OptionError(f"{model} was fitted with the {self.paths} best sentences, not with {other.paths}")
+
+    def to_json(self) -> dict[str, Any]:
+        """For the file."""
+        about = {"name": self.name, "paths": self.paths, "weight": self.weight}
+        return about | {"fingerprint": list(self.fingerprint)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        where = "language_model"
+        said = [{"value": value} for value in list_of(record, "fingerprint", where)]
+        return cls(
+            string(record, "name", where), int(number(record, "paths", where)), number(record, "weight", where),
+            tuple(number(value, "value", f"{where}.fingerprint") for value in said),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModelPart:
+    """All that differs where a language model reads."""
+
+    language_model: FittedLanguageModel
+    trees: Trees
+    card: ModelCard  # with what was chosen for these trees (see CHOSEN), and no more
+
+    @classmethod
+    def of(cls, language_model: FittedLanguageModel, calibrated: Model) -> Self:
+        """What a model has that was calibrated with such trees."""
+        assert calibrated.trees is not None
+        chosen = {name: getattr(calibrated.card, name) for name in CHOSEN}
+        return cls(language_model, calibrated.trees, ModelCard(**chosen))
+
+    def applied(self, model: Model) -> Model:
+        """The model as it is for networks that the language model has read."""
+        chosen = {name: getattr(self.card, name) for name in CHOSEN}
+        return replace(model, trees=self.trees, card=replace(model.card, choice_errors={}, **chosen))
+
+    def save(self, folder: Path) -> None:
+        """Write the file into the folder of the model."""
+        arrays = {name: in_half(values) for name, values in self.trees.arrays().items()}
+        about = {"kind": KIND, "version": VERSION, "language_model": self.language_model.to_json()}
+        write_tensors(folder / FILE, arrays, {**about, "trees": self.trees.to_json(), "card": self.card.to_json()})
+
+    @classmethod
+    def load(cls, folder: Path, model: Model) -> Self | None:
+        """That of a model in its folder, if it has one; what does not fit together is an `InputError`."""
+        path = folder / FILE
+        if not path.exists():
+            return None
+        arrays, about = read_tensors(path)
+        try:
+            if about.get("kind") != KIND or about.get("version") != VERSION:
+                raise ValueError(f"does not say that it is a {KIND} of version {VERSION}")
+            trees = Trees.from_arrays(about["trees"], arrays, len(model.config.columns))
+            language_model = FittedLanguageModel.from_json(dict(object_of(about, "language_model")))
+            return cls(language_model, trees, ModelCard.from_json(object_of(about, "card")))
+        except InputError as error:
+            raise InputError(error.found, file=str(path), remedy=error.remedy or _DAMAGED) from None
+        except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
+            raise InputError(f"not whole: {error}", file=str(path), remedy=_DAMAGED) from None
