@@ -14,6 +14,7 @@ from wordtrust.combination.joint import fit as fitting
 from wordtrust.combination.joint import model as decoding
 from wordtrust.combination.joint.arc_models import ConfidenceModel, PotentialModel
 from wordtrust.combination.joint.fit import THRESHOLDS, HeldOutFolds
+from wordtrust.confidence.calibration import Platt
 from wordtrust.networks.build_store import REFERENCE, SPEAKER
 
 pytestmark = pytest.mark.slow
@@ -65,6 +66,28 @@ def test_the_threshold_is_that_of_the_fewest_errors_out_of_fold(fitted: Fit) -> 
     relative = [np.mean(np.array(list(each.values())) / best) for each in tried]
     assert model.threshold == THRESHOLDS[int(np.argmin(relative))]
     assert len(set(relative)) > 1
+
+
+def test_whole_utterances_are_calibrated_out_of_fold(fitted: Fit) -> None:
+    """On every subset, each fold by its own weights alone; then a logistic curve through all of it."""
+    model, systems, names = fitted
+    said, right = list[float](), list[bool]()
+    for members in model.settings:
+        joined = [model.names[member] for member in members]
+        for number, rows in enumerate(folds_of(systems)):
+            own = (model.potential_models[number],), (model.confidence_models[number],)
+            alone = JointModel(model.names, *own, model.threshold, model.settings)
+            found = alone.decode(systems.take(rows).order([names.index(name) for name in joined]), joined)
+            said += found.correct.tolist()
+            right += (found.errors() == 0).tolist()
+    expected = Platt().fit(np.clip(said, 0, 1), np.array(right))
+    assert model.whole_utterances is not None
+    scores = np.linspace(0, 1, 21)
+    assert model.whole_utterances.predict(scores) == pytest.approx(expected.predict(scores), abs=1e-6)
+    assert expected.predict(np.clip(said, 0, 1)).mean() == pytest.approx(np.mean(right), abs=0.02)
+    plain, shown = (each.decode(systems, names).correct for each in (replace(model, whole_utterances=None), model))
+    assert shown == pytest.approx(expected.predict(np.clip(plain, 0, 1)), abs=1e-6)
+    assert not np.allclose(shown, plain, atol=0.01)
 
 
 def same(one: PotentialModel, other: PotentialModel) -> bool:

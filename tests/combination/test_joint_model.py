@@ -209,6 +209,7 @@ def test_the_file_gives_the_same_model(tmp_path: Path, fitted: Fit) -> None:
     one, other = model.decode(systems, names), again.decode(systems, names)
     assert one.paths.arcs.tolist() == other.paths.arcs.tolist()
     assert one.confidence.tolist() == other.confidence.tolist()
+    assert one.correct.tolist() == other.correct.tolist()
     assert [path.name for path in tmp_path.iterdir()] == ["joint"]
 
 
@@ -237,6 +238,8 @@ def broken(path: Path, about: dict[str, object], **arrays: np.ndarray) -> Path:
         ({"subsets": [{"members": [0, 1], "alone": 1, "deviation": 0.0}]}, "do not fit"),
         ({"subsets": [{"members": [0, 1], "alone": True, "deviation": float("nan")}]}, "do not fit"),
         ({"subsets": 3}, "damaged"),
+        ({"whole_utterances": {"calibrator": "platt", "format": 1}}, "params"),
+        ({"whole_utterances": None}, "calibrator"),
     ],
 )
 def test_a_damaged_file_says_so(tmp_path: Path, fitted: Fit, about: dict[str, object], message: str) -> None:

@@ -89,15 +89,18 @@ def test_tables_of_missing_words_and_whole_utterances_by_hand() -> None:
             "calibrated": {"rate": 0.5, "mean": 0.52, "auc": 0.85, "nce": 0.35, "ece": 0.03, "brier": 0.15},
         },
     }  # fmt: skip
+    study["joint_of_all"] = {"whole_utterances": {"rate": 0.6, "mean": 0.59, "auc": 0.87}}
     missing, whole = beyond_words_tables(study)
     assert [dict(zip(missing.columns, row, strict=True)) for row in missing.rows] == [{
         "recognizer": "a", "are": "1.50", "said": "1.75", "AUC k-best": "0.750", "AUC post.": "0.800", "AUC": "0.920",
         "NCE raw": "0.300", "NCE": "0.400", "ECE": "0.002",
     }]  # fmt: skip
-    assert [dict(zip(whole.columns, row, strict=True)) for row in whole.rows] == [{
+    *own, joint = whole.rows
+    assert [dict(zip(whole.columns, row, strict=True)) for row in own] == [{
         "recognizer": "a", "are": "50.00", "said": "52.00", "AUC mean": "0.810", "AUC post.": "0.700", "AUC": "0.850",
         "NCE mean": "-0.500", "NCE raw": "0.250", "NCE": "0.350", "ECE": "0.030", "Brier": "0.150",
     }]  # fmt: skip
+    assert joint == ("joint network of all", "60.00", "59.00", "-", "-", "0.870", *["-"] * 5)
 
 
 def test_table_of_combination_by_hand() -> None:

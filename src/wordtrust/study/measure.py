@@ -316,6 +316,7 @@ def joint_record(decoded: JointDecoding, outputs: SystemOutputs) -> dict[str, An
         "interval": [interval.low, interval.high],
         "against_best_member": _test_record(compare(errors, _best_member(outputs))["wer"]),
         "output": _measures(words),
+        "whole_utterances": _whole_utterances(decoded),
         "one_best": {name: _measures(_score_joint(decoded, decoded.one_best(name))[0]) for name in decoded.names},
         "reliability": [asdict(each) for each in reliability(words)],
     }
@@ -339,6 +340,11 @@ def _score_joint(decoded: JointDecoding, paths: Paths) -> tuple[Scores, SpeakerE
     assert confidence is not None
     scores = Scores.of(confidence, alignments.correct, speakers, alignments.offsets)
     return scores, SpeakerErrors.of(strict, speakers)
+
+
+def _whole_utterances(decoded: JointDecoding) -> dict[str, float]:
+    right = score_paths(decoded.lattices, decoded.paths, noted_references(decoded.lattices)).alignments.errors == 0
+    return beyond_words_record(Scores.of(decoded.correct, right, list(decoded.lattices.notes[SPEAKER])))
 
 
 def _measures(scores: Scores) -> dict[str, float]:

@@ -102,9 +102,9 @@ _BEYOND_WORDS = {
 def beyond_words_tables(study: Study) -> Iterator[Table]:
     """Missing words, and utterances that are right as a whole: baselines, and what the model makes of them."""
     for population, (title, measures, note) in _BEYOND_WORDS.items():
-        rows = []
-        for name, record in study["recognizers"].items():
-            scores = record.get(population, {})
+        rows, joint = [], study.get("joint_of_all", {}).get(population)
+        known = {name: record.get(population, {}) for name, record in study["recognizers"].items()}
+        for name, scores in (known | ({"joint network of all": {"calibrated": joint}} if joint else {})).items():
             calibrated = scores.get("calibrated")
             if calibrated:
                 cells = (decimal(scores.get(kind, {}).get(measure)) for _, kind, measure in measures)

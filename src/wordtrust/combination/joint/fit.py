@@ -2,7 +2,7 @@
 
 For each fold, weights are fitted on the other folds: every step takes other utterances and another subset of
 recognizers. Then a threshold is chosen, and every subset is measured, each fold with the weights that have not seen
-its speakers.
+its speakers. Last, the probability that all of an output is right is calibrated, out of fold too.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 
 from ...base.errors import InputError, OptionError
 from ...base.folds import balanced_folds
-from ...lattices.lattice import Ints, Lattices
+from ...confidence.calibration import Calibrator, Platt
+from ...lattices.lattice import Flags, Ints, Lattices
 from ...lattices.paths import one_best
 from ...lattices.posterior import FlatGraph
-from ...networks.build_store import REFERENCE, SPEAKER
+from ...lattices.weights import Reals
+from ...networks.build_store import REFERENCE, SPEAKER, noted_references
+from ...networks.labels import score_paths
 from .arc_models import ConfidenceModel, Layers, PotentialModel, inputs, marginals
 from .evidence import evidence
 from .model import BATCH, JointModel, Members, SubsetSettings, best_words, errors_by_utterance
@@ -33,7 +36,7 @@ from .union import JointHypotheses, JointLattice
 
 THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 MAX_UNIONS = 80_000  # utterances of all unions together that are kept: about 1 GB
-_THRESHOLD_SUBSETS = 24  # that the threshold is chosen on
+_SAMPLED_SUBSETS = 24  # that the threshold is chosen on, and utterances are calibrated on
 _SUBSETS_PER_DRAFT = 32  # what an interruption may cost
 _OPEN = "open"  # marks a draft whose threshold has not been chosen
 _MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.999  # Adam's usual ones
@@ -162,6 +165,18 @@ class HeldOutFolds:
         alone = not gain.sum() > max(0.0, least_gain * deviation)
         return SubsetSettings(alone, int(errors.sum()), int(best.sum()), deviation)
 
+    def whole_utterances(self, model: JointModel, members: Members) -> tuple[Reals, Flags]:
+        """[utterances] how likely the joint output is right as a whole, by the weights of its fold; and if it is."""
+        names, said, right = [model.names[member] for member in members], list[Reals](), list[Flags]()
+        weights = zip(model.potential_models, model.confidence_models, strict=True)
+        for fold, (potentials, confidences) in zip(self.folds, weights, strict=True):
+            own = replace(model, potential_models=(potentials,), confidence_models=(confidences,))
+            for decoded in own.decode_parts(fold.order(members), names):
+                spoken = noted_references(decoded.lattices)
+                said.append(decoded.correct)
+                right.append(score_paths(decoded.lattices, decoded.paths, spoken).alignments.errors == 0)
+        return np.concatenate(said), np.concatenate(right)
+
 
 def output_errors(hypotheses: Lattices) -> Ints:
     """[utterances] word errors of a recognizer's own output."""
@@ -207,7 +222,22 @@ def fit_joint(
             model = replace(model, settings={**model.settings, **settings})
             _save_draft(model, draft)
             report(f"{len(model.settings)} of {len(wanted)} subsets")
+        model = replace(model, whole_utterances=_utterance_calibrator(model, held_out, wanted, pool))
     return replace(model, settings={members: model.settings[members] for members in wanted}, card={})
+
+
+def _utterance_calibrator(
+    model: JointModel, held_out: HeldOutFolds, subsets: Sequence[Members], pool: Executor
+) -> Calibrator:
+    """One for all subsets, fitted on a sample of them, with all recognizers among them."""
+    sample = [*_sampled(subsets)[:-1], subsets[-1]]
+    said, right = zip(*pool.map(partial(held_out.whole_utterances, model), sample), strict=True)
+    groups = np.tile(held_out.speaker, len(sample))
+    return Platt().fit(np.clip(np.concatenate(said), 0.0, 1.0), np.concatenate(right), groups=groups)
+
+
+def _sampled(subsets: Sequence[Members]) -> Sequence[Members]:
+    return subsets[:: max(1, len(subsets) // _SAMPLED_SUBSETS)]
 
 
 def _check(systems: JointHypotheses, names: Sequence[str]) -> None:
@@ -264,7 +294,7 @@ def _fit_folds(
 
 def _threshold(model: JointModel, held_out: HeldOutFolds, subsets: Sequence[Members], pool: Executor) -> float:
     """The threshold with the fewest errors relative to the best member, over a sample of the subsets."""
-    sample = subsets[:: max(1, len(subsets) // _THRESHOLD_SUBSETS)]
+    sample = _sampled(subsets)
     errors = np.array(list(pool.map(lambda members: held_out.errors(model, members, THRESHOLDS).sum(axis=1), sample)))
     best = np.array([held_out.alone[members[0]].sum() for members in sample])
     return THRESHOLDS[int((errors / np.maximum(best, 1)[:, np.newaxis]).mean(axis=0).argmin())]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...base.arrays import concatenate_offsets
 from ...base.errors import OptionError
+from ...confidence.calibration import Calibrator
 from ...lattices.lattice import Flags, Ints, Lattices, concatenate
 from ...lattices.paths import Paths, best_paths
 from ...lattices.posterior import FlatGraph
@@ -99,6 +100,7 @@ class JointModel:
     threshold: float = THRESHOLD
     settings: Mapping[Members, SubsetSettings] = field(default_factory=dict)
     card: Mapping[str, object] = field(default_factory=dict)
+    whole_utterances: Calibrator | None = None  # of the probability that all words are right, and none is missing
 
     def decode(self, systems: JointHypotheses, names: Sequence[str]) -> JointDecoding:
         """Decode recognizers together; `names` are those of `systems`, in any order."""
@@ -122,9 +124,11 @@ class JointModel:
         by_fold = [model.share_and_chance(flat, x, silent, members) for model in self.confidence_models]
         by_fold = by_fold or [(marginal, np.ones(len(marginal)))]
         confidence: Reals = np.mean([share * chance for share, chance in by_fold], axis=0)
-        correct = np.mean(
+        correct: Reals = np.mean(
             [text_probability(union.lattices, share, paths, chance) for share, chance in by_fold], axis=0
         )
+        if self.whole_utterances is not None and len(correct):
+            correct = self.whole_utterances.predict(np.clip(correct, 0.0, 1.0))
         names = tuple(self.names[member] for member in members)
         return JointDecoding(union.lattices, confidence, paths, names, union.in_one_best, correct)
 
@@ -163,7 +167,9 @@ def joint_errors(
     Subsets are indices into `names`, which are those of `systems`; `notify` is called with how many are done.
     """
     errors = np.empty((len(subsets), len(systems)), np.int32)
-    words_only = replace(model, confidence_models=())  # only words are counted, and confidences take as long
+    words_only = replace(
+        model, confidence_models=(), whole_utterances=None
+    )  # only words are counted, and confidences take as long
 
     def count(subset: Sequence[int]) -> Ints:
         parts = words_only.decode_parts(systems.order(subset), [names[system] for system in subset])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import InputError
 from ...base.tensors import read_tensors, write_tensors
+from ...confidence.calibration import calibrator_from_dict
 from .arc_models import PER_SYSTEM, SHARED, ConfidenceModel, Layers, Matrix, PotentialModel, columns_of
 from .model import JointModel, Members, SubsetSettings
 
@@ -31,12 +32,14 @@ def save_joint(model: JointModel, path: Path) -> None:
     for fold, confidence in enumerate(model.confidence_models):
         name = f"{_CONFIDENCE}.{fold}"
         arrays |= _potential_arrays(confidence.paths, name) | _layer_arrays(confidence.right, f"{name}.right")
-    card = {
+    card: dict[str, Any] = {
         "kind": KIND, "version": VERSION, "inputs": [PER_SYSTEM, SHARED], "systems": list(model.names),
         "folds": len(model.potential_models), "trusts": len(model.confidence_models), "threshold": model.threshold,
         "about": dict(model.card),
         "subsets": [{"members": list(members), **asdict(settings)} for members, settings in model.settings.items()],
     }  # fmt: skip
+    if model.whole_utterances is not None:
+        card["whole_utterances"] = model.whole_utterances.to_dict()
     write_tensors(path, arrays, card)
 
 
@@ -56,6 +59,8 @@ def load_joint(path: Path) -> JointModel:
         raise InputError(f"no {KIND} of version {VERSION}", file=str(path), remedy=remedy)
     try:
         return _model(arrays, card)
+    except InputError as error:
+        raise error.at(file=str(path)) from None
     except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise InputError(f"damaged: {error}", file=str(path), remedy=remedy) from None
 
@@ -72,7 +77,8 @@ def _model(arrays: Arrays, card: Mapping[str, Any]) -> JointModel:
     potentials = tuple(_potentials(arrays, f"{fold}", len(names)) for fold in range(folds))
     confidences = tuple(_confidences(arrays, f"{_CONFIDENCE}.{fold}", len(names)) for fold in range(confidence_folds))
     settings = dict(_settings(card["subsets"], len(names)))
-    return JointModel(names, potentials, confidences, threshold, settings, dict(card["about"]))
+    calibrator = calibrator_from_dict(card["whole_utterances"]) if "whole_utterances" in card else None
+    return JointModel(names, potentials, confidences, threshold, settings, dict(card["about"]), calibrator)
 
 
 def _potentials(arrays: Arrays, name: str, systems: int) -> PotentialModel:
