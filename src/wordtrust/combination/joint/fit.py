@@ -229,7 +229,7 @@ def fit_joint(
 def _utterance_calibrator(
     model: JointModel, held_out: HeldOutFolds, subsets: Sequence[Members], pool: Executor
 ) -> Calibrator:
-    """One for all subsets, fitted on a sample of them, with all recognizers among them."""
+    """One for all subsets, fitted on a sample of them and on the last, which is the largest of all there are."""
     sample = [*_sampled(subsets)[:-1], subsets[-1]]
     said, right = zip(*pool.map(partial(held_out.whole_utterances, model), sample), strict=True)
     groups = np.tile(held_out.speaker, len(sample))
