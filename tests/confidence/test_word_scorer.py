@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -152,8 +153,26 @@ def test_the_choice_is_kept_in_the_model(tmp_path: Path, choice: Choice) -> None
     assert chosen == [word for word in said if word]
 
 
-@pytest.mark.parametrize("wrong", [("best", 0.5), ("gain", 1.5), ("gain", -0.1), ("gain", float("nan"))])
-def test_an_unknown_choice_is_told(wrong: tuple[str, float]) -> None:
+@pytest.mark.parametrize("criterion", ["mean-silence", "gain"])
+def test_a_bonus_leads_back_to_the_recognizers_own_words(criterion: str) -> None:
+    picked, confidence = networks().picked, scores(networks())
+    assert picked is not None
+    shares = []
+    for bonus in (0.0, 0.3, 1.0):
+        choice = Choice(criterion, 0.3, bonus)
+        assert Choice(**choice.to_json()) == choice
+        arcs = choice.paths(networks(), 1 - confidence).arcs_in(networks())
+        shares.append(picked[arcs].mean())
+    assert shares == sorted(shares)
+    assert shares[0] < 0.8
+    assert shares[-1] > 0.9
+    unknown = replace(networks(), picked=None)
+    same = Choice(criterion, 0.3).paths(networks(), confidence)
+    assert Choice(criterion, 0.3, 1.0).paths(unknown, confidence).arcs.tolist() == same.arcs.tolist()
+
+
+@pytest.mark.parametrize("wrong", [("best", 0.5), ("gain", 1.5), ("gain", -0.1), ("gain", math.nan), ("gain", 0.5, 2)])
+def test_an_unknown_choice_is_told(wrong: tuple[Any, ...]) -> None:
     with pytest.raises(OptionError, match="words are chosen by mean"):
         Choice(*wrong)
 

@@ -13,7 +13,7 @@ from wordtrust import build
 from wordtrust.confidence import word_vectors
 from wordtrust.confidence.phones import estimate_phones
 from wordtrust.confidence.word_table import BatchWords, WordTable, expected_counts, own_mass
-from wordtrust.confidence.word_vectors import make_table
+from wordtrust.confidence.word_vectors import make_rank_table, make_table
 from wordtrust.lattices.lattice import Lattices
 
 LEXICON = "see S IY\nseat S IY T\nseat(2) S EH T\n"
@@ -118,6 +118,15 @@ def test_vectors_of_words_in_use_and_of_the_top_of_the_file(tmp_path: Path, monk
     assert table.mass.tolist() == [0, 1, 2, 0, 0]
     vectors = table.vectors_of(table.rows(["sea", "zebra", "of", "rare", ""]))
     assert vectors.tolist() == [[0.5, 0.25], [0, 0], [3, 4], [0, 0], [0, 0]]
+
+
+def test_how_rare_words_are_by_their_place_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "vectors.txt").write_text(VECTORS, "utf-8")
+    monkeypatch.setattr(word_vectors, "MORE_WORDS", 12)
+    table = make_rank_table({"sea", "zebra", ""}, tmp_path / "vectors.txt")
+    assert table.vectors is None
+    assert table.words == ("the", "sea", "seat", "of", "rare", "zebra")
+    assert table.mass_of(table.rows(table.words)) == pytest.approx([12, 6, 4, 3, 2.4, 0])
 
 
 def test_vectors_are_those_that_a_model_keeps(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ def test_a_variant_says_nothing_new_and_always_something(lattice: Lattice, seed:
     varied = Variant.drawn(np.random.default_rng(seed)).of(scored.batch())
     assert len(varied) == 1
     assert set() < texts(varied[0]) <= texts(scored)
-    assert varied.picked is None
 
 
 def test_nothing_changes_without_a_change() -> None:
@@ -47,6 +46,18 @@ def test_scales_lists_and_vocabularies() -> None:
     some = texts(Variant(unknown=0.5, seed=3).of(lattice)[0])
     assert set() < some < texts(lattice[0])
     assert texts(Variant(unknown=1.0).of(lattice)[0]) == texts(lattice[0])  # there is nothing else to say
+
+
+def test_a_recognizer_may_print_what_its_scores_do_not_say() -> None:
+    """As Whisper does, which picks by the mean of a list's scores."""
+    lattice = read({"nbest": [hypothesis(-1, ("a", 0, 1, -0.1)), hypothesis(-2, ("b", 0, 0.5, 0), ("c", 0.5, 1, 0))]})
+    longer = Variant(penalty=3.0)
+    assert longer.of(lattice).picked is None
+    varied = replace(longer, other_pick=True, beam=0.5).of(lattice)
+    assert varied.picked is not None
+    printed = [word for word, picked in zip(varied[0].words, varied.picked, strict=True) if picked]
+    assert printed == ["a"]
+    assert texts(varied[0]) == {("a",), ("b", "c")}
 
 
 @pytest.mark.parametrize("seed", range(3))

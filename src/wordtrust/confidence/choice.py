@@ -1,10 +1,14 @@
-"""How words are chosen by their confidences: a decoding criterion, and for `gain` its threshold."""
+"""How words are chosen by their confidences: a decoding criterion, and for `gain` its threshold.
+
+A model for recognizers that it has never seen leans on what they would print themselves: words of the 1-best have a
+`bonus` over others. With 0 confidences alone decide, with 1 hardly anything but the 1-best is chosen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from ..lattices.paths import Paths
 
 CRITERIA = ("mean", "mean-silence", "gain")  # those of `lattices.paths`, whose kernels models load without
+BONUSES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)  # that a generic model is tried with
 THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 17))  # that `gain` is tried with
 
 
@@ -24,26 +29,41 @@ class Choice:
 
     criterion: str = "mean"
     threshold: float = 0.5  # of `gain`
+    bonus: float = 0.0  # added to the confidence of what is on the recognizer's 1-best
 
     def __post_init__(self) -> None:
-        if self.criterion not in CRITERIA or not 0 <= self.threshold <= 1:
+        if self.criterion not in CRITERIA or not (0 <= self.threshold <= 1 and 0 <= self.bonus <= 1):
             raise OptionError(
-                f"words are chosen by {', '.join(CRITERIA)}, with a threshold from 0 to 1, not by {self!r}"
+                f"words are chosen by {', '.join(CRITERIA)}, with a threshold and a bonus from 0 to 1, not by {self!r}"
             )
 
     def __str__(self) -> str:
-        return f"gain {self.threshold:g}" if self.criterion == "gain" else self.criterion
+        name = f"gain {self.threshold:g}" if self.criterion == "gain" else self.criterion
+        return f"{name}, 1-best +{self.bonus:g}" if self.bonus else name
+
+    def to_json(self) -> dict[str, Any]:
+        """As cards of models have it; without a bonus as they had it before there were any."""
+        return {name: value for name, value in asdict(self).items() if name != "bonus" or value}
 
     def paths(self, networks: Lattices, confidence: Floats) -> Paths:
         """The chosen words of every utterance."""
         from ..lattices.paths import best_confidence
 
+        if self.bonus and networks.picked is not None:
+            confidence = confidence + np.float32(self.bonus) * networks.picked
         return best_confidence(networks, confidence, self.criterion, threshold=self.threshold)
 
     @classmethod
     def all(cls) -> list[Choice]:
         """Those worth trying, the paper's first."""
         return [cls("mean"), cls("mean-silence"), *(cls("gain", threshold) for threshold in THRESHOLDS)]
+
+
+    @classmethod
+    def with_bonuses(cls) -> list[Choice]:
+        """Those worth trying for a generic model."""
+        plain = [cls("mean-silence"), *(cls("gain", threshold) for threshold in THRESHOLDS[1::2])]
+        return [replace(choice, bonus=bonus) for choice in plain for bonus in BONUSES]
 
 
 def choose(

@@ -42,7 +42,7 @@ FULL = (
     *(column for flag, names in OPTIONAL_EVIDENCE.items() for column in (flag, *names)),
 )  # fmt: skip
 GENERIC = (
-    "silence", "one_best", "phones", "phone_rate", "posterior_logit", "word_posterior_logit",
+    "silence", "one_best", "phones", "phone_rate", "frequency", "posterior_logit", "word_posterior_logit",
     "local_posterior", "depth", "utterance_posterior", "utterance_words", *COMPUTED,
     *(column for flag, names in SCALE_FREE_GROUPS.items() for column in (flag, *names)),
     "has_tokens", *OPTIONAL_EVIDENCE["has_tokens"],

@@ -257,7 +257,7 @@ _ENTRIES: Mapping[str, _Entry] = {
     "metrics": _Entry("metrics", object_of, dict),
     "trained_together": _Entry("trained_together", _texts, list),
     "search": _Entry("search", lambda record, key: tuple(objects_of(record, key)), list),
-    "choice": _Entry("choice", _about_networks(lambda value: Choice(**value)), asdict),
+    "choice": _Entry("choice", _about_networks(lambda value: Choice(**value)), Choice.to_json),
     "choice_errors": _Entry("choice_errors", object_of, dict),
     "choice_errors_on_dev": _Entry("choice_errors_on_dev", object_of, dict),
     "calibration": _Entry("calibration", lambda record, key: record[key]),

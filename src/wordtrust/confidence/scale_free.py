@@ -36,6 +36,7 @@ COMPUTED = (
 # Mean and standard deviation of each column, by which it is normalised.
 NORMAL: Mapping[str, tuple[float, float]] = {
     "phones": (4.0, 2.0), "duration": (3.3, 0.8), "relative_rate": (0.0, 1.0), "phone_rate": (0.12, 0.06),
+    "frequency": (4.0, 3.0),
     "posterior_logit": (0.0, 6.0), "flat_posterior_logit": (0.0, 6.0), "sharp_posterior_logit": (0.0, 8.0),
     "word_posterior_logit": (0.0, 6.0), "local_posterior": (-2.0, 2.5), "node_ratio": (-1.5, 2.0),
     "node_rank": (0.7, 0.7), "path_loss": (1.0, 0.8), "depth": (2.0, 1.0),

@@ -204,6 +204,18 @@ def _numbers(stream: Stream, number: int, cells: list[bytes]) -> NDArray[np.floa
     return values
 
 
+def make_rank_table(also: Collection[str], vectors: Path) -> WordTable:
+    """A table that knows how rare words are by their place in a file of word vectors, whatever was heard in training.
+
+    Such files begin with the most frequent words; the n-th counts as heard `MORE_WORDS` / n times (Zipf's law), one
+    that is not there never.
+    """
+    read = read_vectors(vectors, also, extra=MORE_WORDS)
+    others = sorted(set(also) - set(read.words) - {""})
+    counts = MORE_WORDS / np.arange(1, len(read.words) + 1)
+    return WordTable(words=(*read.words, *others), mass=np.r_[counts, np.zeros(len(others))].astype(np.float32))
+
+
 def make_table(
     mass: dict[str, float], also: Collection[str], *, vectors: Path | None = None, lexicon: Path | None = None
 ) -> WordTable:

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from ..base.arrays import csr_rows
-from ..lattices.lattice import Lattices
+from ..lattices.lattice import Flags, Lattices
 from ..lattices.paths import one_best
 from ..lattices.posterior import path_losses, prune, select_arcs
 from ..lattices.weights import Reals, Scales, log_scores, only_posteriors, weighed_scores
@@ -35,18 +35,20 @@ class Variant:
     hypotheses: int | None = None  # so many of a list are kept
     unknown: float = 0.0  # share of words that are not in the vocabulary
     seed: int = 0  # which words these are
+    other_pick: bool = False  # the words that it prints are those that were best before scores were changed
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> Variant:
         """A random one."""
         return cls(
             sharpness=float(np.exp(rng.normal(0.0, 0.5))),
-            balance=float(np.exp(rng.normal(0.0, 0.3))) if rng.random() < 0.7 else 1.0,
-            penalty=float(rng.normal(0.0, 0.5)) if rng.random() < 0.5 else 0.0,
+            balance=float(np.exp(rng.normal(0.0, 0.5))) if rng.random() < 0.7 else 1.0,
+            penalty=float(rng.normal(0.0, 0.7)) if rng.random() < 0.5 else 0.0,
             beam=float(rng.uniform(1.0, 12.0)) if rng.random() < 0.5 else None,
             hypotheses=int(rng.integers(1, 11)) if rng.random() < 0.5 else None,
-            unknown=float(rng.uniform(0.0, 0.15)) if rng.random() < 0.3 else 0.0,
+            unknown=float(rng.uniform(0.0, 1.0) ** 2 * 0.6) if rng.random() < 0.4 else 0.0,
             seed=int(rng.integers(2**31)),
+            other_pick=bool(rng.random() < 0.4),
         )
 
     @classmethod
@@ -65,9 +67,11 @@ class Variant:
         """The lattices of such a recognizer; those with posteriors instead of scores stay as they are."""
         if only_posteriors(lattices):
             return lattices
-        changed = replace(lattices, scales=self._scales(lattices), picked=None)
+        printed = self._printed(lattices) if self.other_pick else None
+        changed = replace(lattices, scales=self._scales(lattices), picked=printed)
         if self.hypotheses is not None and RANK in changed.extra:
-            changed = select_arcs(changed, changed.extra[RANK] < self.hypotheses)
+            kept = changed.extra[RANK] < self.hypotheses
+            changed = select_arcs(changed, kept if printed is None else kept | printed)
         score = log_scores(changed)
         loss, _ = path_losses(changed, score - _UNKNOWN * self._is_unknown(changed))
         beam = np.inf if self.beam is None else self.beam
@@ -76,6 +80,8 @@ class Variant:
         np.minimum.at(lost, csr_rows(changed.arc_offsets), loss)
         keep = loss - lost[csr_rows(changed.arc_offsets)] <= min(beam, _UNKNOWN / 2) + 1e-6
         keep[one_best(changed).arcs_in(changed)] |= not self.unknown
+        if changed.picked is not None:
+            keep |= changed.picked
         return select_arcs(changed, keep)
 
     def in_scores(self, lattices: Lattices) -> Lattices:
@@ -93,6 +99,12 @@ class Variant:
         unit = replace(narrow, scales=Scales())
         acoustic, transition = weighed_scores(replace(unit, scales=self._scales(unit)))
         return replace(narrow, acoustic=acoustic, transition=transition)
+
+    def _printed(self, lattices: Lattices) -> Flags:
+        """[arcs] on the path that the recognizer chose before."""
+        printed = np.zeros(len(lattices.source), np.bool_)
+        printed[one_best(lattices).arcs_in(lattices)] = True
+        return printed
 
     def _scales(self, lattices: Lattices) -> Scales:
         given = lattices.scales

@@ -21,7 +21,7 @@ from ..confidence.lattice_rnn_kernels import node_levels
 from ..confidence.model_card import ModelCard
 from ..confidence.model_file import load_model
 from ..confidence.word_table import BatchWords, WordTable, expected_counts, known_arcs
-from ..confidence.word_vectors import make_table
+from ..confidence.word_vectors import make_rank_table, make_table
 from ..formats.batches import one_recognizer, read_batches, require_same_recognizer
 from ..lattices.lattice import Flags, Floats, Ints, Lattices
 from ..lattices.paths import Paths, best_confidence, one_best
@@ -89,8 +89,10 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
     if not columns:
         raise InputError(f"none of the features {options.features} is there", file=first.origin.file)
     dev_words = {word for batch in dev() for word in BatchWords.of(batch).words}
-    table = make_table(mass, dev_words, vectors=options.vectors, lexicon=options.lexicon)
-    seen = [_PreparedBatch.of(batch, table, columns, options, in_training=True) for batch in train() if len(batch)]
+    table, is_counted = _word_table(mass, dev_words, options)
+    seen = [
+        _PreparedBatch.of(batch, table, columns, options, in_training=is_counted) for batch in train() if len(batch)
+    ]
     silence, raw = (np.concatenate([getattr(batch, name) for batch in seen]) for name in ("silence", "raw"))
     is_generic = options.features == GENERIC
     statistics = Statistics.fixed(columns) if is_generic else Statistics.of(raw, columns, silence)
@@ -106,6 +108,16 @@ def prepare(train: Source, dev: Source, options: PrepareOptions, card: ModelCard
         silence_loss=options.silence_loss,
     )
     return TrainingData(_dataset(seen, statistics), _dataset(held_out, statistics), table, statistics, card)
+
+
+def _word_table(mass: dict[str, float], dev_words: set[str], options: PrepareOptions) -> tuple[WordTable, bool]:
+    """The table of words, and whether it counts those of the training data.
+
+    A generic model is for recognizers and data of others: how rare words are it has from a file, if there is one.
+    """
+    if options.features == GENERIC and options.vectors is not None:
+        return make_rank_table(mass.keys() | dev_words, options.vectors), False
+    return make_table(mass, dev_words, vectors=options.vectors, lexicon=options.lexicon), True
 
 
 def _noting_optional(batches: Iterable[Lattices], wanted: Sequence[str], given: set[str]) -> Iterator[Lattices]:
