@@ -171,7 +171,9 @@ def test_a_bonus_leads_back_to_the_recognizers_own_words(criterion: str) -> None
     assert Choice(criterion, 0.3, 1.0).paths(unknown, confidence).arcs.tolist() == same.arcs.tolist()
 
 
-@pytest.mark.parametrize("wrong", [("best", 0.5), ("gain", 1.5), ("gain", -0.1), ("gain", math.nan), ("gain", 0.5, 2)])
+@pytest.mark.parametrize(
+    "wrong", [("best", 0.5), ("gain", 1.5), ("gain", -0.1), ("gain", math.nan), ("gain", 0.5, 2)]
+)
 def test_an_unknown_choice_is_told(wrong: tuple[Any, ...]) -> None:
     with pytest.raises(OptionError, match="words are chosen by mean"):
         Choice(*wrong)

@@ -34,7 +34,7 @@ class Choice:
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA or not (0 <= self.threshold <= 1 and 0 <= self.bonus <= 1):
             raise OptionError(
-                f"words are chosen by {', '.join(CRITERIA)}, with a threshold and a bonus from 0 to 1, not by {self!r}"
+                f"words are chosen by {', '.join(CRITERIA)}, with threshold and bonus from 0 to 1, not by {self!r}"
             )
 
     def __str__(self) -> str:
@@ -57,7 +57,6 @@ class Choice:
     def all(cls) -> list[Choice]:
         """Those worth trying, the paper's first."""
         return [cls("mean"), cls("mean-silence"), *(cls("gain", threshold) for threshold in THRESHOLDS)]
-
 
     @classmethod
     def with_bonuses(cls) -> list[Choice]:
