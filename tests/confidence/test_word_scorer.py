@@ -16,7 +16,7 @@ from tests.helpers.made_models import SAMPLE, made_model, write_model
 from tests.helpers.pruned_lattices import pruned_lattices
 from wordtrust import build, read
 from wordtrust.base.errors import InputError, OptionError
-from wordtrust.confidence.choice import Choice, choose
+from wordtrust.confidence.choice import Choice, choose, choose_for_unseen
 from wordtrust.confidence.features import Arcs, matrix
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.word_scorer import WordScorer
@@ -193,6 +193,24 @@ def test_the_fewest_errors_choose() -> None:
     assert list(errors)[:3] == ["mean", "mean-silence", "gain 0.05"]
     assert sorted(set(errors.values())) == [58, 60]
     assert errors[str(choice)] == 58
+
+
+def test_a_choice_for_unseen_recognizers_is_one_that_serves_all() -> None:
+    """One choice halves the errors of one recognizer and doubles another's; another is a little good for both."""
+    choices, rates = Choice.with_bonuses(), {1: {3: 0.5, 7: 0.95}, 2: {3: 2.0, 7: 0.98}}  # by size of the batch
+    asked = dict.fromkeys(rates, 0)
+
+    def count(batch: Lattices, _: Paths) -> int:
+        index = asked[len(batch)]
+        asked[len(batch)] += 1
+        return round(100 * len(batch) * rates[len(batch)].get(index, 1.0))
+
+    parts = [networks()[:1], networks()[1:3]]
+    choice, errors = choose_for_unseen([[(part, scores(part))] for part in parts], count)
+    assert choice == choices[7]
+    assert errors[str(choices[3])] == 50 + 400
+    assert errors[str(choice)] == 95 + 196
+    assert len(errors) == len(choices)
 
 
 def test_ties_go_to_the_paper() -> None:

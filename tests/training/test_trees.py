@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.helpers.made_models import made_model, sample_networks
 from tests.helpers.model_data import training_data
-from wordtrust.base.errors import InputError
+from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.folds import in_fold, speaker_id
 from wordtrust.confidence.lattice_rnn import LatticeRNNScorer
 from wordtrust.confidence.model_card import TrainingRecord
@@ -140,3 +140,19 @@ def test_what_trees_cannot_be_trained_on_is_told() -> None:
         stacked.word_rows(model, [other, folds[1]], NETWORKS, NETWORKS[:0])
     with pytest.raises(InputError, match="no networks"):
         stacked.word_rows(model, folds, [], [])
+
+
+def test_generic_trees_see_every_recognizer_and_some_words_without_each_group() -> None:
+    data = training_data()
+    own = "one_best", "has_tokens", "token_entropy"
+    data = replace(data, statistics=replace(data.statistics, columns=own))
+    columns = ("posterior_logit", *own)
+    inputs, right = training._generic_rows(data, columns, 0.5, np.random.default_rng(0))
+    assert len(inputs) == len(right) == np.count_nonzero((data.train.word >= 0) & (data.train.label >= 0))
+    assert not inputs[:, 0].any()  # this recognizer does not have it
+    kept = training._generic_rows(data, columns, 0.0, np.random.default_rng(0))[0]
+    hidden = (inputs[:, 2:] == 0).all(axis=1)
+    assert 0.4 < hidden.mean() < 0.6
+    np.testing.assert_array_equal(inputs[~hidden], kept[~hidden])
+    with pytest.raises(OptionError, match="too few for trees"):
+        training.generic_trees([data], columns)

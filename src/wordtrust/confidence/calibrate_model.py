@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ from .adapt import adapt
 from .calibration import Calibrator, make
 from .calibration.amount import require_enough_words
 from .calibration.model_calibration import ModelCalibration
-from .choice import Choice, choose
+from .choice import Choice, choose, choose_for_unseen
 from .estimation.held_out import KnownOfOutputs, known_of_outputs
 from .lattice_rnn import ArcScores
 from .model_card import CalibrationData, ModelCard
@@ -217,15 +218,20 @@ def calibrate_model(
 def calibrate_generic(
     model: Model, networks: Sequence[BatchSource], calibrator: str | None = None
 ) -> CalibratedModel:
-    """Calibrate a generic model on networks of several recognizers, adapted to each of them in turn."""
+    """Calibrate a generic model on networks of several recognizers, adapted to each of them in turn.
+
+    Words are chosen so that none of these recognizers loses by it (`choose_for_unseen`).
+    """
     sources = list(map(_rereadable, networks))
     scorers = [WordScorer(adapt(model, read_batches(source)), allow_mismatch=True) for source in sources]
-    held_out = _held_out(list(zip(map(OutOfFoldScorer, scorers), sources, strict=True)))
+    parts = list(zip(map(OutOfFoldScorer, scorers), sources, strict=True))
+    choice, errors = choose_for_unseen(map(_scored, parts), path_errors)
+    held_out = replace(_held_out(parts, choice), choice_errors=errors)
     calibration = fit_calibration(held_out.evaluation, calibrator)
     made = with_calibration(model, calibration, held_out.choice, held_out.evaluation, recognizers=len(sources))
     known = known_of_outputs(held_out.evaluation, calibration.parts["words"].name, calibration.parts.get("gaps"))
     # Of recognizers that nobody has seen, nothing can be promised.
-    made = replace(made, card=_with_known(made.card, known.without_promises()))
+    made = replace(made, card=replace(_with_known(made.card, known.without_promises()), choice_errors=errors))
     return CalibratedModel(made, calibration, held_out)
 
 
@@ -252,8 +258,7 @@ def _held_out(parts: Sequence[tuple[OutOfFoldScorer, BatchSource]], choice: Choi
     """Scores of several models on networks of their own, with one choice for all of them."""
     errors: dict[str, int] = {}
     if choice is None:
-        scored = ((batch, folds.confidence(batch)) for folds, source in parts for batch in folds.networks(source))
-        choice, errors = choose(scored, path_errors)
+        choice, errors = choose(chain.from_iterable(map(_scored, parts)), path_errors)
     evaluations = [
         evaluate_networks(folds.networks(source), folds.arc_confidences, choice.paths) for folds, source in parts
     ]
@@ -261,6 +266,11 @@ def _held_out(parts: Sequence[tuple[OutOfFoldScorer, BatchSource]], choice: Choi
     if not total.utterances:
         raise InputError("there are no utterances to calibrate the model on")
     return HeldOutScores(choice, errors, total)
+
+
+def _scored(part: tuple[OutOfFoldScorer, BatchSource]) -> Iterator[tuple[Lattices, Floats]]:
+    folds, source = part
+    return ((batch, folds.confidence(batch)) for batch in folds.networks(source))
 
 
 def fit_calibration(evaluation: Evaluation, calibrator: str | None = "kernel") -> ModelCalibration:

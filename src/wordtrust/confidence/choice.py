@@ -50,7 +50,7 @@ class Choice:
         from ..lattices.paths import best_confidence
 
         if self.bonus and networks.picked is not None:
-            confidence = confidence + np.float32(self.bonus) * networks.picked
+            confidence = np.asarray(confidence + self.bonus * networks.picked, np.float32)
         return best_confidence(networks, confidence, self.criterion, threshold=self.threshold)
 
     @classmethod
@@ -79,3 +79,26 @@ def choose(
         errors += [count_errors(networks, choice.paths(networks, confidence)) for choice in choices]
     named = {str(choice): n_errors for choice, n_errors in zip(choices, errors.tolist(), strict=True)}
     return choices[int(errors.argmin())], named
+
+
+def choose_for_unseen(
+    recognizers: Iterable[Iterable[tuple[Lattices, Floats]]], count_errors: Callable[[Lattices, Paths], int]
+) -> tuple[Choice, dict[str, int]]:
+    """The choice for recognizers that nobody has seen, and the errors of every choice by its name.
+
+    `recognizers` are networks of several, with the confidences of their arcs. A choice is as good as it is for the
+    recognizer that it serves worst, by its errors beside those of what that recognizer prints itself.
+    """
+    from ..lattices.paths import one_best
+
+    choices = Choice.with_bonuses()
+    total, worst = np.zeros(len(choices), np.int64), np.zeros(len(choices))
+    for scored in recognizers:
+        errors, own = np.zeros(len(choices), np.int64), 0
+        for networks, confidence in scored:
+            errors += [count_errors(networks, choice.paths(networks, confidence)) for choice in choices]
+            own += count_errors(networks, one_best(networks))
+        total += errors
+        worst = np.maximum(worst, errors / max(own, 1))
+    named = {str(choice): n_errors for choice, n_errors in zip(choices, total.tolist(), strict=True)}
+    return choices[int(np.lexsort((total, worst))[0])], named
