@@ -22,6 +22,7 @@ from wordtrust.confidence.model_file import Model, load_model, save_model, updat
 from wordtrust.confidence.trees import MOST_DEPTH, NEVER, Trees, network_inputs
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.lattices.lattice import Floats, Lattices
+from wordtrust.networks.text_probability import text_probability
 
 
 def random_trees(seed: int, trees: int, depth: int, inputs: int, **about: Any) -> Trees:
@@ -135,6 +136,19 @@ def test_trees_that_agree_with_the_network_change_nothing() -> None:
     idle = replace(model, trees=replace(model.trees, share_weight=0.0, chance_weight=0.0))
     expected = WordScorer(replace(model, trees=None)).confidence(NETWORKS)
     np.testing.assert_array_equal(WordScorer(idle).confidence(NETWORKS), expected)
+
+
+@pytest.mark.parametrize("head", ["normalised", "independent"])
+def test_whole_utterances_have_the_chances_of_the_network_alone(head: str) -> None:
+    model = with_trees(head)
+    scorer, plain = WordScorer(model), WordScorer(replace(model, trees=None))
+    scores, alone = scorer.arc_scores(NETWORKS), plain.arc_scores(NETWORKS)
+    np.testing.assert_array_equal(scores.network_chance, alone.chance)
+    np.testing.assert_array_equal(alone.network_chance, alone.chance)
+    assert np.abs(scores.chance - alone.chance)[NETWORKS.word > 0].max() > 0.1
+    paths = scorer.choice.paths(NETWORKS, scores.confidence)
+    expected = text_probability(NETWORKS, scores.share, paths, alone.chance)
+    np.testing.assert_array_equal(scorer.correct(NETWORKS, scores, paths), expected)
 
 
 def test_a_model_folder_keeps_its_trees(tmp_path: Path) -> None:

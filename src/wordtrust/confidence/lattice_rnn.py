@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,16 @@ class ArcScores:
     confidence: Floats  # [arcs] how likely each word is right; of silence its share
     share: Reals  # [arcs] of all paths; the posterior where confidences are independent
     chance: Reals  # [arcs] that a word is right where it is on the path; not meant for silence
+    network_chance: Reals  # [arcs] the same by the network alone, before trees correct it
     hidden: Floats | None  # [arcs, hidden] where the model tells where words are missing
+
+
+class _ArcOutputs(NamedTuple):
+    """Of some arcs."""
+
+    outputs: Floats  # [arcs, outputs] corrected by trees, where there are any
+    logit: Floats  # [arcs] the last of them before trees corrected it
+    hidden: Floats | None  # [arcs, hidden] if the head for missing words needs it
 
 
 class LatticeRNNScorer:
@@ -87,7 +97,7 @@ class LatticeRNNScorer:
 
     def scores(self, networks: Lattices) -> ArcScores:
         """All that the model knows of the arcs."""
-        outputs, hidden = self._arcs(networks)
+        outputs, logit, hidden = self._arcs(networks)
         assert networks.posterior is not None
         chance = _sigmoid(outputs[:, -1])
         if self.config.head == "independent":
@@ -96,7 +106,8 @@ class LatticeRNNScorer:
         else:
             share = path_shares(networks, outputs[:, 0])
             confidence = np.where(networks.word == 0, share, share * chance)
-        return ArcScores(confidence.astype(np.float32), share, chance, hidden)
+        network_chance = chance if self._trees is None else _sigmoid(logit)
+        return ArcScores(confidence.astype(np.float32), share, chance, network_chance, hidden)
 
     def missing(self, networks: Lattices, scores: ArcScores, paths: Paths) -> Reals | None:
         """[gaps] how likely words are missing in each gap of these paths; None if the model does not tell."""
@@ -110,10 +121,10 @@ class LatticeRNNScorer:
 
         Trees have corrected them, where the model has any.
         """
-        return self._arcs(networks)[0]
+        return self._arcs(networks).outputs
 
-    def _arcs(self, networks: Lattices) -> tuple[Floats, Floats | None]:
-        """[arcs, outputs], and the hidden layer of each arc if the head for missing words needs it."""
+    def _arcs(self, networks: Lattices) -> _ArcOutputs:
+        """What the network and the trees give for all arcs."""
         if networks.posterior is None:
             raise InputError(
                 "these networks have no posteriors", file=networks.origin.file, remedy="Build them again"
@@ -124,14 +135,16 @@ class LatticeRNNScorer:
                 return self._of_part(networks) if len(networks) else self._of_nothing()
             with ThreadPoolExecutor(min(self._threads, len(bounds))) as pool:
                 parts = list(pool.map(self._of_part, (networks[slice(*bound)] for bound in bounds)))
-        hidden = [part for _, part in parts if part is not None]
-        return np.concatenate([outputs for outputs, _ in parts]), np.concatenate(hidden) if hidden else None
+        hidden = [part.hidden for part in parts if part.hidden is not None]
+        outputs, logit = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
+        return _ArcOutputs(outputs, logit, np.concatenate(hidden) if hidden else None)
 
-    def _of_nothing(self) -> tuple[Floats, Floats | None]:
+    def _of_nothing(self) -> _ArcOutputs:
         hidden = np.zeros((0, self.config.hidden), np.float32) if self._gap_head else None
-        return np.zeros((0, self.config.outputs), np.float32), hidden
+        outputs = np.zeros((0, self.config.outputs), np.float32)
+        return _ArcOutputs(outputs, outputs[:, -1], hidden)
 
-    def _of_part(self, networks: Lattices) -> tuple[Floats, Floats | None]:
+    def _of_part(self, networks: Lattices) -> _ArcOutputs:
         part = _Part.of(networks, self.config.merge, self._inputs(networks))
         hidden = np.empty((len(networks.source), self.config.hidden), np.float32)
         hidden[:] = self._hidden_bias
@@ -143,9 +156,10 @@ class LatticeRNNScorer:
         outputs: Floats = np.maximum(hidden, 0.0, out=hidden) @ self._output + self._output_bias
         if self._skip is not None:
             outputs = outputs + self._skip * self._skip_inputs(part)
+        logit = outputs[:, -1]
         if self._trees is not None:
             outputs = self._corrected(part, outputs, self._trees)
-        return outputs, hidden if self._gap_head else None
+        return _ArcOutputs(outputs, logit, hidden if self._gap_head else None)
 
     def _corrected(self, part: _Part, outputs: Floats, trees: Trees) -> Floats:
         normalised, columns = self.config.head == "normalised", len(self.config.columns)

@@ -164,8 +164,12 @@ class WordScorer:
         return self.calibration.of_part("gaps", missing)
 
     def correct(self, networks: Lattices, scores: ArcScores, paths: Paths, *, calibrated: bool = True) -> Reals:
-        """[utterances] how likely the words of paths are right, all of them, and none is missing."""
-        correct = text_probability(networks, scores.share, paths, scores.chance)
+        """[utterances] how likely the words of paths are right, all of them, and none is missing.
+
+        Chances of words are those of the network alone: trees correct each as if it were the only one, and what they
+        are off by would be multiplied over all words.
+        """
+        correct = text_probability(networks, scores.share, paths, scores.network_chance)
         if self.calibration is None or not calibrated:
             return correct
         return self.calibration.of_part("utterances", correct)
