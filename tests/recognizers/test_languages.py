@@ -18,6 +18,7 @@ from wordtrust.recognizers.hallucinations import drop_hallucinations
 from wordtrust.recognizers.languages import LANGUAGE, foreign_reason, language_warnings
 from wordtrust.recognizers.registry import RecognizerEntry, with_language
 
+NOT_ENGLISH = "this is not English, or cannot be understood (--language asks Whisper for another language)"
 GERMAN = (
     "Der Zug nach München fährt heute von Gleis sieben ab. "
     "Bitte beachten Sie die Durchsagen am Bahnsteig, und halten Sie Ihre Fahrkarten bereit."
@@ -37,8 +38,8 @@ def record(text: str, logprob: float | None, best: float = -1.5) -> dict[str, An
 @pytest.mark.parametrize(
     ("text", "logprob", "seconds", "expected"),
     [
-        ("The", -5.5, 6.0, "1 word for 5.3 s of speech: this is not English, or cannot be understood"),
-        ("", -5.5, 3.0, "0 words for 2.3 s of speech: this is not English, or cannot be understood"),
+        ("The", -5.5, 6.0, f"1 word for 5.3 s of speech: {NOT_ENGLISH}"),
+        ("", -5.5, 3.0, f"0 words for 2.3 s of speech: {NOT_ENGLISH}"),
         ("The", -0.5, 6.0, None),  # somebody who says one word, surely
         ("The", -5.5, 1.5, None),  # too short to tell
         ("The train to Munich leaves now", -5.5, 3.0, None),  # as many words as people say

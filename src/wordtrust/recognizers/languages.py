@@ -23,7 +23,7 @@ _SHORTEST = 1.2  # seconds of speech: of less there is one word
 _FEW_WORDS, _HARDLY_WORDS = 0.65, 0.42  # a second of speech: people say two to four
 _UNLIKELY = -2.0  # mean log-probability of the tokens of the first hypothesis
 _BEST_UNLIKELY = -0.8  # and of the hypothesis with the best mean
-_NOT_ENGLISH = "this is not English, or cannot be understood"
+_NOT_ENGLISH = "this is not English, or cannot be understood (--language asks Whisper for another language)"
 
 
 def foreign_reason(record: Mapping[str, Any], seconds: float) -> str | None:
