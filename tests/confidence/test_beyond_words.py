@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 from zlib import crc32
@@ -15,7 +16,9 @@ from wordtrust.confidence.calibrate_model import OutOfFoldScorer, calibrate_mode
 from wordtrust.confidence.evaluate_model import evaluate
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.lattices.lattice import Lattices, concatenate
+from wordtrust.lattices.paths import one_best
 from wordtrust.networks.align import align
+from wordtrust.networks.text_probability import text_probability
 
 KINDS = {"posterior", "confidence", "calibrated"}
 
@@ -40,6 +43,18 @@ def test_transcripts_have_them_whatever_else_is_in_the_batch(networks: Lattices,
         np.testing.assert_allclose(one.gaps, other.gaps, atol=1e-6)
         assert one.confidence == pytest.approx(other.confidence, abs=1e-6)
         assert all(0 <= probability <= 1 for probability in (*one.gaps, one.confidence or 0.0))
+
+
+def test_an_utterance_is_right_if_its_text_is_and_nothing_is_missing(networks: Lattices, scorer: WordScorer) -> None:
+    scores = scorer.arc_scores(networks)
+    paths = scorer.choice.paths(networks, scores.confidence)
+    text = text_probability(networks, scores.share, paths, scores.chance)
+    for index, transcript in enumerate(scorer(networks)):
+        assert transcript.gaps is not None
+        expected = text[index] * math.prod(1 - gap for gap in transcript.gaps)
+        assert transcript.confidence == pytest.approx(expected, abs=1e-6)
+        assert text[index] > expected
+    assert len(scorer.correct(networks[:0], scorer.arc_scores(networks[:0]), one_best(networks[:0]))) == 0
 
 
 def test_a_model_without_the_head_has_utterances_alone(networks: Lattices) -> None:

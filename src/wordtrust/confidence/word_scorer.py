@@ -14,6 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from ..base.errors import InputError, OptionError, WordtrustWarning
 from ..base.folds import speaker_id
 from ..base.number_format import counted
@@ -141,14 +143,15 @@ class WordScorer:
         """The transcripts of networks, without warnings."""
         scores = self.arc_scores(networks)
         paths = self.choice.paths(networks, scores.confidence)
+        missing = self._scorer.missing(networks, scores, paths)
         return transcripts(
             networks,
             scores.confidence,
             paths,
             alternatives=alternatives,
             show=self.word_calibration(),
-            missing=self.missing(networks, scores, paths),
-            correct=self.correct(networks, scores, paths),
+            missing=None if missing is None else self._calibrated("gaps", missing),
+            correct=self._calibrated("utterances", _all_right(networks, scores, paths, missing)),
         )
 
     def missing(
@@ -159,20 +162,15 @@ class WordScorer:
         None if the model does not tell: it was trained by a version that knew nothing of gaps.
         """
         missing = self._scorer.missing(networks, scores, paths)
-        if missing is None or self.calibration is None or not calibrated:
-            return missing
-        return self.calibration.of_part("gaps", missing)
+        return missing if missing is None or not calibrated else self._calibrated("gaps", missing)
 
     def correct(self, networks: Lattices, scores: ArcScores, paths: Paths, *, calibrated: bool = True) -> Reals:
-        """[utterances] how likely the words of paths are right, all of them, and none is missing.
+        """[utterances] how likely the words of paths are right, all of them, and none is missing."""
+        correct = _all_right(networks, scores, paths, self._scorer.missing(networks, scores, paths))
+        return self._calibrated("utterances", correct) if calibrated else correct
 
-        Chances of words are those of the network alone: trees correct each as if it were the only one, and what they
-        are off by would be multiplied over all words.
-        """
-        correct = text_probability(networks, scores.share, paths, scores.network_chance)
-        if self.calibration is None or not calibrated:
-            return correct
-        return self.calibration.of_part("utterances", correct)
+    def _calibrated(self, part: str, probability: Reals) -> Reals:
+        return probability if self.calibration is None else self.calibration.of_part(part, probability)
 
     def with_warnings(self, networks: Lattices, of: Transcripts) -> Transcripts:
         """The transcripts of networks with what is unusual about each of them, which changes no confidence."""
@@ -283,6 +281,19 @@ class WordScorer:
     def _mismatch(lattices: Lattices, found: str, better: str = "Use a model trained for it") -> InputError:
         remedy = f"{better}, or allow the mismatch (--allow-mismatch; allow_mismatch=True)"
         return InputError(found, file=lattices.origin.file, remedy=remedy)
+
+
+def _all_right(networks: Lattices, scores: ArcScores, paths: Paths, missing: Reals | None) -> Reals:
+    """[utterances] the probability of the text, times that of no missing words where the model tells of them.
+
+    Chances of words are those of the network alone: trees correct each as if it were the only one, and what they are
+    off by would be multiplied over all words.
+    """
+    text = text_probability(networks, scores.share, paths, scores.network_chance)
+    if missing is None:
+        return text
+    offsets = paths.without_silence(networks).offsets + np.arange(len(paths.offsets))
+    return np.asarray(text * np.multiply.reduceat(1.0 - missing, offsets[:-1]))
 
 
 _Many = Lattices | Networks | Iterable[Lattice | Lattices | Network | Networks]
