@@ -1,26 +1,21 @@
-"""What a language model adds to the confidences of a model, and what it costs: two tables, as Markdown.
+"""What a language model adds where models were not fitted with one, and what it costs: two tables, as Markdown.
 
-    python -m experiments.language_model LM --data DATA --earnings EARNINGS21
+    python -m experiments.language_model LM --earnings EARNINGS21 --data DATA
 
-LM is what `wordtrust build --lm` takes. Three kinds of sentences:
+LM is what `wordtrust build --lm` takes. What it adds to models fitted with it, `wordtrust study --lm` tells.
 
-- the development split of DATA (laid out like the data of `wordtrust study`), of recognizers with a shipped model;
-- those of the corpus that comes with wordtrust, spoken by synthetic voices: they were written for it, so no language
-  model of before has read them;
-- earnings calls of 2020 (the folder of Earnings-21): five systems' outputs of a stretch of speech are an N-best list
-  whose posteriors are the shares of the systems.
-
-Confidences with and without the language model come from logistic regressions over the model's own confidence (of the
-calls: the posterior), the posterior and the recognizer's choice; with it, also over its three columns. Both are
-cross-validated by speaker (of calls: by call). Words are chosen as the model does it (of calls: by `gain`, at 0.3).
+- Earnings calls of 2020 (the folder of Earnings-21): five systems' outputs of a stretch of speech are an N-best list
+  whose posteriors are the shares of the systems. Confidences come from logistic regressions over the posterior and
+  the first system's choice, and with the language model also over its three columns. The way to choose words is the
+  one that makes the fewest errors. Both are cross-validated by call.
+- Costs, on networks of the development split of DATA (laid out like the data of `wordtrust study`).
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 
@@ -35,7 +30,6 @@ from wordtrust.confidence.calibration.base import sigmoid
 from wordtrust.confidence.calibration.parametric import fit_logistic
 from wordtrust.confidence.choice import Choice
 from wordtrust.confidence.features import clipped_logit
-from wordtrust.formats.references import read_references
 from wordtrust.language_models.best_sentences import BestSentences
 from wordtrust.language_models.evidence import COLUMNS, LanguageEvidence, load_evidence
 from wordtrust.lattices.lattice import Lattices
@@ -43,46 +37,30 @@ from wordtrust.networks.labels import label_arcs, score_paths
 from wordtrust.networks.reference_words import ReferenceWords
 
 Reals = NDArray[np.float64]
-SAMPLE = Path(wt.__file__).parent / "sample" / "corpus"
 RECOGNIZERS = ("kaldi-small-2020", "whisper-base")
-WRITTEN = ("moonshine-tiny", "whisper-tiny.en")  # recognizers of the bundled corpus that have a shipped model
 FOLDS, RESAMPLES, RIDGE = 5, 1000, 1.0
 K_BEST = (4, 8, 16)
 
 
 @dataclass(frozen=True)
 class Material:
-    """Networks whose words are known, with a confidence for every arc."""
+    """Networks whose words are known."""
 
     name: str
     networks: Lattices
-    confidence: Reals
-    choice: Choice
     words: ReferenceWords
     speakers: list[str]
 
-
-def of_recognizer(name: str, files: list[Path], refs: Path, splits: tuple[str, ...], most: int) -> Material:
-    """Some utterances of a recognizer, spread over all speakers, with the confidences of its shipped model."""
-    lattices, references = wt.read(files), read_references(refs)
-    chosen = np.linspace(0, len(lattices) - 1, min(most, len(lattices))).round().astype(int)
-    scorer = wt.load(name)
-    networks = scorer.networks(lattices[chosen])
-    spoken = [references[utt] for utt in networks.utts]
-    assert {reference.split for reference in spoken} <= set(splits)
-    words = ReferenceWords.of([reference.words for reference in spoken], networks)
-    speakers = [reference.speaker_or_utt for reference in spoken]
-    return Material(name, networks, scorer.confidence(networks).astype(float), scorer.choice, words, speakers)
+    @property
+    def folds(self) -> NDArray[np.int64]:
+        """[utterances] speakers are together."""
+        return balanced_folds(len(self.networks), self.speakers, FOLDS)
 
 
 def of_calls(folder: Path, most: int) -> Material:
-    """Stretches of earnings calls, five systems' outputs each; the posterior is the confidence."""
+    """Stretches of earnings calls, five systems' outputs each."""
     networks, spoken, calls = call_networks(folder, most)
-    assert networks.posterior is not None
-    words = ReferenceWords.of(spoken, networks)
-    return Material(
-        "Earnings-21, five systems", networks, networks.posterior.astype(float), Choice("gain", 0.3), words, calls
-    )
+    return Material("Earnings-21, five systems", networks, ReferenceWords.of(spoken, networks), calls)
 
 
 @dataclass(frozen=True)
@@ -109,8 +87,7 @@ class Sums:
 
 def stacked(material: Material, columns: Reals, chosen: NDArray[np.bool_], right: NDArray[np.bool_]) -> Reals:
     """[arcs] confidences by a logistic regression over the columns, of speakers that it was not fitted on."""
-    networks = material.networks
-    fold = balanced_folds(len(networks), material.speakers, FOLDS)[networks.utterance_of_arc]
+    fold = material.folds[material.networks.utterance_of_arc]
     mean, std = columns[chosen].mean(0), np.maximum(columns[chosen].std(0), 1e-6)
     features = np.column_stack([(columns - mean) / std, np.ones(len(columns))])
     penalty = np.array([RIDGE] * columns.shape[1] + [0.0])
@@ -122,11 +99,22 @@ def stacked(material: Material, columns: Reals, chosen: NDArray[np.bool_], right
     return confidence
 
 
+def errors_of(material: Material, confidence: Reals) -> Reals:
+    """[utterances] errors of the words that are chosen in the way that makes the fewest with other speakers."""
+    networks = material.networks
+    assert networks.posterior is not None
+    kept = np.where(networks.word > 0, confidence, networks.posterior).astype(np.float32)
+    ways = [choice.paths(networks, kept) for choice in Choice.all()]
+    errors = np.array([score_paths(networks, paths, material.words).alignments.errors for paths in ways])
+    best = [errors[:, material.folds != fold].sum(axis=1).argmin() for fold in range(FOLDS)]
+    chosen: Reals = errors[np.array(best)[material.folds], np.arange(len(networks))].astype(np.float64)
+    return chosen
+
+
 def sums(material: Material, columns: Reals) -> tuple[Sums, Sums]:
     """Of all arcs and of the words of the 1-best, each by a regression of its own."""
     networks = material.networks
     assert networks.picked is not None
-    assert networks.posterior is not None
     label = label_arcs(networks, material.words, "oracle")
     right, is_word = label == 1, (label >= 0) & (networks.word > 0)
     index = {speaker: number for number, speaker in enumerate(dict.fromkeys(material.speakers))}
@@ -134,13 +122,11 @@ def sums(material: Material, columns: Reals) -> tuple[Sums, Sums]:
     results = []
     for chosen in (is_word, is_word & networks.picked):
         confidence = stacked(material, columns, chosen, right)
-        kept = np.where(networks.word > 0, confidence, networks.posterior)
-        scored = score_paths(networks, material.choice.paths(networks, kept), material.words)
         probability = np.clip(np.where(right, confidence, 1 - confidence), 1e-6, 1)
         by = speaker_of[networks.utterance_of_arc][chosen]
         columns_of = (np.ones(len(by)), right[chosen], np.log(probability[chosen]))
         words, correct, likelihood = (np.bincount(by, part, len(index)).astype(np.float64) for part in columns_of)
-        utterances = (scored.alignments.errors, np.diff(material.words.offsets))
+        utterances = (errors_of(material, confidence), np.diff(material.words.offsets))
         errors, spoken = (np.bincount(speaker_of, part, len(index)).astype(np.float64) for part in utterances)
         results.append(Sums(words, correct, likelihood, errors, spoken))
     return results[0], results[1]
@@ -151,7 +137,7 @@ def row(material: Material, evidence: LanguageEvidence) -> tuple[str, ...]:
     networks = evidence(material.networks)
     assert networks.posterior is not None
     assert networks.picked is not None
-    base = [clipped_logit(material.confidence), clipped_logit(networks.posterior), networks.picked.astype(float)]
+    base = [clipped_logit(networks.posterior), networks.picked.astype(float)]
     own = np.column_stack([*base, *(networks.extra[name].astype(float) for name in COLUMNS)])
     before, after = sums(material, np.column_stack(base)), sums(material, own)
     counts = np.random.default_rng(0).multinomial(
@@ -170,53 +156,38 @@ def row(material: Material, evidence: LanguageEvidence) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def costs(materials: list[Material], evidence: LanguageEvidence, most: int = 16) -> Iterator[tuple[str, ...]]:
+def costs(data: Path, evidence: LanguageEvidence, most: int = 16) -> Iterator[tuple[str, ...]]:
     """Utterances a second of a core, by the number of paths."""
-    for material in materials:
-        networks = material.networks[:most]
+    for name in RECOGNIZERS:
+        lattices = wt.read(sorted((data / name).glob("dev.*")))
+        chosen = np.linspace(0, len(lattices) - 1, most).round().astype(int)
+        networks = wt.load(name).networks(lattices[chosen])
         for k in K_BEST:
             began = process_time()
             LanguageEvidence(evidence.model, k)(networks)
             seconds = process_time() - began
             best = BestSentences.of(networks, k, surfaces=evidence.model.reads_surfaces)
             covered = np.isin(np.flatnonzero(networks.word > 0), best.arc).mean()
-            yield material.name, str(k), f"{len(networks) / seconds:.2f}", f"{100 * covered:.0f}%"
+            yield name, str(k), f"{len(networks) / seconds:.2f}", f"{100 * covered:.0f}%"
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lm", help="An ARPA file, a .gguf file, a folder or a name on the hub.")
-    parser.add_argument("--data", type=Path, help="Recognizers with a dev split, and refs.tsv.")
+    parser.add_argument("--data", type=Path, help="Recognizers with a dev split.")
     parser.add_argument("--earnings", type=Path, help="The folder of Earnings-21.")
-    parser.add_argument("--utterances", type=int, default=240, help="Of each recognizer, at most.")
+    parser.add_argument("--stretches", type=int, default=160, help="Of the calls.")
     given = parser.parse_args()
     evidence = load_evidence(given.lm, device="cpu", threads=1)
-    materials = []
-    if given.data:
-        for name in RECOGNIZERS:
-            files = sorted((given.data / name).glob("dev.*"))
-            materials.append(of_recognizer(name, files, given.data / "refs.tsv", ("dev",), given.utterances))
-    for name in WRITTEN:
-        files = [SAMPLE / name / f"{split}.jsonl.gz" for split in ("train", "dev")]
-        written = of_recognizer(name, files, SAMPLE / "refs.tsv", ("train", "dev"), given.utterances)
-        materials.append(replace(written, name=f"{name}, sentences written for it"))
     if given.earnings:
-        materials.append(of_calls(given.earnings, given.utterances))
-    header = ("recognizer", "utterances", "WER", "with", "difference", "NCE all arcs", "with", "difference",
-              "NCE 1-best", "with", "difference")  # fmt: skip
-    rows = []
-    for material in materials:
-        rows.append(row(material, evidence))
-        print(*rows[-1], file=sys.stderr, flush=True)  # it takes a while
-    print(Table("What a language model adds", header, tuple(rows)).to_markdown(), flush=True)
-    print()
-    cost = tuple(costs([material for material in materials if material.name in RECOGNIZERS], evidence))
-    print(
-        Table(
-            "What it costs", ("recognizer", "paths", "utterances a second", "word arcs on them"), cost
-        ).to_markdown()
-    )
+        header = ("", "stretches", "WER", "with", "difference", "NCE all arcs", "with", "difference",
+                  "NCE 1-best", "with", "difference")  # fmt: skip
+        cells = row(of_calls(given.earnings, given.stretches), evidence)
+        print(Table("What a language model adds to calls", header, (cells,)).to_markdown(), flush=True)
+    if given.data:
+        columns = ("recognizer", "paths", "utterances a second", "word arcs on them")
+        print(Table("What it costs", columns, tuple(costs(given.data, evidence))).to_markdown())
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from .options import (
     equate_option,
     glm_option,
     json_option,
+    lm_option,
     mismatch_option,
     overwrite_option,
     report_options,
@@ -135,6 +136,7 @@ def score_files(command: Callable[..., None]) -> Callable[..., None]:
 @report_options
 @overwrite_option
 @mismatch_option
+@lm_option
 @json_option
 def evaluate(
     store: tuple[str, ...],
@@ -142,6 +144,7 @@ def evaluate(
     scores: ScoreFiles | None,
     report: Path | None,
     figures: Path | None,
+    lm: str | None,
     *,
     overwrite: bool,
     allow_mismatch: bool,
@@ -164,7 +167,9 @@ def evaluate(
     calibrator = _calibrator_before(scores, store)
     claim_report(report, figures, overwrite=overwrite)
     model, stores = (None, ()) if scores else _model_and_stores(store)
-    scorer = load(model, allow_mismatch=allow_mismatch) if model else None
+    if lm is not None and model is None:
+        raise OptionError("--lm is for models: name one before the networks")
+    scorer = load(model, allow_mismatch=allow_mismatch, lm=lm) if model else None
     keeper = _example_keeper(scorer, calibrator) if report else None
     inspect = keeper.add if keeper else None
     if scores:

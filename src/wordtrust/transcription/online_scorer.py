@@ -105,11 +105,13 @@ class OnlineCombiner:
         if repeated:
             raise OptionError(f"{repeated[0]} is named twice; combine different recognizers")
         chosen = [*models, *[None] * (len(identities) - len(models))]
+        self.joint = _shipped_joint_model(self._names) if len(identities) > 1 and not models else None
+        if lm is not None and self.joint is not None:
+            raise OptionError("--lm is for one recognizer: several are combined by what was fitted without it")
         self.scorers = [
             OnlineScorer(identity, model, lm=lm) for identity, model in zip(identities, chosen, strict=True)
         ]
         self._alternatives = alternatives
-        self.joint = _shipped_joint_model(self._names) if len(identities) > 1 and not models else None
 
     @property
     def is_provisional(self) -> bool:
