@@ -80,7 +80,9 @@ def test_the_model_is_used_with_and_without_it(made: Path) -> None:
 
 def test_evaluate_measures_what_the_study_measures(made: Path) -> None:
     out = made / "out"
-    said = run("evaluate", out / "models" / "alpha", out / "work" / "alpha" / "eval", "--lm", made / "lm.arpa", "--json")
+    said = run(
+        "evaluate", out / "models" / "alpha", out / "work" / "alpha" / "eval", "--lm", made / "lm.arpa", "--json"
+    )
     reading = json.loads((out / "study.json").read_text("utf-8"))["recognizers"]["alpha"]["with_lm"]
     assert json.loads(said.stdout)["one_best"]["calibrated"] == pytest.approx(reading["one_best"]["calibrated"])
     assert "name one before the networks" in refused(

@@ -40,6 +40,11 @@ def test_recognizers_that_the_joint_model_knows_are_decoded_jointly() -> None:
     assert {"morning", "mourning"} <= rivals
 
 
+def test_a_language_model_is_for_one_recognizer() -> None:
+    with pytest.raises(OptionError, match="--lm is for one recognizer"):
+        OnlineCombiner(SHIPPED, lm="small.arpa")
+
+
 def test_of_others_the_highest_mean_confidence_is_taken() -> None:
     identities = [SHIPPED[0], EARS]
     combiner = OnlineCombiner(identities)
