@@ -10,7 +10,10 @@ from tests.helpers.shared import SHARED, needs_shared
 from tests.helpers.strategies import batch_of, lattices
 from wordtrust import stream
 from wordtrust.evaluation.corpus_counts import count_by_file, count_lattices, total
+from wordtrust.formats.nbest.from_python import from_nbest
+from wordtrust.formats.references import Reference, References
 from wordtrust.lattices.lattice import Lattice
+from wordtrust.networks.equivalents import NONE, Equate
 
 # Utterances, nodes, arcs, words of the 1-best, seconds, arcs a second.
 REAL: dict[str, tuple[int, int, int, int, float, float]] = {
@@ -40,6 +43,17 @@ def test_real_files(name: str) -> None:
     assert (found.utterances, found.nodes, found.arcs, found.words) == (utterances, nodes, arcs, words)
     assert found.duration == pytest.approx(duration, abs=0.01)
     assert found.arcs_per_second == pytest.approx(density, abs=0.01)
+
+
+def test_errors_are_counted_as_words_are_written_and_with_spellings_equated() -> None:
+    heard = from_nbest({"u": [("we saw 6 colours", -1.0), ("we saw six colours", -2.0)]})
+    said = References([Reference("u", "We saw six colors.", ("we", "saw", "six", "colors"))])
+    counts = count_lattices(heard, said).to_dict()
+    rates = {name: counts[name] for name in counts if name.endswith("_wer")}
+    assert rates == {"one_best_wer": 0.5, "oracle_wer": 0.25, "lenient_one_best_wer": 0.0, "lenient_oracle_wer": 0.0}
+    assert "lenient_one_best_wer" not in count_lattices(heard, said, NONE).to_dict()
+    some = count_lattices(heard, said, Equate.of(["numbers"])).to_dict()
+    assert (some["lenient_one_best_wer"], some["lenient_oracle_wer"]) == (0.25, 0.25)
 
 
 @given(st.lists(lattices(score_sets=(("acoustic",),)), min_size=1, max_size=4))

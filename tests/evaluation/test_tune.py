@@ -53,6 +53,17 @@ def test_the_whole_range_of_lmwts_is_searched(lmwt: int) -> None:
     assert found.dev["one_best"] == 0.0
 
 
+def test_spellings_count_as_the_same_where_that_is_asked_for() -> None:
+    """`right` is said; scales that bring out two words are better as long as these are not taken for it."""
+    batches = [utterance(f"u{index}", (-10.0, -10.0), (-5.0, -14.0)) for index in range(3)]
+    two = [Reference(utt, "wrongwrong", ("wrongwrong",)) for batch in batches for utt in batch.utts]
+    strict, lenient = (tune(batches, References(two), equate=kinds).dev for kinds in ("none", "all"))
+    assert lenient["lenient_one_best"] == 0.0
+    assert lenient["one_best"] == 2.0
+    assert strict["one_best"] == 1.0
+    assert strict["lenient_one_best"] >= lenient["lenient_one_best"]
+
+
 def test_the_word_penalty_is_found() -> None:
     batch = utterance("a", (-10, -10), (-9.8, -9.9))
     found = tune([batch], references_for(batch))

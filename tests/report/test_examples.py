@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import wordtrust as wt
 from tests.helpers.strategies import assembled, batch_of
 from wordtrust.base.arrays import Reals
 from wordtrust.base.errors import InputError
+from wordtrust.formats.nbest.from_python import from_nbest
 from wordtrust.formats.references import Reference, References
 from wordtrust.lattices.lattice import Floats, Lattices
-from wordtrust.lattices.paths import best_confidence
+from wordtrust.lattices.paths import best_confidence, one_best
 from wordtrust.networks.build_store import BuildOptions, build_networks
+from wordtrust.networks.equivalents import ALL, NONE
 from wordtrust.report import ExampleKeeper, ExampleUtterance
 from wordtrust.report.examples import MOST_LETTERS, MOST_WORDS, page_utterance, pick
 from wordtrust.transcripts.transcript import Transcript
@@ -48,6 +52,28 @@ EXAMPLES = [
 def test_errors_are_counted() -> None:
     assert [each.errors for each in EXAMPLES] == [0, 0, 1, 4]
     assert [each.missed for each in EXAMPLES] == [0, 0, 0, 2]
+
+
+def test_words_in_another_spelling_are_right() -> None:
+    heard = from_nbest({"u": [("21 good bye colours too", -1.0)]})
+    said = References([Reference("u", "", ("twenty", "one", "goodbye", "colors", "two"))])
+    for equate, errors in ((ALL, 1), (NONE, 5)):
+        networks = build_networks(heard, BuildOptions(references=said, equate=equate))
+        keeper = ExampleKeeper()
+        assert networks.posterior is not None
+        keeper.add(networks, networks.posterior, one_best(networks))
+        (shown,) = keeper.examples
+        assert shown.errors == errors
+
+
+def test_so_are_those_of_words_that_came_with_confidences(tmp_path: Path) -> None:
+    (tmp_path / "a.ctm").write_text("u 1 0.0 0.5 21 0.9\nu 1 0.5 0.5 too 0.8\n")
+    (tmp_path / "text").write_text("u twenty one two\n")
+    keeper = ExampleKeeper()
+    wt.evaluate(tmp_path / "a.ctm", references=tmp_path / "text", inspect=keeper.add)
+    (shown,) = keeper.examples
+    assert shown.errors == 1
+    assert [word.marks for word in page_utterance(shown).said] == ["", "", "sub"]
 
 
 def test_sorts() -> None:

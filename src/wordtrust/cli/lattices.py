@@ -16,30 +16,43 @@ from ..base.number_format import counted
 from ..base.visible_text import json_text
 from .inputs import Inputs, lattice_inputs
 from .messages import echo, warn_of_odd_references
-from .options import PATH, claim_output, glm_option, json_option, out_option, overwrite_option, reference_option
+from .options import (
+    PATH,
+    claim_output,
+    equate_option,
+    glm_option,
+    json_option,
+    out_option,
+    overwrite_option,
+    reference_option,
+)
 
 if TYPE_CHECKING:
     from ..lattices.lattice import Lattices
+    from ..networks.equivalents import Equate
 
 
 @click.command()
 @lattice_inputs
 @reference_option
 @glm_option
+@equate_option
 @json_option
-def info(inputs: Inputs, ref: Path | None, glm: Path | None, *, as_json: bool) -> None:
+def info(inputs: Inputs, ref: Path | None, glm: Path | None, equate: Equate | None, *, as_json: bool) -> None:
     """Count what is in LATTICES: utterances, nodes, arcs, density, duration, words of the 1-best.
 
-    With references, also the error rate of the 1-best and of the best path there is (the oracle).
+    With references, also the error rate of the 1-best and of the best path there is (the oracle), as words are
+    written and with spellings equated.
 
     \b
     Example: wordtrust info exp/decode/lat.*.gz --words graph/words.txt --frame-length 0.03
     """
     from ..evaluation.corpus_counts import count_by_file, total
+    from ..networks.equivalents import ALL
     from .tables import print_counts
 
     references = None if ref is None else inputs.references(ref, glm)
-    files = count_by_file(inputs.batches("reading", references), references)
+    files = count_by_file(inputs.batches("reading", references), references, ALL if equate is None else equate)
     if ref is not None:
         warn_of_odd_references(total(files.values()).one_best.wer, ref)
     if as_json:

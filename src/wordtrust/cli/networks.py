@@ -20,6 +20,7 @@ from .options import (
     lm_option,
     out_option,
     overwrite_option,
+    parsed_equate,
     reference_option,
 )
 
@@ -35,10 +36,16 @@ if TYPE_CHECKING:
 )
 @glm_option
 @out_option(type=click.Path(path_type=Path), required=True, help="Where the scales go (SCALES.json).")
+@click.option("--equate", callback=parsed_equate, metavar="KINDS",
+              help="Spellings that count as the same word while choosing, as for build [none].")  # fmt: skip
 @overwrite_option
 @json_option
-def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: bool, as_json: bool) -> None:
+def tune(
+    inputs: Inputs, ref: Path, glm: Path | None, out: Path, equate: Equate | None, *, overwrite: bool, as_json: bool
+) -> None:
     """Choose scales and word penalty (N-best: length exponent and word bonus) on a development set.
+
+    By the words as they are written, unless --equate says otherwise; error rates are reported both ways.
 
     \b
     Example: wordtrust tune dev.ark.gz --ref ref.tsv --out scales.json
@@ -49,8 +56,9 @@ def tune(inputs: Inputs, ref: Path, glm: Path | None, out: Path, *, overwrite: b
     claim_output(out, overwrite=overwrite)
     references = inputs.references(ref, glm)
     tuned = choose(
-        list(inputs.batches("reading", references)), references, notify=lambda stage: notify(f"tuning {stage} ...")
-    )
+        list(inputs.batches("reading", references)), references, equate="none" if equate is None else equate,
+        notify=lambda stage: notify(f"tuning {stage} ..."),
+    )  # fmt: skip
     warn_of_odd_references(tuned.dev.get("as_given"), ref)
     tuned.save(out)
     if as_json:

@@ -28,7 +28,8 @@ rules_option = click.option(
 )
 
 
-def _parsed_equate(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+def parsed_equate(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+    """What an --equate says, for a command's own help; None where it is not given."""
     from ..networks.equivalents import Equate
 
     return None if value is None else Equate.parse(value)
@@ -36,7 +37,7 @@ def _parsed_equate(_: click.Context, __: click.Parameter, value: str | None) -> 
 
 equate_option = click.option(
     "--equate",
-    callback=_parsed_equate,
+    callback=parsed_equate,
     metavar="KINDS",
     help="Spellings that count as the same word: all, none, or some of numbers,compounds,apostrophes,spelling,"
     "contractions [all].",

@@ -112,6 +112,9 @@ def _remarks(counts: CorpusCounts) -> Iterator[str]:
         yield "no scores: nothing tells the hypotheses apart"
     if counts.one_best.wer is not None and counts.oracle.wer is not None:
         yield f"word error rate: 1-best {counts.one_best.wer:.2%}, best path there is {counts.oracle.wer:.2%}"
+    if counts.lenient_one_best.wer is not None and counts.lenient_oracle.wer is not None:
+        rates = f"1-best {counts.lenient_one_best.wer:.2%}, best path there is {counts.lenient_oracle.wer:.2%}"
+        yield f"with spellings equated: {rates}"
     yield f"largest lattice: {counted(counts.largest, 'arc')}"
     if counts.trimmed_nodes or counts.trimmed_arcs:
         nodes, arcs = counted(counts.trimmed_nodes, "node"), counted(counts.trimmed_arcs, "arc")
@@ -152,6 +155,9 @@ def print_tuned(tuned: TunedScales) -> None:
         f"word error rate: as given {dev['as_given']:.2%}, tuned 1-best {dev['one_best']:.2%}, MBR {dev['mbr']:.2%}; "
         f"NCE of posteriors: {dev['nce_as_given']:.3f} as given, {dev['nce']:.3f} tuned"
     )
+    if "lenient_one_best" in dev:
+        rates = f"as given {dev['lenient_as_given']:.2%}, tuned 1-best {dev['lenient_one_best']:.2%}"
+        out.print(f"with spellings equated: {rates}")
 
 
 def print_models(models: Iterable[ShippedModel]) -> None:

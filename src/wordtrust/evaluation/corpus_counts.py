@@ -14,10 +14,11 @@ from ..lattices.lattice import ARC_SCORES, Lattices
 from ..lattices.paths import one_best
 from ..lattices.unscaled import has_both_scores
 from ..lattices.weights import Scales
+from ..networks.equivalents import ALL, Equate
 from ..networks.labels import score_paths
 from ..networks.oracle import oracle_paths
 from ..networks.reference_words import ReferenceWords
-from ..networks.spoken import spoken_words
+from ..networks.spoken import equated_words, spoken_words
 from .metrics import ErrorCounts
 
 
@@ -41,6 +42,8 @@ class CorpusCounts:
     scales: Counter[Scales] = field(default_factory=Counter)  # utterances of scores that are weighed by each
     one_best: ErrorCounts = field(default_factory=ErrorCounts)  # where references are given
     oracle: ErrorCounts = field(default_factory=ErrorCounts)  # of the path with the fewest errors
+    lenient_one_best: ErrorCounts = field(default_factory=ErrorCounts)  # both where spellings are equated
+    lenient_oracle: ErrorCounts = field(default_factory=ErrorCounts)
 
     def __add__(self, other: CorpusCounts) -> CorpusCounts:
         joined: dict[str, Any] = {
@@ -61,7 +64,8 @@ class CorpusCounts:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         named: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        rates = {"one_best_wer": named.pop("one_best").wer, "oracle_wer": named.pop("oracle").wer}
+        paths = ("one_best", "oracle", "lenient_one_best", "lenient_oracle")
+        rates = {f"{path}_wer": named.pop(path).wer for path in paths}
         return (
             {name: rate for name, rate in rates.items() if rate is not None}
             | named
@@ -76,12 +80,14 @@ class CorpusCounts:
         )
 
 
-def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | None = None) -> CorpusCounts:
-    """The counts of one batch; with references, its errors too."""
+def count_lattices(
+    lattices: Lattices, references: Mapping[str, Reference] | None = None, equate: Equate = ALL
+) -> CorpusCounts:
+    """The counts of one batch; with references, its errors too, as words are written and with spellings equated."""
     if not len(lattices):
         return CorpusCounts()
     path, utterances = one_best(lattices), len(lattices)
-    errors = _errors(lattices, references) if references is not None else {}
+    errors = _errors(lattices, references, equate) if references is not None else {}
     starts, ends = lattices.time[lattices.node_offsets[:-1]], lattices.time[lattices.node_offsets[1:] - 1]
     return CorpusCounts(
         utterances=utterances,
@@ -102,20 +108,26 @@ def count_lattices(lattices: Lattices, references: Mapping[str, Reference] | Non
     )
 
 
-def _errors(lattices: Lattices, references: Mapping[str, Reference]) -> dict[str, Any]:
+def _errors(lattices: Lattices, references: Mapping[str, Reference], equate: Equate) -> dict[str, Any]:
     lattices, spoken = spoken_words(lattices, references)
-    words = ReferenceWords.of(spoken, lattices)
-    paths = {"one_best": one_best(lattices), "oracle": oracle_paths(lattices, words)}
-    return {name: ErrorCounts.of(score_paths(lattices, path, words).alignments) for name, path in paths.items()}
+    lenient = ReferenceWords.of(spoken, lattices, equated_words(references, equate))
+    counts = {}
+    for kind, words in {"": lenient.strict, **({"lenient_": lenient} if equate else {})}.items():
+        paths = {"one_best": one_best(lattices), "oracle": oracle_paths(lattices, words)}
+        for name, path in paths.items():
+            counts[kind + name] = ErrorCounts.of(score_paths(lattices, path, words).alignments)
+    return counts
 
 
 def count_by_file(
-    batches: Iterable[Lattices], references: Mapping[str, Reference] | None = None
+    batches: Iterable[Lattices], references: Mapping[str, Reference] | None = None, equate: Equate = ALL
 ) -> dict[str, CorpusCounts]:
     """The counts of each file, in the order of reading."""
     counts: dict[str, CorpusCounts] = {}
     for batch in batches:
-        counts[batch.origin.file] = counts.get(batch.origin.file, CorpusCounts()) + count_lattices(batch, references)
+        counts[batch.origin.file] = counts.get(batch.origin.file, CorpusCounts()) + count_lattices(
+            batch, references, equate
+        )
     return counts
 
 

@@ -34,7 +34,7 @@ from ..networks.build_store import (
     TUNED_ONE_BEST,
     noted_references,
 )
-from ..networks.equivalents import ALL, Equate
+from ..networks.equivalents import ALL, NONE, Equate
 from ..networks.gaps import missing_words, rival_posterior
 from ..networks.labels import ScoredPaths, align_texts, score_paths
 from ..networks.oracle import oracle_paths
@@ -326,13 +326,13 @@ def evaluate_words(
         if len(with_posteriors):
             measured.append(_evaluate_words(with_posteriors, references, how))
             if inspect:
-                _inspect_words(with_posteriors, references, inspect)
+                _inspect_words(with_posteriors, references, inspect, how)
     parts = measured or [evaluation for _, evaluation in words_alone]
     for lacking, _ in words_alone:
         if measured:
             with_confidences(lacking, problems)
         elif inspect:
-            _inspect_words(lacking, references, inspect)
+            _inspect_words(lacking, references, inspect, how)
     return _total([*parts, *_missed(references, seen, parts)])
 
 
@@ -345,12 +345,15 @@ def _without_silent(batch: Lattices, references: Mapping[str, Reference]) -> Lat
     return batch if kept.all() else batch[kept]
 
 
-def _inspect_words(lattices: Lattices, references: Mapping[str, Reference], inspect: Inspect) -> None:
-    """Show the batch without what is to be ignored, with its references noted."""
+def _inspect_words(
+    lattices: Lattices, references: Mapping[str, Reference], inspect: Inspect, how: Comparison
+) -> None:
+    """Show the batch without what is to be ignored, with its references noted, and what they equate."""
     kept, spoken = spoken_words(lattices, references)
     texts = tuple(" ".join(words) for words in spoken)
     confidence = np.ones(len(kept.word), np.float32) if kept.posterior is None else kept.posterior
-    inspect(replace(kept, notes={**kept.notes, REFERENCE: texts}), confidence, one_best(kept))
+    origin = replace(kept.origin, equate=str(_equated(kept, references, how)))
+    inspect(replace(kept, notes={**kept.notes, REFERENCE: texts}, origin=origin), confidence, one_best(kept))
 
 
 def _has_scores(lattices: Lattices) -> bool:
@@ -375,12 +378,23 @@ def _missed(references: Mapping[str, Reference], seen: set[str], parts: Sequence
 def _evaluate_words(lattices: Lattices, references: Mapping[str, Reference], how: Comparison) -> Evaluation:
     chosen = [references[utt] for utt in lattices.utts]
     try:
-        if how.rules == "sclite" or how.glm is not None or any(reference.segments for reference in chosen):
+        if _by_segments(chosen, how):
             return _evaluate_segments(lattices, [reference.in_segments() for reference in chosen], how)
-        equate = equated_words(references, ALL if how.equate is None else how.equate)
-        return _evaluate_plain(lattices, chosen, equate)
+        return _evaluate_plain(lattices, chosen, _equated(lattices, references, how))
     except InputError as error:
         raise error.at(file=lattices.origin.file) from None
+
+
+def _by_segments(chosen: Sequence[Reference], how: Comparison) -> bool:
+    """Whether words are compared as NIST's programs do."""
+    return how.rules == "sclite" or how.glm is not None or any(reference.segments for reference in chosen)
+
+
+def _equated(lattices: Lattices, references: Mapping[str, Reference], how: Comparison) -> Equate:
+    """The spellings that count as the same: none where words are compared as NIST's programs do."""
+    if _by_segments([references[utt] for utt in lattices.utts], how):
+        return NONE
+    return equated_words(references, ALL if how.equate is None else how.equate)
 
 
 def _evaluate_segments(lattices: Lattices, references: Sequence[Reference], how: Comparison) -> Evaluation:

@@ -28,10 +28,11 @@ from ..lattices.text import UNKNOWN
 from ..lattices.weights import LENGTH, Scales, log_scores, only_posteriors
 from ..networks.align import align_ids
 from ..networks.consensus import consensus
+from ..networks.equivalents import ALL, Equate
 from ..networks.hwcn import TOLERANCE, build
 from ..networks.labels import Labels, label_arcs, score_paths
 from ..networks.reference_words import ReferenceWords
-from ..networks.spoken import spoken_words
+from ..networks.spoken import equated_words, spoken_words
 from ..networks.tuned_scales import TunedScales
 from .metrics import Scores
 
@@ -49,13 +50,15 @@ class _TuningBatch:
     """Lattices with their references."""
 
     lattices: Lattices
-    references: ReferenceWords
+    references: ReferenceWords  # that settings are chosen by
+    lenient: ReferenceWords  # the same where spellings are equated
 
     @classmethod
-    def of(cls, lattices: Lattices, references: Mapping[str, Reference]) -> _TuningBatch:
+    def of(cls, lattices: Lattices, references: Mapping[str, Reference], equate: Equate) -> _TuningBatch:
         """A batch without what is to be ignored, and the words that were said."""
         kept, spoken = spoken_words(lattices, references)
-        return cls(kept, ReferenceWords.of(spoken, kept))
+        lenient = ReferenceWords.of(spoken, kept, equated_words(references, equate or ALL))
+        return cls(kept, lenient if equate else lenient.strict, lenient)
 
 
 def tune(
@@ -63,13 +66,16 @@ def tune(
     references: Mapping[str, Reference],
     *,
     tolerance: float = TOLERANCE,
+    equate: Equate | str = "none",
     notify: Callable[[str], None] = lambda _: None,
 ) -> TunedScales:
     """Choose scales on the lattices of a development set, read or to be read from files.
 
-    `notify` is called at the beginning of each stage.
+    Settings are chosen by the words as they are written, or with some spellings equated (`equate`: "all", "numbers",
+    ...); both error rates are reported. `notify` is called at the beginning of each stage.
     """
-    parts = [_TuningBatch.of(batch, references) for batch in read_batches(lattices)]
+    kinds = Equate.parse(equate)
+    parts = [_TuningBatch.of(batch, references, kinds) for batch in read_batches(lattices)]
     words = sum(len(part.references.words) for part in parts)
     if not words:
         raise OptionError("there is nothing to tune on: no reference words")
@@ -78,7 +84,7 @@ def tune(
     if any(part.lattices.scales != given for part in parts):
         raise OptionError("these lattices come with different scales; tune those of one recognizer at a time")
     notify("1-best: ratio and word penalty")
-    best, best_errors = _fewest_errors(parts, given, _grid(parts, given))
+    best = _fewest_errors(parts, given, _grid(parts, given))
     notify("posteriors: overall scale")
     labels = [label_arcs(build(part.lattices, tolerance=tolerance).lattices, part.references) for part in parts]
     tried = list(dict.fromkeys(_overall(_shapes(parts, given, best))))
@@ -87,11 +93,14 @@ def tune(
     notify("minimum Bayes risk: overall scale")
     mbr_errors = {scales: _mbr_errors(parts, scales) for scales in tried}
     mbr = min(mbr_errors, key=lambda scales: mbr_errors[scales])
-    own = sum(score_paths(p.lattices, one_best(p.lattices), p.references).errors for p in parts)
-    dev = {
+    rates = {
+        name: _errors_of(parts, scales, lenient=name.startswith("lenient")) / words
+        for name, scales in {
+            "as_given": None, "one_best": best, "lenient_as_given": None, "lenient_one_best": best,
+        }.items()
+    }  # fmt: skip
+    dev = rates | {
         "utterances": float(sum(len(part.lattices) for part in parts)),
-        "as_given": own / words,
-        "one_best": best_errors / words,
         "mbr": mbr_errors[mbr] / words,
         "nce_as_given": _nce(parts, labels, given, tolerance),
         "nce": quality[posterior],
@@ -137,9 +146,19 @@ def _bonuses() -> Iterator[float]:
         yield from {size, -size}
 
 
-def _fewest_errors(parts: Sequence[_TuningBatch], given: Scales, grid: Iterable[Scales]) -> tuple[Scales, int]:
+def _fewest_errors(parts: Sequence[_TuningBatch], given: Scales, grid: Iterable[Scales]) -> Scales:
     errors = {scales: _one_best_errors(parts, scales) for scales in grid}
-    return min(errors.items(), key=lambda item: (item[1], _distance(item[0], given)))
+    return min(errors.items(), key=lambda item: (item[1], _distance(item[0], given)))[0]
+
+
+def _errors_of(parts: Sequence[_TuningBatch], scales: Scales | None, *, lenient: bool) -> int:
+    """The errors of the best paths; without scales, of those that the recognizer prints."""
+    errors = 0
+    for part in parts:
+        lattices, words = part.lattices, part.lenient if lenient else part.lenient.strict
+        paths = one_best(lattices) if scales is None else best_paths(lattices, log_scores(lattices, scales))
+        errors += score_paths(lattices, paths, words).errors
+    return errors
 
 
 def _distance(scales: Scales, given: Scales) -> float:

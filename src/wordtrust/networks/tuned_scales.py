@@ -22,7 +22,8 @@ class TunedScales:
     one_best: Scales
     posterior: Scales
     mbr: Scales
-    dev: Mapping[str, float]  # WER "as_given", "one_best", "mbr"; NCE "nce_as_given", "nce"; "utterances"
+    # WER "as_given", "one_best", "mbr", the first two also "lenient_..."; NCE "nce_as_given", "nce"; "utterances"
+    dev: Mapping[str, float]
 
     def to_json(self) -> str:
         """The text of SCALES.json."""

@@ -17,9 +17,8 @@ from ..base.number_format import counted
 from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import Paths
 from ..lattices.weights import Reals
-from ..networks.build_store import REFERENCE
+from ..networks.build_store import REFERENCE, noted_references
 from ..networks.labels import score_paths
-from ..networks.reference_words import ReferenceWords
 from ..networks.word_confidence import word_confidence
 from ..transcripts.transcript import Transcript, transcripts
 from ..transcripts.words import Word, spelled
@@ -41,6 +40,7 @@ class ExampleUtterance:
     correct: tuple[bool, ...]  # for each word of the transcript
     aligned: tuple[int, ...]  # the index of its reference word, -1 for none
     has_confidences: bool = True  # False: its words came without, and theirs mean nothing
+    after: tuple[int, ...] = ()  # the reference word that comes next, where a word stands for several: 21
 
     def __post_init__(self) -> None:
         words = len(self.transcript.words)
@@ -50,7 +50,14 @@ class ExampleUtterance:
     @property
     def missed(self) -> int:
         """Deleted reference words."""
-        return len(self.reference) - sum(index >= 0 for index in self.aligned)
+        return len(self.reference) - len(self.heard)
+
+    @property
+    def heard(self) -> dict[int, bool]:
+        """The reference words that words of the transcript stand for, and whether these are right."""
+        ends = self.after or tuple(index + 1 for index in self.aligned)
+        spans = zip(self.aligned, ends, self.correct, strict=True)
+        return {at: right for first, end, right in spans if first >= 0 for at in range(first, end)}
 
     @property
     def errors(self) -> int:
@@ -134,7 +141,7 @@ def _candidates(
             remedy="Make them with: wordtrust build LATTICES --ref REF.tsv --out STORE",
         )
     references = [tuple(note.split()) for note in networks.notes[REFERENCE]]
-    alignments = score_paths(networks, paths, ReferenceWords.of(references, networks)).alignments
+    alignments = score_paths(networks, paths, noted_references(networks)).alignments
     shown = _shown(networks, confidence, paths)
     shown = show(shown) if show else shown
     owner = csr_rows(alignments.offsets)
@@ -162,11 +169,12 @@ def _example(
     arcs = slice(*networks.arc_offsets[index : index + 2].tolist())
     first, last = paths.offsets[index : index + 2].tolist()
     path = Paths(np.array([0, last - first], np.int64), paths.arcs[first:last])
-    alignment = score_paths(one, path, ReferenceWords.of([reference], one)).alignments[0]
+    alignments = score_paths(one, path, noted_references(one)).alignments
+    alignment, after = alignments[0], () if alignments.after is None else tuple(alignments.after.tolist())
     transcript = transcripts(one, np.minimum(confidence[arcs], np.float32(1)), path, show=show)[0]
     scores = networks.posterior, networks.acoustic, networks.transition
     has_confidences = any(score is not None for score in scores)
-    return ExampleUtterance(transcript, reference, alignment.correct, alignment.reference, has_confidences)
+    return ExampleUtterance(transcript, reference, alignment.correct, alignment.reference, has_confidences, after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +242,8 @@ def _hints(example: ExampleUtterance, index: int, word: Word) -> tuple[str, ...]
 
 def _said(example: ExampleUtterance) -> list[PageWord]:
     """The reference; substituted and deleted words are marked."""
-    right = {index for index, correct in zip(example.aligned, example.correct, strict=True) if correct}
-    aligned = set(example.aligned)
+    marks = {True: "", False: "sub", None: "gone"}
     return [
-        PageWord(cut(word), "" if index in right else "sub" if index in aligned else "gone")
+        PageWord(cut(word), marks[example.heard.get(index)])
         for index, word in enumerate(example.reference[:MOST_WORDS])
     ]
