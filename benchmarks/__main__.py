@@ -20,6 +20,7 @@ MODULES = (
     "combine",
     "joint",
     "model",
+    "score",
     "report",
     "vad",
     "moonshine",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.arrays import csr_offsets, row_offsets
 from ..formats.transcript.records import SpeechWarning, Word
 from ..lattices.lattice import Lattices
 from .model_file import Model
@@ -27,19 +28,25 @@ def model_warnings(
     """What is unusual about each utterance, given the words that were chosen for it."""
     p_values = np.ones(len(networks)) if usual is None else usual.p_values(model, networks)
     return [
-        (*_unknown_words(model, chosen), *_scores(float(p_value)), *_speed(chosen))
-        for chosen, p_value in zip(words, p_values.tolist(), strict=True)
+        (*_unknown_words(unknown, len(chosen)), *_scores(float(p_value)), *_speed(chosen))
+        for chosen, unknown, p_value in zip(words, _count_unknown(model, words), p_values.tolist(), strict=True)
     ]
 
 
-def _unknown_words(model: Model, words: Sequence[Word]) -> list[SpeechWarning]:
-    if model.is_generic or not words or not model.table.words:
+def _count_unknown(model: Model, words: Sequence[Sequence[Word]]) -> list[int]:
+    """How many words of each utterance were never heard in training; none where that is not known."""
+    if model.is_generic or not model.table.words:
+        return [0] * len(words)
+    rows = model.table.rows([word.norm for chosen in words for word in chosen])
+    total = csr_offsets(model.table.mass_of(rows) <= 0)
+    return np.diff(total[row_offsets(words)]).tolist()
+
+
+def _unknown_words(unknown: int, words: int) -> list[SpeechWarning]:
+    if unknown < max(LEAST_UNKNOWN, MOST_UNKNOWN * words):
         return []
-    unknown = int((model.table.mass_of(model.table.rows([word.norm for word in words])) <= 0).sum())
-    if unknown < max(LEAST_UNKNOWN, MOST_UNKNOWN * len(words)):
-        return []
-    message = f"{unknown} of {len(words)} words were never heard in training"
-    return [SpeechWarning("words", round(unknown / len(words), 3), message)]
+    message = f"{unknown} of {words} words were never heard in training"
+    return [SpeechWarning("words", round(unknown / words, 3), message)]
 
 
 def _scores(p_value: float) -> list[SpeechWarning]:
@@ -60,5 +67,5 @@ def _speed(words: Sequence[Word]) -> list[SpeechWarning]:
 
 def letters_a_second(words: Sequence[Word]) -> float | None:
     """How fast words are said, pauses between them aside."""
-    seconds = sum(max(0.0, word.end - word.start) for word in words)
-    return sum(len(word.norm) for word in words) / seconds if seconds > 0 else None
+    seconds = sum([max(0.0, word.end - word.start) for word in words])
+    return sum([len(word.norm) for word in words]) / seconds if seconds > 0 else None

@@ -205,12 +205,12 @@ def transcripts(
     arcs = paths.arcs_in(networks)
     is_word = networks.word[arcs] > 0
     offsets = csr_offsets(is_word)[paths.offsets]
-    words = _words(networks, checked, offsets, arcs[is_word], shown[is_word], alternatives, show)
+    before: list[float | None] = [None] * int(offsets[-1])
     ends: list[float | None] = [None] * len(networks)
     if missing is not None:  # one gap more than words in every utterance
-        before = missing[np.arange(len(words)) + csr_rows(offsets)].tolist()
-        words = tuple(replace(word, missing_before=gap) for word, gap in zip(words, before, strict=True))
+        before = missing[np.arange(len(before)) + csr_rows(offsets)].tolist()
         ends = missing[offsets[1:] + np.arange(len(networks))].tolist()
+    words = _words(networks, checked, offsets, arcs[is_word], shown[is_word], alternatives, show, before)
     right = [None] * len(networks) if correct is None else correct.tolist()
     return Transcripts(
         Transcript(utt, words[first:last], (), probability, end)
@@ -233,7 +233,7 @@ def _checked(networks: Lattices, confidence: NDArray[np.floating], alternatives:
 
 def _words(
     networks: Lattices, confidence: Reals, offsets: Offsets, arcs: Offsets, shown: Reals, most: int,
-    show: Callable[[Reals], Reals] | None,
+    show: Callable[[Reals], Reals] | None, missing_before: list[float | None],
 ) -> tuple[Word, ...]:  # fmt: skip
     """The words of all paths end to end."""
     start, end = networks.start_time, networks.end_time
@@ -248,7 +248,7 @@ def _words(
     alternatives = [listed[first:last] for first, last in pairwise(others.offsets.tolist())]
     spellings, joins, norms = _spellings(networks, arcs)
     times = written_times_of(networks, arcs) or (start[arcs].tolist(), end[arcs].tolist())
-    return tuple(map(Word, spellings, norms, *times, shown.tolist(), alternatives, joins))
+    return tuple(map(Word, spellings, norms, *times, shown.tolist(), alternatives, joins, missing_before))
 
 
 def _scaled_beside(others: Reals, words: Reals, offsets: Offsets) -> tuple[Reals, Offsets]:
