@@ -39,7 +39,8 @@ def _count_unknown(model: Model, words: Sequence[Sequence[Word]]) -> list[int]:
         return [0] * len(words)
     rows = model.table.rows([word.norm for chosen in words for word in chosen])
     total = csr_offsets(model.table.mass_of(rows) <= 0)
-    return np.diff(total[row_offsets(words)]).tolist()
+    counts: list[int] = np.diff(total[row_offsets(words)]).tolist()
+    return counts
 
 
 def _unknown_words(unknown: int, words: int) -> list[SpeechWarning]:
