@@ -13,7 +13,7 @@ often intervals for utterances and speakers hold it. Writes conditions.json and 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -110,21 +110,26 @@ def markdown(results: Mapping[str, Any]) -> str:
 
 
 def _words(models: Mapping[str, Any], words: str) -> str:
-    head = ["speech", "utterances", "WER: 1-best", *(f"output, {name}" for name in models)]
-    columns = ("right %", "mean %", "NCE", "ECE", "AUC")
-    head += [*(f"{what}, {name}" for what in columns for name in models), "ECE by chance"]
+    head = ("speech", "utterances", "WER: 1-best", "output", "right %", "mean %", "NCE", "ECE", "by chance", "AUC")
     cells = []
     for condition, row in next(iter(models.values()))["rows"].items():
         own = [model["rows"][condition] for model in models.values()]
+        measured = [each[words] for each in own]
         cells.append((
             condition, f"{row['utterances']:,}", _percent(row["wer"]["one_best"]),
-            *(_percent(each["wer"]["best_confidence"]) for each in own),
-            *(_percent(each[words].get(name)) for name in ("right", "mean") for each in own),
-            *(_number(each[words].get(name)) for name in ("nce", "ece", "auc") for each in own),
-            _number(own[-1][words].get("ece_by_chance")),
+            _both(_percent(each["wer"]["best_confidence"]) for each in own),
+            *(_both(_percent(each.get(name)) for each in measured) for name in ("right", "mean")),
+            *(_both(_number(each.get(name)) for each in measured) for name in ("nce", "ece")),
+            _number(measured[-1].get("ece_by_chance")),
+            _both(_number(each.get("auc")) for each in measured),
         ))  # fmt: skip
     notes = [f"{name}: {_told(model['summary'])}." for name, model in models.items()]
-    return Table("Words", tuple(head), tuple(cells), " ".join(notes)).to_markdown()
+    return Table("Words", head, tuple(cells), " ".join(notes)).to_markdown()
+
+
+def _both(cells: Iterable[str]) -> str:
+    """Of one model, or of the one before and the one now."""
+    return " → ".join(cells)
 
 
 def _estimates(rows: Mapping[str, Any], model: str) -> str:
