@@ -25,9 +25,16 @@ RECOGNIZERS = {
 }
 ANY = "any recognizer whose own model there is not"
 DATA = "read English sentences of Common Voice: 4,241 utterances of 1,138 speakers to train, 930 of 216 to choose"
-DRAWN = {
+VARIED = "; a fifth of those to train a second time, with fewer hypotheses or a narrower beam, some with other scores"
+ADDED = {  # what else a model learned from (tools/mixed_corpus.py, tools/degraded_speech)
+    "moonshine-tiny": "; all clips a second time with token evidence, and a third time degraded in one of fourteen ways "
+    "(noise, babble, rooms, telephone, codecs and so on); 1,000 utterances by synthetic voices (letters, digits, names, "
+    "dates, commands)",
+    "whisper-tiny.en": "; 840 clips a second time with token evidence, 2,430 degraded in one of fourteen ways (noise, "
+    "babble, rooms, telephone, codecs and so on)",
+    "kaldi-small-2020": "; the clips to choose a second time, as heard with a language model of another domain",
     "vosk": "; every utterance as two lists, of at most ten and a hundred alternatives, as Vosk prints them with the "
-    "--lattice-beam=2 of its small models, drawn from the lattices of kaldi-small-2020 (tools/vosk_nbest.py)"
+    "--lattice-beam=2 of its small models, drawn from the lattices of kaldi-small-2020 (tools/vosk_nbest.py)",
 }
 LICENCE = {
     "model": "Apache-2.0, like wordtrust",
@@ -35,6 +42,7 @@ LICENCE = {
     "word vectors": "GloVe, public domain, reduced to 25 numbers a word",
     "recognizer": "nothing of it is inside: only its outputs were used, its own licence holds for itself",
 }
+NOISY = "English. Sentences of a few seconds, clean and degraded; long and spontaneous speech was not tried."
 LIMITS = (
     "English. Read sentences of a few seconds; long, spontaneous or noisy speech was not tried.",
     "For outputs decoded in the same way (number of hypotheses, beams, scales): others shift the confidences.",
@@ -57,13 +65,20 @@ def card_of(name: str, model: Model, metrics: Mapping[str, Any]) -> ShippedCard:
     return ShippedCard(
         name=name,
         recognizer=ANY if model.is_generic else RECOGNIZERS.get(name, model.recognizer or name),
-        data=DATA + DRAWN.get(name, ""),
+        data=_data(name, is_varied=not model.is_generic and name != "vosk"),
         licence=LICENCE,
         metrics=metrics,
-        limits=GENERIC_LIMITS if model.is_generic else LIMITS,
+        limits=GENERIC_LIMITS if model.is_generic else (NOISY, *LIMITS[1:]) if name in _HEARD_NOISE else LIMITS,
         made=made,
         unseen=card.unseen,
     )
+
+
+_HEARD_NOISE = ("moonshine-tiny", "whisper-tiny.en")
+
+
+def _data(name: str, *, is_varied: bool) -> str:
+    return DATA + ADDED.get(name, "") + (VARIED if is_varied else "")
 
 
 def joint_card(name: str, members: Iterable[str], metrics: Mapping[str, Any]) -> ShippedCard:
