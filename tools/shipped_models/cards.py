@@ -27,11 +27,11 @@ ANY = "any recognizer whose own model there is not"
 DATA = "read English sentences of Common Voice: 4,241 utterances of 1,138 speakers to train, 930 of 216 to choose"
 VARIED = "; a fifth of those to train a second time, with fewer hypotheses or a narrower beam, some with other scores"
 ADDED = {  # what else a model learned from (tools/mixed_corpus.py, tools/degraded_speech)
-    "moonshine-tiny": "; all clips a second time with token evidence, and a third time degraded in one of fourteen ways "
-    "(noise, babble, rooms, telephone, codecs and so on); 1,000 utterances by synthetic voices (letters, digits, names, "
-    "dates, commands)",
-    "whisper-tiny.en": "; 840 clips a second time with token evidence, 2,430 degraded in one of fourteen ways (noise, "
-    "babble, rooms, telephone, codecs and so on)",
+    "moonshine-tiny": "; all clips a second time with token evidence, and a third time degraded in one of fourteen "
+    "ways (noise, babble, rooms, telephone, codecs and so on); 1,000 utterances by synthetic voices (letters, "
+    "digits, names, dates, commands)",
+    "whisper-tiny.en": "; 840 clips a second time with token evidence, 2,430 degraded in one of fourteen ways "
+    "(noise, babble, rooms, telephone, codecs and so on)",
     "kaldi-small-2020": "; the clips to choose a second time, as heard with a language model of another domain",
     "vosk": "; every utterance as two lists, of at most ten and a hundred alternatives, as Vosk prints them with the "
     "--lattice-beam=2 of its small models, drawn from the lattices of kaldi-small-2020 (tools/vosk_nbest.py)",
