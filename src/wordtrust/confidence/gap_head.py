@@ -8,7 +8,8 @@ import numpy as np
 
 from ..base.arrays import csr_rows
 from ..base.blas import one_blas_thread
-from ..lattices.lattice import Floats, Lattices
+from ..base.jit import compiled
+from ..lattices.lattice import Floats, Ints, Lattices
 from ..lattices.weights import Reals
 from ..networks.gaps import Gaps
 from .gap_inputs import NearWords, fixed_inputs, model_inputs
@@ -31,14 +32,34 @@ class GapHead:
         near = near_words(gaps)
         of_model = model_inputs(gaps.before, gaps.after, near, share, chance)
         inputs = np.concatenate([fixed_gap_inputs(networks, gaps, near), of_model], axis=1)
-        has_before, has_after = gaps.before >= 0, gaps.after >= 0  # the same words, in the same order
         with one_blas_thread():
-            before, after = np.split(hidden[gaps.after[has_after]] @ self._words, 2, axis=1)
-            layer = inputs @ self._inputs + self._bias
-            layer[has_before] += before
-            layer[has_after] += after
-            logits = np.maximum(layer, 0.0) @ self._output + self._output_bias
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logits.astype(np.float64), -SUREST, SUREST))))
+            words = hidden[gaps.after[gaps.after >= 0]] @ self._words
+            layer = inputs @ self._inputs
+        logits = np.full(len(gaps), float(self._output_bias[0]))
+        _add_layer(layer, self._bias, words, gaps.before, gaps.after, self._output, logits)
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logits, -SUREST, SUREST))))
+
+
+@compiled
+def _add_layer(layer: Floats, bias: Floats, words: Floats, before: Ints, after: Ints, output: Floats,
+               logits: Reals) -> None:  # fmt: skip
+    """Add what the words before and after each gap give to its layer, and to the logits what that gives.
+
+    `words` has a row for each word of the paths: what it gives to the gap after it, then to the gap before it.
+    """
+    size, last, coming = layer.shape[1], -1, 0  # the rows of the word before a gap, and of the one after it
+    for gap in range(len(logits)):
+        total = 0.0
+        for k in range(size):
+            value = layer[gap, k] + bias[k]
+            if before[gap] >= 0:
+                value += words[last, k]
+            if after[gap] >= 0:
+                value += words[coming, size + k]
+            total += max(value, 0.0) * output[k]
+        logits[gap] += total
+        if after[gap] >= 0:
+            last, coming = coming, coming + 1
 
 
 def fixed_gap_inputs(networks: Lattices, gaps: Gaps, near: NearWords) -> Floats:

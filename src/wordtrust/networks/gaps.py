@@ -46,11 +46,12 @@ class Gaps:
         seconds, near_offsets = np.zeros(len(before), np.float32), np.zeros(len(before) + 1, np.int64)
         graph = (networks.node_offsets, networks.arc_offsets, networks.source, networks.target, networks.word,
                  networks.time, offsets, before, after, seconds, near_offsets)  # fmt: skip
-        _near_gaps(*graph, np.empty(0, np.int32), np.empty(0, np.bool_), np.empty(0, np.bool_))  # counts them
-        near, is_rival, is_inside = (np.empty(near_offsets[-1], kind) for kind in (np.int32, np.bool_, np.bool_))
-        if len(near):
-            _near_gaps(*graph, near, is_rival, is_inside)
-        return cls(offsets, before, after, seconds, near_offsets, near, is_rival, is_inside)
+        room, count = -1, 2 * len(networks.source)  # what is nearly always enough; else they are counted first
+        while count > room:
+            room = count
+            near, is_rival, is_inside = (np.empty(room, kind) for kind in (np.int32, np.bool_, np.bool_))
+            count = _near_gaps(*graph, near, is_rival, is_inside)
+        return cls(offsets, before, after, seconds, near_offsets, near[:count], is_rival[:count], is_inside[:count])
 
     def __len__(self) -> int:
         return len(self.before)
@@ -61,7 +62,8 @@ def _near_gaps(
     node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, word: Ints, time: Times,
     offsets: Offsets, before: Ints, after: Ints, seconds: Floats, near_offsets: Offsets, near: Ints,
     is_rival: Flags, is_inside: Flags,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
+    """Fill in what there is room for; gives how many words are near."""
     count = 0
     for u in range(len(offsets) - 1):
         first, last, node = arc_offsets[u], arc_offsets[u + 1], node_offsets[u]
@@ -92,13 +94,14 @@ def _near_gaps(
                 middle = (start + time[node + target[arc]]) / 2
                 if word[arc] == 0 or middle < low or middle > high:
                     continue
-                if len(near):
+                if count < len(near):
                     differs = (one < 0 or word[arc] != word[one]) and (other < 0 or word[arc] != word[other])
                     near[count] = arc
                     is_rival[count] = differs and lower < middle < higher
                     is_inside[count] = is_rival[count] and source[arc] >= left and target[arc] <= right
                 count += 1
             near_offsets[gap + 1] = count
+    return count
 
 
 def rival_posterior(networks: Lattices, paths: Paths) -> Reals:
