@@ -49,7 +49,7 @@ class Gaps:
         room, count = -1, 2 * len(networks.source)  # what is nearly always enough; else they are counted first
         while count > room:
             room = count
-            near, is_rival, is_inside = (np.empty(room, kind) for kind in (np.int32, np.bool_, np.bool_))
+            near, is_rival, is_inside = np.empty(room, np.int32), np.empty(room, np.bool_), np.empty(room, np.bool_)
             count = _near_gaps(*graph, near, is_rival, is_inside)
         return cls(offsets, before, after, seconds, near_offsets, near[:count], is_rival[:count], is_inside[:count])
 
