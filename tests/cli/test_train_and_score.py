@@ -205,7 +205,7 @@ def test_scores_as_lines_of_json(made: Path, run: Run, tmp_path: Path) -> None:
     assert [line["utt"] for line in lines] == [each["utt"] for each in expected]
     assert [line["text"] for line in lines] == [each["text"] for each in expected]
     for line, each in zip(lines, expected, strict=True):
-        assert set(line) == {"utt", "text", "confidence", "mean_confidence", "missing_end", "words"}
+        assert set(line) == {"utt", "text", "confidence", "mean_confidence", "missing_end", "words", "models"}
         assert all(0 <= word["missing_before"] <= 1 for word in line["words"])
         assert [word["confidence"] for word in line["words"]] == pytest.approx(
             [word["confidence"] for word in each["words"]], abs=1e-4
