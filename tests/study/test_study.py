@@ -397,10 +397,10 @@ def test_scales_of_an_earlier_study(made: Path, tmp_path: Path) -> None:
     scales = json.loads(tuned.read_text())
     scales["posterior"]["acoustic"] = 0.125
     tuned.write_text(json.dumps(scales))
-    done = ran(*command, "--out", tmp_path / "second", "--scales", tmp_path / "first")
+    done = ran(*command, "--out", tmp_path / "second", "--baselines", tmp_path / "first")
     assert "tuning" not in done.stderr
     assert json.loads((tmp_path / "second" / "work" / "beta" / "scales.json").read_text()) == scales
-    lost = run(*command, "--out", tmp_path / "third", "--scales", tmp_path / "nowhere")
+    lost = run(*command, "--out", tmp_path / "third", "--baselines", tmp_path / "nowhere")
     assert "scales.json" in str(lost.exception)
 
 

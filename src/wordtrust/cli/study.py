@@ -36,7 +36,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
     "--lexicon", type=click.Path(path_type=Path),
     help="Pronouncing dictionary for the phones of words: CMUdict, lexicon.txt or Sphinx [estimated].",
 )  # fmt: skip
-@click.option("--scales", type=_FOLDER, help="Take the tuned scales of this earlier study [tuned on dev].")
+@click.option("--baselines", type=_FOLDER, help="Tune scales and fit baselines as this earlier study did [on DATA].")
 @click.option(
     "--no-joint", is_flag=True, help="Leave the joint network out: with nine recognizers it takes half an hour."
 )
@@ -69,7 +69,7 @@ def study(
     vectors: Path | None,
     lexicon: Path | None,
     lm: str | None,
-    scales: Path | None,
+    baselines: Path | None,
     until: str,
     teachers: int,
     device: str,
@@ -99,7 +99,7 @@ def study(
 
     announce_compilation()
     options = StudyOptions(
-        test=test, models=models, until=until, vectors=vectors, lexicon=lexicon, scales=scales,
+        test=test, models=models, until=until, vectors=vectors, lexicon=lexicon, baselines=baselines,
         with_joint=not no_joint, with_paper=paper, with_trees=not no_trees, lm=lm, skip_bad=skip_bad,
         teachers=teachers, device=device, threads=train_jobs, jobs=jobs or os.cpu_count() or 1,
         equate=ALL if equate is None else equate,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ..base.files import atomic_folder
@@ -53,8 +54,11 @@ def write_with_trees(trained: TrainedModel, folders: Sequence[Path]) -> None:
         save_model(replace(model, trees=None if None in trees else own), folder, read_log(source))
 
 
-def write_final_model(trained: TrainedModel, scales: Path, out: Path) -> None:
-    """Write the folder of the final model: calibrated, with its way to choose words, its scales and its baselines."""
+def write_final_model(trained: TrainedModel, scales: Path, baselines: tuple[str, str], out: Path) -> None:
+    """Write the folder of the final model: calibrated, with its way to choose words, its scales and its baselines.
+
+    `baselines` are the stores of train and dev that these are fitted on.
+    """
     refuse_to_overwrite(out)
     with atomic_folder(out) as draft:
         shutil.copytree(trained.model, draft, dirs_exist_ok=True)
@@ -62,8 +66,7 @@ def write_final_model(trained: TrainedModel, scales: Path, out: Path) -> None:
         calibrated = calibrate_model(load(draft), stores, fold_scorers=folds, calibrator=None)
         update_card(draft, calibrated.model.card)
         shutil.copyfile(scales, draft / SCALES)
-        baselines = fit_baselines(lambda: stream(trained.train), lambda: stream(trained.dev))
-        baselines.save(draft / BASELINES)
+        fit_baselines(*(partial(stream, store) for store in baselines)).save(draft / BASELINES)
         fit_same_inputs(calibrated.model, trained.train).save(draft / SAME_INPUTS)
 
 

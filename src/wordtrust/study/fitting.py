@@ -122,8 +122,12 @@ class Fitting:
     def _finish(self, name: str, networks: str) -> None:
         trained, scales, out = self._trained(name), self.out.scales(name), self.out.models / name
         files = [folder / MODEL_JSON for folder in (trained.model, *trained.folds)]
-        key = key_of(networks, contents_key([*files, scales]))
-        self.steps.run(f"{name}: final model", key, [out], lambda: write_final_model(trained, scales, out))
+        earlier = self.options.baselines
+        key = key_of(networks, contents_key([*files, scales]), *([] if earlier is None else [str(earlier)]))
+        plain = self.out if earlier is None else StudyFolder(earlier)
+        train, dev = (str(plain.store(name, split)) for split in (TRAIN, DEV))
+        work = partial(write_final_model, trained, scales, (train, dev), out)
+        self.steps.run(f"{name}: final model", key, [out], work)
 
     def _add_lm(self, name: str, lm: StudyLanguageModel) -> None:
         """What the final model has for networks that a language model has read."""

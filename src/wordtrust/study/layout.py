@@ -35,7 +35,7 @@ class StudyOptions:
     until: str = UNTIL[-1]
     vectors: Path | None = None
     lexicon: Path | None = None  # a pronouncing dictionary, for the phones of words
-    scales: Path | None = None  # an earlier study, whose tuned scales are taken instead of tuning
+    baselines: Path | None = None  # an earlier study: its tuned scales, and its networks to fit baselines on
     with_joint: bool = True
     with_paper: bool = False  # the paper's own system as well
     with_trees: bool = True  # beside the networks
@@ -59,8 +59,8 @@ class StudyOptions:
             raise OptionError(
                 "--models trains nothing: it goes with none of --vectors, --lexicon, --epochs, --state, --seed"
             )
-        if self.models is not None and self.scales is not None:
-            raise OptionError("--models have scales of their own: they do not go with --scales")
+        if self.models is not None and self.baselines is not None:
+            raise OptionError("--models have baselines of their own: they do not go with --baselines")
         if self.lm is not None and self.models is None and not self.with_trees:
             raise OptionError("--lm is for trees that see what it says: it does not go with --no-trees")
         if self.lexicon is not None and not self.lexicon.is_file():

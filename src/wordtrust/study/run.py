@@ -44,7 +44,7 @@ def _run(
     corpus: Corpus, folder: StudyFolder, options: StudyOptions, vectors: Path | None, notify: Notify
 ) -> dict[str, Any] | None:
     steps = Steps(folder.work / "steps.json", notify)
-    tuned = None if options.scales is None else StudyFolder(options.scales)
+    tuned = None if options.baselines is None else StudyFolder(options.baselines)
     stores = StoreBuilder(corpus, folder, steps, options.skip_bad, options.jobs, options.equate, tuned)
     lm = None if options.lm is None else StudyLanguageModel(options.lm, folder, steps)
     if options.models is None and not Fitting(corpus.names, folder, options, steps, stores, lm).run(vectors):
