@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,20 @@ def test_counts(tmp_path: Path) -> None:
     assert "5 words in 2 segments" in shown
     assert "40% doubtful 2 under 90%" in shown
     assert "1.1 expected errors 21.2% of the words" in shown  # .05 + .6 + .4 + .01
+
+
+def test_missing_words_and_whole_segments(tmp_path: Path) -> None:
+    words = [replace(word, missing_before=gap) for word, gap in zip(FIRST.words, (0.01, 0.6, 0.2), strict=True)]
+    text = written([replace(FIRST, words=tuple(words), correct=0.456, missing_end=0.3)], tmp_path / "a.html")
+    marks = re.findall(r'<span class="missing" title="something may be missing here \((\d+)%\)">', text)
+    assert marks == ["60", "30"]
+    assert 'title="all of it is right with 45%">1:03</a>' in text
+    assert '<span class="missing">[…]</span> something may be missing here' in text  # the legend
+    assert "besides, some are missing in 1.1 places" in text
+    plain = written([FIRST], tmp_path / "a.html")  # of a model that does not tell
+    assert "be missing here" not in plain
+    assert "all of it is right" not in plain
+    assert "missing ones do not count" in plain
 
 
 def test_what_is_known_is_told(tmp_path: Path) -> None:

@@ -23,12 +23,13 @@ from ..base.visible_text import visible
 from .page_style import security_policy, style_sheet
 from .target import AddTranscripts, Target, accept_threshold
 from .utterance import UtteranceWords
-from .words import HIGH, LOW, LeftOut, Word, clock, missing_mark, shown_level, spelled
+from .words import HIGH, LOW, LeftOut, Word, clock, missing_mark, percent, shown_level, spelled
 
 MOST_LETTERS = 300  # of the title and of what is known about a recording
 _TITLED = 3  # recordings that the title names
 _SHADES = 10  # of confidence
 _BARS, _BAR_SECONDS = (20, 120), 3.0  # of the strip that shows where the doubt is: how many, how long at least
+_LEGEND = '<span class="missing">[…]</span> something may be missing here '
 _UNSEEN = 0.05  # a bar of this height, of 20
 
 
@@ -48,7 +49,8 @@ def _page(segments: Sequence[UtteranceWords], about: Mapping[str, Any], left_out
     limit = accept_threshold(about)
     yield _tiles(segments, HIGH if limit is None else limit, calibrated=about.get("calibrated") is not False)
     shown = f"{100 * HIGH:g}" if limit is None else f"{math.ceil(1e4 * limit - 1e-6) / 100:g}"
-    yield _resource("page.html").replace("@HIGH@", shown).replace("@LOW@", f"{100 * LOW:g}")
+    legend = _LEGEND if any(segment.gaps for segment in segments) else ""
+    yield _resource("page.html").replace("@HIGH@", shown).replace("@LOW@", f"{100 * LOW:g}").replace("@GAPS@", legend)
     for index, (name, group) in enumerate(recordings):
         yield from _recording(name, group, index, len(names) > 1, left_out if len(recordings) == 1 else ())
     if not recordings:
@@ -134,7 +136,7 @@ def _tiles(segments: Sequence[UtteranceWords], limit: float, *, calibrated: bool
             "doubtful",
             f'<span id="marked">{marked:,}</span> under <span id="under">{limit:.0%}</span>',
         ),
-        (_rough(doubt), "expected errors", f"{doubt / most:.1%} of the words; missing ones do not count")
+        (_rough(doubt), "expected errors", f"{doubt / most:.1%} of the words; {_expected_gaps(segments)}")
         if calibrated
         else ("?", "expected errors", "these confidences are not calibrated: wordtrust calibrate --scores"),
     )
@@ -143,6 +145,11 @@ def _tiles(segments: Sequence[UtteranceWords], limit: float, *, calibrated: bool
         for value, name, remark in tiles
     )
     return f'<div class="tiles">\n{"".join(shown)}</div>\n'
+
+
+def _expected_gaps(segments: Sequence[UtteranceWords]) -> str:
+    gaps = [gap for segment in segments for gap in segment.gaps or ()]
+    return f"besides, some are missing in {_rough(sum(gaps))} places" if gaps else "missing ones do not count"
 
 
 def _counted(things: Sequence[object], name: str) -> str:
@@ -174,9 +181,10 @@ def _recording(
 
 
 def _segment(segment: UtteranceWords, mark: str) -> str:
-    start = segment.words[0].start
+    start, correct = segment.words[0].start, segment.correct
+    whole = "" if correct is None else f' title="all of it is right with {percent(correct)}"'
     return (
-        f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}">'
+        f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}"{whole}>'
         f'{clock(start)}</a><p dir="auto">{_words(segment)}{_warnings(segment)}</p></div>\n'
     )
 
