@@ -21,6 +21,7 @@ MODULES = (
     "joint",
     "model",
     "score",
+    "estimate",
     "report",
     "vad",
     "moonshine",

@@ -101,11 +101,10 @@ class HeldOutOutput:
             values = [record[level].get(measure, np.nan) for record in records]
             return f"{np.average(values, weights=speakers):.3f}"
 
-        def total(*kinds: str) -> Sequence[float]:
+        def total(*kinds: str) -> tuple[float, float]:
             """Expected and true."""
-            return (
-                np.array([record["expected_and_true"][kind] for record in records for kind in kinds]).sum(0).tolist()
-            )
+            pairs = [record["expected_and_true"][kind] for record in records for kind in kinds]
+            return sum(expected for expected, _ in pairs), sum(true for _, true in pairs)
 
         errors, deletions = total("substitutions", "deletions", "insertions"), total("deletions")
         rates = (f"{100 * counts[1:].sum() / counts[:3].sum():.1f}", f"{100 * (errors[0] / errors[1] - 1):+.1f}%")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,7 @@ _NO_INTERVALS = "the model knows no errors of held-out speakers, so there are no
 _NO_DELETIONS = "the model does not know how many words are missing: only wrong words are counted; calibrate it anew"
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """The expected errors of something that was said, and its word error rate with an interval."""
 
     name: str
@@ -60,8 +59,7 @@ class Estimate:
         return {"utterances": self.utterances, "words": self.words, **rounded, **ends}
 
 
-@dataclass(frozen=True, slots=True)
-class OutputUtterance:
+class OutputUtterance(NamedTuple):
     """An utterance, or a segment of a recording, whose errors are to be estimated."""
 
     utt: str
@@ -150,13 +148,14 @@ class Estimates:
         if residuals is None or alone is None:
             return None
         _, speaker = _numbered(self.output.speakers)
-        pairs, unit = np.unique(np.stack([group, speaker], axis=1), axis=0, return_inverse=True)
-        by_unit = self.expected.summed(unit.ravel(), len(pairs))  # the speakers of each group
+        pairs, unit = np.unique(group * (speaker.max() + 1) + speaker, return_inverse=True)
+        owner = pairs // (speaker.max() + 1)
+        by_unit = self.expected.summed(unit, len(pairs))  # the speakers of each group
         scale = self.estimator.spread(by_unit) * np.maximum(by_unit.reference_words, 1.0)
         offs = self.estimator.spread(by_group)[:, np.newaxis] * np.array(alone)
-        several = np.bincount(pairs[:, 0], minlength=len(by_group.words)) > 1
+        several = np.bincount(owner, minlength=len(by_group.words)) > 1
         if several.any():
-            drawn = residuals.of_groups(scale, pairs[:, 0], len(by_group.words), self.level)
+            drawn = residuals.of_groups(scale, owner, len(by_group.words), self.level)
             words = np.maximum(by_group.reference_words, 1.0)[:, np.newaxis]
             offs = np.where(several[:, np.newaxis], drawn / words, offs)
         return np.asarray(offs)
@@ -255,10 +254,12 @@ def output_utterances(
             )
         words, utt = transcript.words, transcript.utt
         start, end = (words[0].start, words[-1].end) if words else (None, None)
-        confidence = tuple(word.confidence for word in words)
-        speaker, norms = (speakers or {}).get(utt, utt), tuple(word.norm for word in words)
-        gaps = [*(word.missing_before for word in words), transcript.missing_end]
-        missing = sum(gap for gap in gaps if gap is not None) if None not in gaps else None
+        confidence, norms = tuple([word.confidence for word in words]), tuple([word.norm for word in words])
+        speaker, missing = speakers.get(utt, utt) if speakers else utt, None
+        if transcript.missing_end is not None:
+            gaps = [word.missing_before for word in words]
+            known = [gap for gap in gaps if gap is not None]
+            missing = None if len(known) < len(gaps) else sum(known, transcript.missing_end)
         yield OutputUtterance(utt, file, speaker, transcript.text, start, end, confidence, missing, norms)
 
 
@@ -300,13 +301,12 @@ def _listed(
     names: Sequence[str], expected: ExpectedErrors, sizes: NDArray[np.int64], offs: NDArray[np.float64] | None
 ) -> tuple[Estimate, ...]:
     wer = expected.wer
-    ends = None if offs is None else np.maximum(wer[:, np.newaxis] + offs, 0.0).tolist()
+    intervals: list[tuple[float, float] | None] = [None] * len(names)
+    if offs is not None:
+        intervals = [(low, high) for low, high in np.maximum(wer[:, np.newaxis] + offs, 0.0).tolist()]
     columns = zip(
         names, sizes.tolist(), expected.words.astype(np.int64).tolist(), expected.substitutions.tolist(),
         expected.insertions.tolist(), expected.deletions.tolist(), expected.reference_words.tolist(), wer.tolist(),
-        strict=True,
+        intervals, strict=True,
     )  # fmt: skip
-    made = itertools.starmap(Estimate, columns)
-    if ends is None:
-        return tuple(made)
-    return tuple(replace(each, interval=(low, high)) for each, (low, high) in zip(made, ends, strict=True))
+    return tuple(itertools.starmap(Estimate, columns))
