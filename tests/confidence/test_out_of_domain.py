@@ -69,8 +69,9 @@ def test_known_utterances_are_usual_and_others_are_not(networks: Lattices) -> No
 
 def test_means_are_those_of_the_words_of_the_one_best(networks: Lattices) -> None:
     model = made_model(networks)  # statistics of 0 and 1: features as they are
-    means, words = out_of_domain._mean_features(model, networks[:5], in_training=False)
-    column = columns_of(model).index("acoustic")
+    columns = columns_of(model)
+    means, words = out_of_domain._mean_features(model, columns, networks[:5], in_training=False)
+    column = columns.index("acoustic")
     for index, lattice in enumerate(networks[:5]):
         arcs = [arc for arc in one_best(lattice.batch()).arcs.tolist() if lattice.word[arc]]
         assert words[index] == len(arcs)
@@ -120,6 +121,18 @@ def test_damage_is_refused(networks: Lattices, changes: dict[str, Any]) -> None:
     for damage, message in ((changes, "usual"), (flat, "does not fit")):
         with pytest.raises(InputError, match=message):
             UsualFeatures.of_model(knowing(model, whole | damage))
+
+
+def test_models_of_before_compared_more_columns(networks: Lattices) -> None:
+    model = made_model(networks)
+    usual = UsualFeatures.fit(model, [networks])
+    assert "phones" not in usual.columns
+    more, size = (*usual.columns, "phones"), len(usual.columns) + 1
+    wide = replace(usual, columns=more, mean=np.zeros(size), between=np.eye(size), within=np.eye(size))
+    before = UsualFeatures.of_model(knowing(model, wide.to_dict()))
+    assert before is not None
+    assert before.columns == more
+    assert before.p_values(model, networks).shape == (len(networks),)
 
 
 def knowing(model: Model, usual: dict[str, Any]) -> Model:

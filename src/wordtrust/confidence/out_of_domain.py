@@ -1,15 +1,15 @@
 """How far an utterance is from those that a model knows, found without references.
 
 What a model has learned holds for utterances like those of its training. How unusual an utterance is, is measured by
-the means of its features over the words of the 1-best: their squared Mahalanobis distance from the mean of known
-utterances, for so many words. The p-value of that distance among known utterances is 0.5 on average for utterances of
-the same kind, whatever the features. `unusual` makes a warning of it where it is very low; confidences stay as they
-are.
+the means of its scores over the words of the 1-best: their squared Mahalanobis distance from the mean of known
+utterances, for so many words. How long or fast an utterance is says nothing about its scores: such features are left
+out. The p-value of that distance among known utterances is 0.5 on average for utterances of the same kind, whatever
+the features. `unusual` makes a warning of it where it is very low; confidences stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from .model_file import Model
 from .word_table import known_arcs
 
 LEAST_KNOWN = 500  # utterances to learn from: with fewer, new ones of the same kind would look unusual
+NO_SCORES = FLAGS | {"phones", "frames", "phone_rate", "tokens", "length", "utterance_words"}
 _LEVELS = np.linspace(0.0, 1.0, 201)
 _SMALLEST_VARIANCE = 1e-4  # of a mean, in squared standard deviations
 
@@ -44,7 +45,8 @@ class UsualFeatures:
     @classmethod
     def fit(cls, model: Model, batches: Iterable[Lattices]) -> UsualFeatures:
         """Learn what is usual from networks of the training data, or of others like them."""
-        parts = [_mean_features(model, batch, in_training=True) for batch in batches]
+        columns = columns_of(model)
+        parts = [_mean_features(model, columns, batch, in_training=True) for batch in batches]
         if not parts:
             raise InputError("there are no utterances to learn from")
         means, words = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -53,12 +55,12 @@ class UsualFeatures:
             raise InputError("too few utterances with words to learn what is usual")
         mean = np.average(means, axis=0, weights=words)
         between, within = _covariances(means - mean, words)
-        unscaled = cls(columns_of(model), mean, between, within, np.zeros(len(_LEVELS)))
+        unscaled = cls(columns, mean, between, within, np.zeros(len(_LEVELS)))
         return replace(unscaled, distances=np.quantile(unscaled._distance(means, words), _LEVELS))
 
     def p_values(self, model: Model, networks: Lattices) -> Values:
         """[utterances] the share of known utterances that are at least as unusual; 1 where there are no words."""
-        means, words = _mean_features(model, networks, in_training=False)
+        means, words = _mean_features(model, self.columns, networks, in_training=False)
         p_values = np.ones(len(words))
         distance = self._distance(means[words > 0], words[words > 0])
         p_values[words > 0] = 1.0 - np.interp(distance, self.distances, _LEVELS)
@@ -92,20 +94,22 @@ class UsualFeatures:
             arrays = {name: np.array(record[name], np.float64) for name in ("mean", "between", "within", "distances")}
         except (KeyError, TypeError, ValueError):
             raise InputError("the model does not say what is usual", remedy="Calibrate it again") from None
-        size = len(columns)
+        size, known = len(columns), set(model.config.columns) - FLAGS  # models of before compared all of these
         shapes = {"mean": (size,), "between": (size, size), "within": (size, size), "distances": _LEVELS.shape}
         fits = all(arrays[name].shape == shape and np.isfinite(arrays[name]).all() for name, shape in shapes.items())
-        if columns != columns_of(model) or not fits or not _positive(arrays["between"]):
+        if not set(columns_of(model)) <= set(columns) <= known or not fits or not _positive(arrays["between"]):
             raise InputError("what is usual does not fit the model's features", remedy="Calibrate it again")
         return cls(columns, **arrays)
 
 
 def columns_of(model: Model) -> tuple[str, ...]:
-    """The columns that are compared: all but flags."""
-    return tuple(column for column in model.config.columns if column not in FLAGS)
+    """The columns that are compared: those that follow from scores."""
+    return tuple(column for column in model.config.columns if column not in NO_SCORES)
 
 
-def _mean_features(model: Model, networks: Lattices, *, in_training: bool) -> tuple[Values, Values]:
+def _mean_features(
+    model: Model, columns: Sequence[str], networks: Lattices, *, in_training: bool
+) -> tuple[Values, Values]:
     """[utterances, columns] the mean features of the words of the 1-best; [utterances] the number of words.
 
     Of utterances `in_training`, what they themselves added to the frequency of words does not count.
@@ -118,7 +122,7 @@ def _mean_features(model: Model, networks: Lattices, *, in_training: bool) -> tu
     utterance = np.repeat(np.arange(len(networks)), np.diff(paths.offsets))[is_word]
     chosen = chosen[is_word]
     words = np.bincount(utterance, minlength=len(networks)).astype(np.float64)
-    kept = [index for index, column in enumerate(model.config.columns) if column not in FLAGS]
+    kept = [model.config.columns.index(column) for column in columns]
     sums = [np.bincount(utterance, matrix[chosen, index], len(networks)) for index in kept]
     return np.stack(sums, axis=1) / np.maximum(words, 1.0)[:, None], words
 
