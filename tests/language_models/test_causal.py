@@ -13,7 +13,7 @@ from wordtrust.base.errors import InputError, OptionError
 from wordtrust.formats import read
 from wordtrust.language_models import loading
 from wordtrust.language_models.evidence import COLUMNS, load_evidence
-from wordtrust.language_models.fingerprint import fingerprint
+from wordtrust.language_models.fingerprint import fingerprint, is_same
 from wordtrust.language_models.language_model import LanguageModel, Sentence
 from wordtrust.lattices.text import JOINER
 from wordtrust.networks.hwcn import build
@@ -60,6 +60,59 @@ def llama(tmp_path: Path) -> Path:
     _tokenizer().save_pretrained(tmp_path / "lm")
     _network("Llama").save_pretrained(tmp_path / "lm")
     return tmp_path / "lm"
+
+
+def _write_gguf(llama: Path, path: Path) -> None:
+    """The model of a folder as llama.cpp's converter writes it: other names, rows of q and k interleaved."""
+    gguf, transformers = pytest.importorskip("gguf"), pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    network = transformers.AutoModelForCausalLM.from_pretrained(llama)
+    config, writer = network.config, gguf.GGUFWriter(path, "llama")
+    _add_sizes(writer, config)
+    _add_tokens(writer)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    for name, weight in network.state_dict().items():
+        values = weight.float().numpy()
+        for count in (count for kind, count in heads.items() if kind in name):
+            halves = values.reshape(count, 2, -1, values.shape[1])
+            values = halves.swapaxes(1, 2).reshape(values.shape)
+        writer.add_tensor(names.get_name(name, (".weight",)), np.ascontiguousarray(values))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _add_sizes(writer: Any, config: Any) -> None:
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_dimension_count(config.hidden_size // config.num_attention_heads)
+    writer.add_vocab_size(config.vocab_size)
+
+
+def _add_tokens(writer: Any) -> None:
+    tokenizer = _tokenizer()
+    tokens = [tokenizer.convert_ids_to_tokens(index) for index in range(len(tokenizer))]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3, 3, *([1] * (len(tokens) - 2))])  # control tokens, then normal ones
+    writer.add_token_merges(["Ġ s", "o u"])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(1)
+
+
+def test_a_gguf_file_says_what_its_folder_says(llama: Path, tmp_path: Path) -> None:
+    _write_gguf(llama, tmp_path / "lm.gguf")
+    one, other = (loading.load_language_model(path, device="cpu") for path in (tmp_path / "lm.gguf", llama))
+    sentences = [utterance[:3] for utterance in UTTERANCES[:1]]
+    assert one.word_logprobs(sentences) == pytest.approx(other.word_logprobs(sentences), abs=1e-3)
+    assert is_same(fingerprint(one), fingerprint(other))
 
 
 def _alone(folder: Path, words: Sentence) -> list[float]:
