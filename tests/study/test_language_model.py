@@ -90,6 +90,23 @@ def test_evaluate_measures_what_the_study_measures(made: Path) -> None:
     )
 
 
+def test_calibrate_is_for_both(made: Path, tmp_path: Path) -> None:
+    folder, lm, dev = made / "out" / "models" / "alpha", made / "lm.arpa", made / "out" / "work" / "alpha" / "dev"
+    said = run("calibrate", folder, dev, "--lm", lm, "--out", tmp_path / "both", "--calibrator", "platt")
+    assert "with the language model:" in said.stdout
+    one, other = wt.load(tmp_path / "both", lm=lm), wt.load(folder, lm=lm)
+    assert one.model.trees is not None
+    assert other.model.trees is not None
+    np.testing.assert_array_equal(one.model.trees.leaf, other.model.trees.leaf)
+    assert one.model.card.calibration != other.model.card.calibration
+    assert one.model.card.calibration != wt.load(tmp_path / "both").model.card.calibration
+    run("calibrate", folder, dev, "--out", tmp_path / "plain", "--calibrator", "platt")
+    assert not (tmp_path / "plain" / FILE).exists()
+    said = run("calibrate", tmp_path / "both", dev, "--calibrator", "platt")
+    assert "calibrated as before" in said.stderr
+    assert "without --compare" in refused("calibrate", folder, dev, "--lm", lm, "--compare")
+
+
 def test_another_language_model_is_refused(made: Path) -> None:
     folder, lists = made / "out" / "models" / "alpha", made / "data" / "alpha" / "eval.jsonl"
     with pytest.raises(OptionError, match=r"fitted with the language model lm.arpa; other.arpa says other things"):

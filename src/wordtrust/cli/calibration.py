@@ -12,7 +12,7 @@ from ..base.errors import OptionError
 from ..base.number_format import counted
 from .evaluation import ScoreFiles, score_files
 from .messages import echo, notify
-from .options import claim_output, json_option, mismatch_option, out_option, overwrite_option
+from .options import claim_output, json_option, lm_option, mismatch_option, out_option, overwrite_option
 
 if TYPE_CHECKING:
     from ..confidence.calibrate_model import CalibratedModel
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--keep-choice", is_flag=True, help="Leave how words are chosen as the model has it.")
 @click.option("--compare", "comparing", is_flag=True, help="Only compare all calibrators on held-out speakers.")
 @mismatch_option
+@lm_option
 @json_option
 def calibrate(
     paths: tuple[str, ...],
@@ -38,6 +39,7 @@ def calibrate(
     out: Path | None,
     fold_model: tuple[Path, ...],
     calibrator: str,
+    lm: str | None,
     *,
     overwrite: bool,
     keep_choice: bool,
@@ -58,12 +60,16 @@ def calibrate(
         raise OptionError("name a MODEL and a STORE to calibrate it on, or --scores FILE with --ref REF")
     if out is not None and not comparing:
         _claim(out, overwrite=overwrite, is_model=not scores)
+    if lm is not None and (scores or comparing or fold_model):
+        raise OptionError("--lm is for a model and networks that it reads, without --compare and --fold-model")
     if scores:
         _calibrate_scores(scores, out, calibrator, comparing, as_json)
         return
     if len(paths) < 2:
         raise OptionError(f"{paths[0]}: name the STORE to calibrate the model on after it")
     _calibrate_model(paths, out, fold_model, calibrator, keep_choice, comparing, allow_mismatch, as_json)
+    if not comparing:
+        _calibrate_lm_part(paths, out, lm, calibrator, keep_choice, allow_mismatch)
 
 
 def _calibrate_scores(scores: ScoreFiles, out: Path | None, name: str, comparing: bool, as_json: bool) -> None:
@@ -110,6 +116,30 @@ def _calibrate_model(
         update_card(model, calibrated.model.card)
     else:
         calibrated.save(out, trained=model)
+    _tell_calibrated(out or model, calibrated)
+
+
+def _calibrate_lm_part(
+    paths: tuple[str, ...], out: Path | None, lm: str | None, name: str, keep_choice: bool, allow_mismatch: bool
+) -> None:
+    """What the model has for a language model, likewise, if one is named."""
+    from ..confidence.calibrate_model import calibrate_model
+    from ..confidence.lm_part import FILE, LanguageModelPart
+    from ..confidence.shipped import folder_of
+    from ..confidence.word_scorer import load
+
+    model, stores = Path(paths[0]), paths[1:]
+    if lm is None:
+        if out is None and (model / FILE).is_file():
+            notify("with a language model its confidences are calibrated as before; --lm calibrates them as well")
+        return
+    scorer = load(model, allow_mismatch=allow_mismatch, lm=lm)
+    part = LanguageModelPart.load(folder_of(model), scorer.model)
+    if part is None:
+        return  # the model itself was trained with it
+    calibrated = calibrate_model(scorer, stores, calibrator=name, keep_choice=keep_choice)
+    LanguageModelPart.of(part.language_model, calibrated.model).save(out or model)
+    echo("with the language model:")
     _tell_calibrated(out or model, calibrated)
 
 
