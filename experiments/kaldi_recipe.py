@@ -29,6 +29,7 @@ from wordtrust.networks.consensus import consensus
 from wordtrust.networks.labels import score_paths
 from wordtrust.networks.reference_words import ReferenceWords
 
+HEADER = "| decoding | scales | confidences | WER | AUC | EER | NCE | ECE |"
 _KALDIS = re.compile(r"%WER [0-9.]+ \[ ([0-9]+) /")
 _NAME = re.compile(r"wer_([0-9]+)(?:_([0-9.]+))?")
 
@@ -87,11 +88,11 @@ class Decoding:
         same = [self.errors(lmwt, penalty) == errors for lmwt, penalty, errors in settings]
         return len(settings), sum(same)
 
-    def confidences(self, lattices: Lattices, scales: Scales) -> Iterator[list[str]]:
-        """Rows: whose confidences, error rate of their words; EER, NCE and ECE of the words of the 1-best."""
+    def confidences(self, lattices: Lattices, scales: Scales, model: str) -> Iterator[list[str]]:
+        """Rows: whose confidences, error rate of their words; AUC, EER, NCE and ECE of the words of the 1-best."""
         weighed = replace(lattices, scales=scales)
         networks = build_networks(weighed, BuildOptions(references=self.references))
-        posterior, generic = evaluate(networks).to_dict(), evaluate(networks, load("generic")).to_dict()
+        posterior, generic = evaluate(networks).to_dict(), evaluate(networks, load(model)).to_dict()
         yield ["posterior", *_cells(posterior["wer"]["one_best"], posterior["one_best"]["posterior"])]
         yield ["`generic`", *_cells(generic["wer"]["best_confidence"], generic["one_best"]["calibrated"])]
 
@@ -103,30 +104,34 @@ class Decoding:
 
 
 def _cells(rate: float, judged: dict[str, float]) -> list[str]:
-    return [f"{100 * rate:.2f}", f"{100 * judged['eer']:.1f}", f"{judged['nce']:.2f}", f"{judged['ece']:.2f}"]
+    measures = [f"{judged['auc']:.3f}", f"{100 * judged['eer']:.1f}", f"{judged['nce']:.2f}", f"{judged['ece']:.2f}"]
+    return [f"{100 * rate:.2f}", *measures]
 
 
 @click.command()
 @click.argument("clone", type=click.Path(path_type=Path, exists=True))
 @click.argument("names", nargs=-1, required=True, metavar="DECODE...")
 @click.option("--ref", required=True, help="What was said, in CLONE: data/dev/text.")
-def main(clone: Path, names: tuple[str, ...], ref: str) -> None:
+@click.option("--model", default="generic", show_default=True, help="A shipped model, or a folder.")
+def main(clone: Path, names: tuple[str, ...], ref: str, model: str) -> None:
     """Print the tables."""
     decodings = [Decoding(clone, name, ref) for name in names]
     click.echo("| decoding | utterances | Kaldi's settings | same number of errors |\n|---|---|---|---|")
     for decoding in decodings:
         settings, same = decoding.agreement()
         click.echo(f"| {decoding.name} | {len(decoding.read(lmwt=10))} | {settings} | {same} |")
-    click.echo("\n| decoding | scales | confidences | WER | EER | NCE | ECE |\n|---|---|---|---|---|---|---|")
+    click.echo(
+        "\n| decoding | scales | confidences | WER | AUC | EER | NCE | ECE |\n|---|---|---|---|---|---|---|---|"
+    )
     for decoding in decodings:
         plain, found = decoding.read(acoustic_scale=1), decoding.read()
         tuned = tune(found, decoding.references).posterior
         lmwt = f"as found: LMWT {1 / found.scales.acoustic:g}"
         for title, scales in (("none", plain.scales), (lmwt, found.scales), ("tuned on these references", tuned)):
-            for row in decoding.confidences(plain, scales):
+            for row in decoding.confidences(plain, scales, model):
                 click.echo(f"| {decoding.name} | {title} | {' | '.join(row)} |")
             rate = 100 * decoding.consensus_rate(plain, scales)
-            click.echo(f"| {decoding.name} | {title} | posterior, minimum Bayes risk | {rate:.2f} | | | |")
+            click.echo(f"| {decoding.name} | {title} | posterior, minimum Bayes risk | {rate:.2f} | | | | |")
 
 
 if __name__ == "__main__":
