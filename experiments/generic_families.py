@@ -87,7 +87,7 @@ class Families:
     study: Path
     variants: Path
     models: Path
-    weight: float | None = None  # of trees beside the network
+    only_trained_on: Sequence[str] = ()
 
     @property
     def names(self) -> list[str]:
@@ -108,9 +108,8 @@ class Families:
 
     def scorer(self, family: str) -> WordScorer:
         """The generic model without a family, with trees and calibrated on the others."""
-        made = finished(
-            self.models / f"without-{family}" / GENERIC, self.variants, self._others(family), weight=self.weight
-        )
+        trained = self.models / f"without-{family}" / GENERIC
+        made = finished(trained, self.variants, self._others(family), self.only_trained_on)
         return WordScorer(made.model, allow_mismatch=True)
 
     def measured(self, family: str) -> Iterator[Unseen]:
@@ -136,10 +135,11 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True, help="folder of trained models")
     parser.add_argument("--options", default="", help="of the training, in one string")
     parser.add_argument("--families", type=lambda text: text.split(","), help="to leave out [all of the study]")
-    parser.add_argument("--weight", type=float, help="of trees beside the network, to compare")
+    parser.add_argument("--only-trained-on", type=lambda text: text.split(","), default=[], metavar="NAMES",
+                        help="recognizers of degraded speech: these are not calibrated on")  # fmt: skip
     parser.add_argument("--json", type=Path, help="a file for what cards say of unseen recognizers")
     given = parser.parse_args()
-    families = Families(given.study, given.variants, given.models, given.weight)
+    families = Families(given.study, given.variants, given.models, given.only_trained_on)
     print(HEADER, flush=True)
     unseen = {}
     for family in given.families or sorted({family_of(name) for name in families.names}):

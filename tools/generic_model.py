@@ -5,24 +5,30 @@
         --embedding none --drop 0.2 --rate 3e-3 --average 0.998 --state 96 --epochs 40 --out TRAINED
     python -m tools.generic_model VARIANTS TRAINED/generic --unseen FAMILIES.json --out STUDY/models/generic
 
-Trees are trained on the packs, calibration and the choice of words are those of VARIANTS/NAME/dev. FAMILIES.json is
-what `experiments.generic_families --json` measured, each family left out; the card of the model keeps it. The model
-takes the place of the one that the study leaves in STUDY/models, so `tools.shipped_models make` ships it.
+Trees are trained on the packs; calibrated, and words chosen, is on what was not varied of VARIANTS/NAME/dev.
+FAMILIES.json is what `experiments.generic_families --json` measured, each family left out; the model's card keeps it.
+The model takes the place of the one that the study leaves in STUDY/models: `tools.shipped_models make` ships it then.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from wordtrust.confidence.calibrate_model import CalibratedModel, calibrate_generic
-from wordtrust.confidence.model_file import load_model
+from wordtrust.confidence.model_file import Model, load_model
+from wordtrust.formats import stream
+from wordtrust.lattices.lattice import Lattices
 from wordtrust.training.dataset import read_pack
 from wordtrust.training.trees import generic_trees
+
+POSTERIOR = 0.22  # of its logit, beside the network's and the trees': chosen by leaving out families on dev
 
 
 def recognizers_in(variants: Path) -> list[str]:
@@ -31,22 +37,25 @@ def recognizers_in(variants: Path) -> list[str]:
 
 
 def finished(
-    trained: Path,
-    variants: Path,
-    names: Sequence[str],
-    unseen: Mapping[str, Any] | None = None,
-    weight: float | None = None,
+    trained: Path, variants: Path, names: Sequence[str], only_trained_on: Sequence[str] = (), unseen: Any = None
 ) -> CalibratedModel:
-    """A trained generic network with trees, calibrated: both over these recognizers alike.
-
-    `weight` is how much trees count beside the network [as the library thinks best].
-    """
+    """A trained generic network with trees and a calibration, both over these recognizers alike."""
     model = load_model(trained)
     trees = generic_trees((read_pack(variants / f"{name}.pack") for name in names), model.config.columns)
-    if weight is not None:
-        trees = replace(trees, chance_weight=weight)
-    model = replace(model, trees=trees, card=replace(model.card, unseen=unseen or {}))
-    return calibrate_generic(model, [[str(variants / name / "dev")] for name in names])
+    card = replace(model.card, unseen=unseen or {})
+    leaning = with_more_posterior(replace(model, trees=trees, card=card))
+    return calibrate_generic(leaning, [as_it_was(variants, name) for name in names if name not in only_trained_on])
+
+
+def with_more_posterior(model: Model) -> Model:
+    """The model with some of the posterior added to what its network says: whatever that has learned, it counts."""
+    return replace(model, weights={**model.weights, "skip": model.weights["skip"] + np.float32(POSTERIOR)})
+
+
+def as_it_was(variants: Path, name: str) -> list[Lattices]:
+    """The dev networks of a recognizer without those that were varied: it is real recognizers that come."""
+    batches = stream([str(variants / name / "dev")])
+    return [batch[[utt.endswith(".0") for utt in batch.utts]] for batch in batches]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -55,11 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("variants", type=Path, help="folder of packs and networks")
     parser.add_argument("trained", type=Path, help="the folder `generic` of the training on them")
+    parser.add_argument("--only-trained-on", type=lambda text: text.split(","), default=[], metavar="NAMES",
+                        help="recognizers of degraded speech: these are not calibrated on")  # fmt: skip
     parser.add_argument("--unseen", type=Path, help="measures with each family left out, for the card")
     parser.add_argument("--out", type=Path, required=True, help="the model folder")
     given = parser.parse_args(arguments)
     unseen = None if given.unseen is None else json.loads(given.unseen.read_text("utf-8"))
-    made = finished(given.trained, given.variants, recognizers_in(given.variants), unseen)
+    made = finished(given.trained, given.variants, recognizers_in(given.variants), given.only_trained_on, unseen)
     made.save(given.out, trained=given.trained)
     print(f"{given.out}: words by {made.model.card.choice}, calibrated on {made.utterances:,} utterances")
 

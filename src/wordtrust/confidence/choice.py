@@ -7,7 +7,7 @@ A model for recognizers that it has never seen leans on what they would print th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..lattices.paths import Paths
 
 CRITERIA = ("mean", "mean-silence", "gain")  # those of `lattices.paths`, whose kernels models load without
-BONUSES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)  # that a generic model is tried with
+BONUSES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # that a generic model is tried with
 THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 17))  # that `gain` is tried with
 
 
@@ -60,9 +60,12 @@ class Choice:
 
     @classmethod
     def with_bonuses(cls) -> list[Choice]:
-        """Those worth trying for a generic model."""
-        plain = [cls("mean-silence"), *(cls("gain", threshold) for threshold in THRESHOLDS[1::2])]
-        return [replace(choice, bonus=bonus) for choice in plain for bonus in BONUSES]
+        """Those worth trying for a generic model.
+
+        Not `gain`: its threshold is off where confidences of a recognizer are too low or too high. A mean compares
+        words with each other.
+        """
+        return [cls("mean-silence", bonus=bonus) for bonus in BONUSES]
 
 
 def choose(
@@ -86,19 +89,20 @@ def choose_for_unseen(
 ) -> tuple[Choice, dict[str, int]]:
     """The choice for recognizers that nobody has seen, and the errors of every choice by its name.
 
-    `recognizers` are networks of several, with the confidences of their arcs. A choice is as good as it is for the
-    recognizer that it serves worst, by its errors beside those of what that recognizer prints itself.
+    `recognizers` are networks of several, with the confidences of their arcs. Errors count beside those of what each
+    recognizer prints itself: on average over recognizers, and as much for the one that a choice serves worst.
     """
     from ..lattices.paths import one_best
 
     choices = Choice.with_bonuses()
-    total, worst = np.zeros(len(choices), np.int64), np.zeros(len(choices))
+    total, ratios = np.zeros(len(choices), np.int64), []
     for scored in recognizers:
         errors, own = np.zeros(len(choices), np.int64), 0
         for networks, confidence in scored:
             errors += [count_errors(networks, choice.paths(networks, confidence)) for choice in choices]
             own += count_errors(networks, one_best(networks))
         total += errors
-        worst = np.maximum(worst, errors / max(own, 1))
+        ratios.append(errors / max(own, 1))
+    judged = np.mean(ratios, axis=0) + np.max(ratios, axis=0) if ratios else total
     named = {str(choice): n_errors for choice, n_errors in zip(choices, total.tolist(), strict=True)}
-    return choices[int(np.lexsort((total, worst))[0])], named
+    return choices[int(np.argmin(judged))], named

@@ -23,7 +23,7 @@ from ..lattices.lattice import Floats
 from .dataset import TrainingData
 
 TREES, DEPTH, RATE, LEAST_IN_LEAF, PENALTY = 100, 4, 0.12, 40, 5.0
-GENERIC_WEIGHT, GENERIC_LEAST_IN_LEAF, GENERIC_PENALTY = 0.7, 200, 20.0  # chosen by leaving out families on dev
+GENERIC_WEIGHT, GENERIC_LEAST_IN_LEAF, GENERIC_PENALTY = 0.5, 200, 20.0  # chosen by leaving out families on dev
 GENERIC_WORDS = 20_000  # of each recognizer on its 1-best, and as many that are not
 LEAST_WORDS = 5_000  # with fewer words trees follow chance
 MOST_WORDS = 2_000_000  # that trees are trained on: more take hours and bring little
