@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from tests.helpers.made_models import write_model
+from wordtrust import build
 from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.recognizers import RecognizerIdentity
@@ -67,8 +70,11 @@ def test_models_and_recognizers_must_match() -> None:
         OnlineCombiner([EARS, EARS])
 
 
-def test_a_generic_model_adapts_while_it_listens() -> None:
-    combiner = OnlineCombiner([EARS])
+def test_a_generic_model_adapts_while_it_listens(tmp_path: Path) -> None:
+    """One whose features mean something else for every recognizer."""
+    networks = build(lattices([line("morning")], [EARS])[0]).lattices
+    model = write_model(tmp_path / "generic", networks, generic=True, recognizer=None)
+    combiner = OnlineCombiner([EARS], [str(model)])
     heard = [lattices([line(word)], [EARS]) for word in ("morning", "day", "evening", "night")]
     first = [combiner.transcript(of_segment) for of_segment in heard]
     assert combiner.is_provisional

@@ -193,7 +193,8 @@ def scored(
         for batch in batches:
             yield scorer(batch, alternatives=alternatives)
         return
-    is_new, (scorer, batches) = scorer.wants_adapting, scorer.adapted_ahead(batches)
+    is_new = scorer.model.is_generic and scorer.model.card.adapted is None
+    scorer, batches = scorer.adapted_ahead(batches)
     for index, batch in enumerate(batches):
         if index == 0 and is_new:
             warn_of_generic(scorer, batch.origin.recognizer)
