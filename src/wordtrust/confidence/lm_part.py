@@ -89,11 +89,16 @@ class LanguageModelPart:
         """What a model has that was calibrated with such trees."""
         assert calibrated.trees is not None
         chosen = {name: getattr(calibrated.card, name) for name in CHOSEN}
+        if chosen["calibration"] is not None:  # posteriors are what they are without
+            parts = chosen["calibration"].items()
+            chosen["calibration"] = {part: fitted for part, fitted in parts if not part.startswith("posterior")}
         return cls(language_model, calibrated.trees, ModelCard(**chosen))
 
     def applied(self, model: Model) -> Model:
         """The model as it is for networks that the language model has read."""
         chosen = {name: getattr(self.card, name) for name in CHOSEN}
+        if self.card.calibration is not None:
+            chosen["calibration"] = {**(model.card.calibration or {}), **self.card.calibration}
         return replace(model, trees=self.trees, card=replace(model.card, choice_errors={}, **chosen))
 
     def save(self, folder: Path) -> None:
