@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.timing import SHARED
 
 FILES = ("kaldi-small-2020/dev.ark.gz", "moonshine-tiny/dev.jsonl.gz", "whisper-base/dev.jsonl.gz")
-ROUNDS = 7
+ROUNDS = 15
 # Runs with the code of any version. Every line of stdin is a round; a line of seconds comes back for each.
 _WORKER = """
 import sys, time
