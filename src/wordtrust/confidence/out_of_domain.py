@@ -20,7 +20,7 @@ from ..base.errors import InputError
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from . import features
-from .features import FLAGS
+from .features import FLAGS, Statistics
 from .model_file import Model
 from .word_table import known_arcs
 
@@ -115,15 +115,16 @@ def _mean_features(
     Of utterances `in_training`, what they themselves added to the frequency of words does not count.
     """
     arcs = known_arcs(networks, model.table, in_training=in_training)[0]
-    matrix = features.normalised(arcs, model.statistics, lenient=model.is_generic)
+    kept = [model.config.columns.index(column) for column in columns]
+    statistics = Statistics(tuple(columns), model.statistics.mean[kept], model.statistics.std[kept])
+    matrix = features.normalised(arcs, statistics, lenient=model.is_generic)
     paths = one_best(networks)
     chosen = paths.arcs_in(networks)
     is_word = networks.word[chosen] > 0
     utterance = np.repeat(np.arange(len(networks)), np.diff(paths.offsets))[is_word]
     chosen = chosen[is_word]
     words = np.bincount(utterance, minlength=len(networks)).astype(np.float64)
-    kept = [model.config.columns.index(column) for column in columns]
-    sums = [np.bincount(utterance, matrix[chosen, index], len(networks)) for index in kept]
+    sums = [np.bincount(utterance, matrix[chosen, index], len(networks)) for index in range(len(columns))]
     return np.stack(sums, axis=1) / np.maximum(words, 1.0)[:, None], words
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..base.arrays import csr_offsets, row_offsets
+from ..base.arrays import csr_offsets, csr_rows, row_offsets
 from ..formats.transcript.records import SpeechWarning, Word
 from ..lattices.lattice import Lattices
 from .model_file import Model
@@ -28,8 +28,10 @@ def model_warnings(
     """What is unusual about each utterance, given the words that were chosen for it."""
     p_values = np.ones(len(networks)) if usual is None else usual.p_values(model, networks)
     return [
-        (*_unknown_words(unknown, len(chosen)), *_scores(float(p_value)), *_speed(chosen))
-        for chosen, unknown, p_value in zip(words, _count_unknown(model, words), p_values.tolist(), strict=True)
+        (*_unknown_words(unknown, len(chosen)), *_scores(float(p_value)), *_speed(rate, len(chosen)))
+        for chosen, unknown, p_value, rate in zip(
+            words, _count_unknown(model, words), p_values.tolist(), _rates(words), strict=True
+        )
     ]
 
 
@@ -58,9 +60,8 @@ def _scores(p_value: float) -> list[SpeechWarning]:
     return [SpeechWarning("scores", round(p_value, 4), message)]
 
 
-def _speed(words: Sequence[Word]) -> list[SpeechWarning]:
-    rate = letters_a_second(words)
-    if len(words) < _LEAST_WORDS or rate is None or LETTERS_A_SECOND[0] <= rate <= LETTERS_A_SECOND[1]:
+def _speed(rate: float, words: int) -> list[SpeechWarning]:
+    if words < _LEAST_WORDS or not np.isfinite(rate) or LETTERS_A_SECOND[0] <= rate <= LETTERS_A_SECOND[1]:
         return []
     slow = "slow" if rate < LETTERS_A_SECOND[0] else "fast"
     return [SpeechWarning("speed", round(rate, 1), f"very {slow} speech: {rate:.0f} letters a second")]
@@ -68,5 +69,18 @@ def _speed(words: Sequence[Word]) -> list[SpeechWarning]:
 
 def letters_a_second(words: Sequence[Word]) -> float | None:
     """How fast words are said, pauses between them aside."""
-    seconds = sum([max(0.0, word.end - word.start) for word in words])
-    return sum([len(word.norm) for word in words]) / seconds if seconds > 0 else None
+    (rate,) = _rates([words])
+    return rate if np.isfinite(rate) else None
+
+
+def _rates(words: Sequence[Sequence[Word]]) -> list[float]:
+    """The letters a second of each utterance; NaN or infinite where they take no time."""
+    spoken = [word for chosen in words for word in chosen]
+    utterance = csr_rows(row_offsets(words))
+    taken = np.maximum([word.end - word.start for word in spoken], 0.0)
+    seconds, letters = (
+        np.bincount(utterance, values, len(words)) for values in (taken, [len(word.norm) for word in spoken])
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates: list[float] = (letters / seconds).tolist()
+    return rates
