@@ -36,7 +36,9 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
     "--lexicon", type=click.Path(path_type=Path),
     help="Pronouncing dictionary for the phones of words: CMUdict, lexicon.txt or Sphinx [estimated].",
 )  # fmt: skip
-@click.option("--baselines", type=_FOLDER, help="Tune scales and fit baselines as this earlier study did [on DATA].")
+@click.option(
+    "--baselines", type=_FOLDER, help="Scales, baselines and combination as this earlier study has them [of DATA]."
+)
 @click.option(
     "--no-joint", is_flag=True, help="Leave the joint network out: with nine recognizers it takes half an hour."
 )

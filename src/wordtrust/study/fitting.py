@@ -124,10 +124,13 @@ class Fitting:
         files = [folder / MODEL_JSON for folder in (trained.model, *trained.folds)]
         earlier = self.options.baselines
         key = key_of(networks, contents_key([*files, scales]), *([] if earlier is None else [str(earlier)]))
-        plain = self.out if earlier is None else StudyFolder(earlier)
-        train, dev = (str(plain.store(name, split)) for split in (TRAIN, DEV))
-        work = partial(write_final_model, trained, scales, (train, dev), out)
+        work = partial(write_final_model, trained, scales, self._plain_stores(name), out)
         self.steps.run(f"{name}: final model", key, [out], work)
+
+    def _plain_stores(self, name: str) -> tuple[str, str]:
+        """Train and dev, without what was mixed into them if an earlier study has them so."""
+        folder = self.out if self.options.baselines is None else StudyFolder(self.options.baselines)
+        return str(folder.store(name, TRAIN)), str(folder.store(name, DEV))
 
     def _add_lm(self, name: str, lm: StudyLanguageModel) -> None:
         """What the final model has for networks that a language model has read."""
@@ -159,7 +162,7 @@ class Fitting:
         def work() -> None:
             trained = {name: self._trained(name) for name in self.names}
             scorers = {name: load(self.out.models / name) for name in self.names}
-            stores = {name: (each.train, each.dev) for name, each in trained.items()}
+            stores = {name: self._plain_stores(name) for name in self.names}
             folds = {name: each.load_folds() for name, each in trained.items()}
             systems = systems_on(scorers, stores, folds, self.options.equate)
             draft = self.out.work / "joint.draft"

@@ -35,7 +35,7 @@ class StudyOptions:
     until: str = UNTIL[-1]
     vectors: Path | None = None
     lexicon: Path | None = None  # a pronouncing dictionary, for the phones of words
-    baselines: Path | None = None  # an earlier study: its tuned scales, and its networks to fit baselines on
+    baselines: Path | None = None  # an earlier study: its scales, and networks to fit baselines and combinations on
     with_joint: bool = True
     with_paper: bool = False  # the paper's own system as well
     with_trees: bool = True  # beside the networks
