@@ -210,7 +210,7 @@ def language_model_table(study: Study) -> Table:
             continue
         names.add(reading["name"])
         cells = [percent(each["wer"]["best_confidence"]) for each in (record, reading)]
-        cells.append(_difference(reading["differences"]["wer"], 100.0))
+        cells += [_difference(reading["differences"]["wer"], 100.0), _change(record["wer"]), _change(reading["wer"])]
         for population, measure in (("arcs", "nce"), ("one_best", "nce"), ("one_best", "eer")):
             shown = percent if measure == "eer" else decimal
             cells += [shown(each[population]["calibrated"][measure]) for each in (record, reading)]
@@ -218,13 +218,13 @@ def language_model_table(study: Study) -> Table:
                 cells.append(_difference(reading["differences"][population][measure]))
         rows.append((name, *cells))
     columns = (
-        "recognizer", "WER", "with", "difference", "NCE", "with", "difference", "NCE 1-best", "with", "difference",
-        "EER 1-best", "with",
+        "recognizer", "WER", "with", "difference", "change", "with", "NCE", "with", "difference",
+        "NCE 1-best", "with", "difference", "EER 1-best", "with",
     )  # fmt: skip
     note = (
         f"Without and with {', '.join(sorted(names))}, which reads the best sentences of each network. WER of the "
-        "output and EER in %; NCE of calibrated confidences, of all words and of those of the 1-best. Differences "
-        "have 95% intervals that resample speakers."
+        "output in %, its change against tuned; NCE of calibrated confidences, of all words and of the 1-best; "
+        "EER in %. Differences have 95% intervals that resample speakers."
     )
     return Table("With a language model", columns, tuple(rows), note)
 
