@@ -50,8 +50,8 @@ LIMITS = (
     "calibrate on a few hundred utterances of your own.",
 )
 GENERIC_LIMITS = (
-    "It has never seen your recognizer: the order of its confidences is worth more than their values. It takes the "
-    "statistics of scores from your own outputs (wordtrust adapt); a hundred utterances or more are wanted for that.",
+    "It has never seen your recognizer: the order of its confidences is worth more than their values, and words lean "
+    "on what the recognizer would print itself. Calibrate it on a few hundred utterances of your own.",
     *LIMITS,
 )
 
@@ -113,8 +113,7 @@ wordtrust score whisper-base eval.jsonl.gz --out words.ctm
 ```
 
 In Python `wt.models()` lists them and `wt.load("whisper-base")` loads one. A model fits outputs of its recognizer
-that were decoded in the same way; for another recognizer take a generic one and adapt it to your outputs, for which
-no references are needed ([shift.md](shift.md)).
+that were decoded in the same way; for another recognizer take the generic one ([results.md](results.md)).
 """
 
 

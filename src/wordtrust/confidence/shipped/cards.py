@@ -36,8 +36,8 @@ def card_text(model: ShippedModel) -> str:
         lines += ["", *_table(split, metrics)]
     if card.unseen:
         caption = (
-            "On dev of recognizers that were left out of the training, each in turn: confidences of the words of "
-            "their 1-best, and word errors of the output beside those of their tuned 1-best:"
+            "On dev of recognizers that were left out of the training, each family in turn: confidences of the words "
+            "of their 1-best, and word errors of the output beside those of their tuned 1-best:"
         )
         lines += ["", caption, "", *_unseen(card.unseen)]
     return "\n".join(lines) + "\n"
