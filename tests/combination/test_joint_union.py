@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.joint_data import chain, corpus, shared
@@ -297,6 +297,7 @@ def plain_evidence(lattice: Lattice, union: JointLattice, arc: int, system: int)
     return [min(1.0, value) for value in (word, rival, words, silence, own, posterior, exact)]
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.lists(networks, min_size=2, max_size=3))
 def test_evidence_is_what_its_definition_says(recognizers: list[Lattices]) -> None:
     union = joined(*recognizers)

@@ -75,4 +75,4 @@ def test_a_table_of_confidences_fits_a_window_of_1000_pixels(tmp_path: Path) -> 
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     hidden = re.search(r"<title>([-0-9 ]+)</title>", shown)
     assert hidden is not None
-    assert hidden[1].split() == ["0", "0"]
+    assert set(hidden[1].split()) == {"0"}
