@@ -67,7 +67,7 @@ def write_final_model(trained: TrainedModel, scales: Path, baselines: tuple[str,
         update_card(draft, calibrated.model.card)
         shutil.copyfile(scales, draft / SCALES)
         fit_baselines(*(partial(stream, store) for store in baselines)).save(draft / BASELINES)
-        fit_same_inputs(calibrated.model, trained.train).save(draft / SAME_INPUTS)
+        fit_same_inputs(calibrated.model, baselines[0]).save(draft / SAME_INPUTS)
 
 
 def write_generic_model(model: Path, stores: Sequence[str], out: Path) -> None:
