@@ -25,6 +25,7 @@ from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.confidence import shipped
 from wordtrust.confidence.calibrate_model import calibrate_model
 from wordtrust.confidence.config import weight_shapes
+from wordtrust.confidence.estimation.accepted import AcceptedPrecision
 from wordtrust.confidence.model_card import CalibrationData, ModelCard
 from wordtrust.confidence.model_file import WORDS, Model, load_model, save_model
 from wordtrust.confidence.shipped.cards import card_text
@@ -313,6 +314,19 @@ def test_a_generic_card_tells_of_recognizers_it_never_saw(
     )
     assert expected in card_text(card)
     assert expected in current_page()
+
+
+def test_a_card_tells_which_words_can_go_unread(
+    networks: Lattices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promised = AcceptedPrecision(0.98, 0.9236, 0.678, 0.95, 1372).to_dict()
+    model = with_table(networks)
+    ship(tmp_path, monkeypatch, one=replace(model, card=replace(model.card, accept=(promised,))), two=model)
+    one, two = wt.models()
+    assert one.to_dict()["accept"] == [promised]
+    expected = "95% sure for new speakers, shown on 1,372 of them: at least 98% from 0.924 on (68% of the words)."
+    assert expected in card_text(one)
+    assert "unread" not in card_text(two)
 
 
 def test_a_model_is_adapted_into_another_only_with_leave(ours: Path, networks: Lattices) -> None:

@@ -145,10 +145,14 @@ def _add_card(folder: Path, networks: Path | None, splits: tuple[str, ...]) -> N
 
 
 def measure(folder: Path, store: Path) -> dict[str, Any]:
-    """What `wordtrust evaluate` gives for a model on networks, rounded."""
+    """What `wordtrust evaluate` gives for a model on networks, rounded; posteriors calibrated by its baselines."""
     from wordtrust.confidence.evaluate_model import evaluate
+    from wordtrust.study.measure import calibrated_posteriors
 
-    measured = _rounded(evaluate(store, folder).to_dict(), lambda number: round(number, 4))
+    record = evaluate(store, folder).to_dict()
+    for population, rival in calibrated_posteriors(folder, str(store)).items():
+        record[population] = record[population] | {"calibrated_posterior": rival}
+    measured = _rounded(record, lambda number: round(number, 4))
     return {name: value for name, value in measured.items() if name != "arcs_paper"}
 
 

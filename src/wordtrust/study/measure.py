@@ -208,6 +208,16 @@ def measure_recognizer(model: Path, store: str) -> dict[str, Any]:
     return record | estimation_record(KnownOfOutputs.of_model(scorer.model.card), evaluation.output)
 
 
+def calibrated_posteriors(model: Path, store: str) -> dict[str, dict[str, Any]]:
+    """By population, the measures of posteriors as the baselines of a model calibrate them; empty if it has none."""
+    if (baselines := _load_baselines(model)) is None:
+        return {}
+    scorer = load(model)
+    judge = partial(_judge, scorer, baselines, None)
+    record = evaluate_networks(stream(store), judge, scorer.choice.paths).to_dict()
+    return {name: record[name]["calibrated_posterior"] for name in ("arcs", "one_best", "output")}
+
+
 def _write_with_lm(path: Path, model: Path, store: str, lm: StudyLanguageModel) -> None:
     write_json(path, {"name": lm.fitted.name} | measure_with_lm(load(model), load(model, lm=lm.evidence), store))
 
@@ -247,10 +257,13 @@ def _load_same_inputs(model: Path, scorer: WordScorer) -> SameInputs | None:
 def _judge(
     scorer: WordScorer, baselines: Baselines | None, same_inputs: SameInputs | None, networks: Lattices
 ) -> dict[str, ArcConfidence]:
-    """Posteriors, baselines and the model; words are chosen by the last one."""
+    """Posteriors, baselines and the model; words are chosen by the last one.
+
+    Of two calibrated posteriors the baselines' own counts: a model's was fitted with whatever it was trained on.
+    """
     judged = {} if baselines is None else baselines.judge(networks)
     judged |= {} if same_inputs is None else same_inputs.judge(scorer.model, networks)
-    return judged | arc_confidences(scorer, networks)
+    return judged | {name: own for name, own in arc_confidences(scorer, networks).items() if name not in judged}
 
 
 def _intervals(evaluation: Evaluation) -> dict[str, Any]:

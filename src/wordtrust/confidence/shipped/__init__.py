@@ -11,6 +11,7 @@ it would be a guess which of the two is meant, so that is an error.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ class ShippedModel:
     bytes: int
     card: ShippedCard
     feature_version: int | None = None  # None: a combination, which has none
+    accept: tuple[Mapping[str, Any], ...] = ()  # guaranteed thresholds (`--accept`)
 
     @property
     def fits(self) -> bool:
@@ -78,7 +80,8 @@ class ShippedModel:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"name": self.name, "bytes": self.bytes, "fits": self.fits, "card": self.card.to_json()}
+        about = {"name": self.name, "bytes": self.bytes, "fits": self.fits, "card": self.card.to_json()}
+        return about | ({"accept": [dict(entry) for entry in self.accept]} if self.accept else {})
 
 
 def models() -> list[ShippedModel]:
@@ -91,4 +94,5 @@ def _read(folder: Path) -> ShippedModel:
     if (folder / COMBINATION).is_file():
         return ShippedModel(folder.name, size, ShippedCard.from_json(json.loads((folder / CARD).read_text("utf-8"))))
     record = json.loads((folder / MODEL).read_text("utf-8"))
-    return ShippedModel(folder.name, size, ShippedCard.from_json(record["card"]), record["feature_version"])
+    card, accept = ShippedCard.from_json(record["card"]), tuple(record.get("accept", ()))
+    return ShippedModel(folder.name, size, card, record["feature_version"], accept)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...base.number_format import percentage
 from ..model_card import ShippedCard
 from . import ShippedModel
 
@@ -32,6 +33,8 @@ def card_text(model: ShippedModel) -> str:
     lines = [f"## {model.name}", "", f"For {card.recognizer}. {model.bytes / 1e6:.2f} MB.", ""]
     lines += [f"- Data: {card.data}.", f"- Licence: {_joined(card.licence)}."]
     lines += [f"- Made: {_made(card.made)}.", *(f"- {limit}" for limit in card.limits)]
+    if model.accept:
+        lines.append(_accepted(model.accept))
     for split, metrics in card.metrics.items():
         lines += ["", *_table(split, metrics)]
     if card.unseen:
@@ -63,6 +66,19 @@ def _made(made: Mapping[str, Any]) -> str:
     if made.get("language_model"):
         parts.append(f"also fitted with the language model {made['language_model']} (--lm)")
     return ", ".join(parts)
+
+
+def _accepted(accept: Sequence[Mapping[str, Any]]) -> str:
+    """Which words can go unread."""
+    level, speakers = percentage(accept[0]["level"]), accept[0]["speakers"]
+    shown = (
+        f"{percentage(entry['precision'])} from {entry['threshold']:.3f} on ({entry['accepted']:.0%} of the words)"
+        for entry in accept
+    )
+    return (
+        f"- Words that can go unread (`--accept`), {level} sure for new speakers, shown on {speakers:,} of them: "
+        f"at least {', '.join(shown)}."
+    )
 
 
 def _table(split: str, metrics: Mapping[str, Any]) -> list[str]:
