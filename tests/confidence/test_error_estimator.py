@@ -236,3 +236,15 @@ def test_what_is_none_is_refused(changed: dict[str, Any], message: str) -> None:
     ErrorEstimator.from_dict(good)
     with pytest.raises(InputError, match=message):
         ErrorEstimator.from_dict(good | changed)
+
+
+def test_one_known_speaker_far_off_does_not_move_the_interval_away_from_the_estimate() -> None:
+    """The interval for 40 speakers beside the quantiles of sums of 40 that are drawn here."""
+    generator = np.random.default_rng(3)
+    values = np.append(generator.normal(0.0, 1.0, 1999), 200.0)
+    residuals = Residuals.of(values, scale=np.ones(2000))
+    assert residuals is not None
+    ends = residuals.of_groups(np.ones(40), np.zeros(40, np.int64), 1, 0.9)[0]
+    sums = generator.choice(values, (4000, 40)).sum(axis=1)
+    assert ends.tolist() == pytest.approx(np.quantile(sums, [0.05, 0.95]).tolist(), abs=2.0)
+    assert ends[0] < 0 < ends[1]

@@ -81,10 +81,12 @@ def estimate(
             claim_output(path, overwrite=overwrite, is_folder=path is figures)
     model, inputs = _model_and_inputs(inputs)
     who = _read_speakers(speakers)
-    estimates = _estimates(model, inputs, who, level, allow_mismatch)
+    estimates, used = _estimates(model, inputs, who, level, allow_mismatch)
     notify(*estimates.warnings)
-    old = _estimates(model, replace(inputs, paths=against), who, level, allow_mismatch) if against else None
-    compared = None if old is None else _drift(estimates, old, model)
+    compared = None
+    if against:
+        old, _ = _estimates(model, replace(inputs, paths=against), who, level, allow_mismatch)
+        compared = _drift(estimates, old, used)
     if select is not None:
         _select(estimates, select, wer_under, minutes, manifest)
     if figures is not None:
@@ -128,35 +130,42 @@ def _read_speakers(path: Path | None) -> Mapping[str, str]:
 
 def _estimates(
     model: Path | None, inputs: Inputs, speakers: Mapping[str, str], level: float, allow_mismatch: bool
-) -> Estimates:
+) -> tuple[Estimates, Path]:
+    """The estimates, and the model that they are by: the one given, or the one that the transcripts name."""
     from ..confidence.estimate import estimates_of, known_of, named_model, output_utterances
     from ..transcripts.reader import are_ours
 
     spoken: list[OutputUtterance] = []
     if not are_ours(inputs.paths, inputs.options):
-        known, scored = _scored(model, inputs, allow_mismatch)
+        used = _required(model, inputs)
+        known, scored = _scored(used, inputs, allow_mismatch)
         for file, transcripts in scored:
             spoken += output_utterances(transcripts, file, speakers)
-        return estimates_of(spoken, known, level)
+        return estimates_of(spoken, known, level), used
     named: list[str] = []
     for source in inputs.transcripts("reading"):
         spoken += output_utterances(source.transcripts, source.name, speakers)
         named += map(str, source.about.get("models") or ())
-    return estimates_of(spoken, known_of(model or named_model(named)), level)
+    used = model or Path(named_model(named))
+    return estimates_of(spoken, known_of(used), level), used
 
 
-def _scored(
-    model: Path | None, inputs: Inputs, allow_mismatch: bool
-) -> tuple[KnownOfOutputs, Iterator[tuple[str, list[Transcript]]]]:
-    """What the model knows, and the transcripts of what recognizers wrote, by file."""
-    from ..confidence.estimate import known_of
-    from .score import load_scorer, scored
-
+def _required(model: Path | None, inputs: Inputs) -> Path:
     if model is None:
         raise OptionError(
             f"{inputs.paths[0]}: no transcripts of wordtrust; name the MODEL (or calibrator) that gives its words "
             "confidences first: wordtrust estimate MODEL FILE"
         )
+    return model
+
+
+def _scored(
+    model: Path, inputs: Inputs, allow_mismatch: bool
+) -> tuple[KnownOfOutputs, Iterator[tuple[str, list[Transcript]]]]:
+    """What the model knows, and the transcripts of what recognizers wrote, by file."""
+    from ..confidence.estimate import known_of
+    from .score import load_scorer, scored
+
     scorer, files = load_scorer(model, None, allow_mismatch, None), list[str]()
 
     def noted() -> Iterator[Lattices]:
@@ -168,12 +177,12 @@ def _scored(
     return known_of(scorer), ((files.pop(0), batch) for batch in transcripts)
 
 
-def _drift(new: Estimates, old: Estimates, model: Path | None) -> Drift:
+def _drift(new: Estimates, old: Estimates, model: Path) -> Drift:
     from ..confidence.drift import drift
     from ..confidence.shipped import is_model
 
     vocabulary = None
-    if model is not None and is_model(model):
+    if is_model(model):
         from ..confidence.model_file import load_model
 
         vocabulary = frozenset(load_model(model, allow_mismatch=True).table.words)

@@ -10,7 +10,8 @@ Residuals are (truth - estimate) / scale, one for each speaker, or several for e
 - A corpus of several new speakers: as many speakers are drawn from those of the residuals, which are themselves
   weighed at random (a Bayesian bootstrap, or Polya urn): that they are a sample too counts. What the drawn ones are
   off by together, in units of their scales together, is what the new ones may be off by. Of 30 and more this is
-  worked out instead. It holds approximately, better the more speakers there are on both sides.
+  worked out instead, unless a few of the known ones are off so far that more are needed for that. It holds
+  approximately, better the more speakers there are on both sides.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _MOST_KEPT = 2000  # residuals of speakers; of more, as many are drawn
 _QUANTILES = 1000  # that residuals of utterances are thinned to
 _DRAWS = 1000
 _MANY = 30  # speakers whose sum is worked out instead of drawn
+_MOST_SKEWED = 0.1  # sums whose quantiles three moments tell: how far skewness moves them, in standard deviations
 _FARTHEST = 1e6
 
 
@@ -93,7 +95,7 @@ class Residuals:
         """How far off so many drawn speakers are together, in units of their scales together: both ends."""
         own = np.ones(len(self.value)) if self.scale is None else self.scale
         off, squared = own * self.value, own**2
-        if speakers >= _MANY:
+        if speakers >= _MANY and abs(_skewness(off)) / (6 * np.sqrt(speakers)) <= _MOST_SKEWED:
             return _sum_of_many(off, squared, speakers, tail)
         generator = np.random.default_rng(0)
         urns = np.cumsum(generator.standard_exponential((_DRAWS, len(off))), axis=1)
@@ -148,7 +150,7 @@ def _sum_of_many(off: Reals, squared: Reals, speakers: int, tail: float) -> tupl
     That the known speakers are a sample too makes the variance larger by the share that new ones are of them.
     """
     mean, deviation = float(off.mean()), float(off.std())
-    skewness = 0.0 if deviation <= 0 else float(((off - mean) ** 3).mean()) / deviation**3
+    skewness = _skewness(off)
     spread = deviation * np.sqrt(speakers * (1 + speakers / (len(off) + 1)))
     ends = []
     for share in (tail, 1 - tail):
@@ -156,6 +158,11 @@ def _sum_of_many(off: Reals, squared: Reals, speakers: int, tail: float) -> tupl
         ends.append(speakers * mean + spread * (normal + (normal**2 - 1) * skewness / (6 * np.sqrt(speakers))))
     size = np.sqrt(max(float(squared.mean()) * speakers, 1e-300))
     return float(ends[0] / size), float(ends[1] / size)
+
+
+def _skewness(off: Reals) -> float:
+    deviation = float(off.std())
+    return 0.0 if deviation <= 0 else float(((off - off.mean()) ** 3).mean()) / deviation**3
 
 
 def check_level(level: float) -> float:
