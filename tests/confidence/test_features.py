@@ -353,8 +353,8 @@ def test_a_column_that_never_changes_or_has_no_word_is_not_blown_up(column: str,
 
 def test_the_size_of_long_utterances_tells_nothing() -> None:
     statistics = Statistics(("length", "utterance_words", "rank"), np.zeros(3, "f4"), np.ones(3, "f4"))
-    sizes = np.array([-9.0, -1.0, 0.5, 2.0, 2.25, 2.5, 3.0, 99.0], "f4")
+    sizes = np.array([-9.0, -1.0, 0.5, 1.5, 1.75, 2.0, 2.25, 2.5, 99.0], "f4")
     seen = statistics.normalise(np.stack([sizes] * 3, axis=1), np.zeros(len(sizes), bool))
-    for column in (0, 1):
-        assert seen[:, column].tolist() == [-8.0, -1.0, 0.5, 2.0, 1.0, 0.0, 0.0, 0.0]
-    assert seen[:, 2].tolist() == [-8.0, -1.0, 0.5, 2.0, 2.25, 2.5, 3.0, 8.0]
+    assert seen[:, 0].tolist() == [-8.0, -1.0, 0.5, 1.5, 1.75, 2.0, 1.0, 0.0, 0.0]
+    assert seen[:, 1].tolist() == [-8.0, -1.0, 0.5, 1.5, 0.5, 0.0, 0.0, 0.0, 0.0]
+    assert seen[:, 2].tolist() == [-8.0, -1.0, 0.5, 1.5, 1.75, 2.0, 2.25, 2.5, 8.0]

@@ -57,8 +57,8 @@ OF_WORDS = (OPTIONAL - set(OPTIONAL_GROUPS)) | {
 FLAGS = frozenset({"silence", "one_best", *OPTIONAL_GROUPS})  # left as they are
 _FLAG_OF = {name: flag for flag, names in OPTIONAL_GROUPS.items() for name in (flag, *names)}  # by column
 LIMIT = 8.0  # standard deviations from the mean: what lies beyond says no more, and no input can blow up a network
-SIZES = frozenset({"length", "utterance_words"})  # how long an utterance is
-LONG, FORGET = 2.0, 4.0  # from so many standard deviations on, sizes go back to the mean, so much faster
+SIZES = {"length": 2.0, "utterance_words": 1.5}  # how long an utterance is: standard deviations that sentences have
+FORGET = 4.0  # beyond, sizes go back to the mean, so much faster
 TICK = 1e-6  # seconds: times that are nearer are one
 GRAIN = 2.0**-30  # of posteriors that are summed: whole numbers add up to the same in any order and batch
 SURE = 1e-6  # posteriors nearer to 0 or 1 than this count as this near
@@ -275,13 +275,13 @@ def normalised(arcs: Arcs, statistics: Statistics, *, lenient: bool = False) -> 
     return values
 
 
-def known_size(size: Floats) -> Floats:
+def known_size(size: Floats, longest: np.float32) -> Floats:
     """Normalised sizes as far as training can have known them; of longer ones the size tells nothing, like the mean.
 
     Models learn from sentences, and are asked about segments of fifteen seconds: without this they doubt every word.
     """
-    beyond = np.maximum(size - np.float32(LONG), 0)
-    return np.where(beyond > 0, np.maximum(np.float32(LONG) - np.float32(FORGET) * beyond, 0), size)
+    beyond = np.maximum(size - longest, 0)
+    return np.where(beyond > 0, np.maximum(longest - np.float32(FORGET) * beyond, 0), size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,5 +323,5 @@ class Statistics:
             if column in OPTIONAL:
                 values[np.isnan(values[:, index]), index] = 0.0
             if column in SIZES:
-                values[:, index] = known_size(values[:, index])
+                values[:, index] = known_size(values[:, index], np.float32(SIZES[column]))
         return values
