@@ -149,7 +149,9 @@ def _tiles(segments: Sequence[UtteranceWords], limit: float, *, calibrated: bool
 
 def _expected_gaps(segments: Sequence[UtteranceWords]) -> str:
     gaps = [gap for segment in segments for gap in segment.gaps or ()]
-    return f"besides, some are missing in {_rough(sum(gaps))} places" if gaps else "missing ones do not count"
+    if not gaps:
+        return "missing ones do not count"
+    return f"besides, some are missing in {_rough(sum(gaps))} places" if sum(gaps) >= 0.05 else "none is missing"
 
 
 def _counted(things: Sequence[object], name: str) -> str:
