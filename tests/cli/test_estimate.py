@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.helpers.command_line import run
+from tests.helpers.command_line import refused, run
 
 
 def _written(path: Path, *words: str) -> Path:
@@ -29,3 +29,9 @@ def test_unknown_words_are_compared_by_the_model_that_the_transcripts_name(tmp_p
     assert named["unknown"]["new"] == 0.5
     assert named["unknown"]["old"] == 0.0
     assert named == given
+
+
+def test_a_file_that_is_not_there_is_no_transcript_of_others(tmp_path: Path) -> None:
+    assert "no such file" in refused("estimate", tmp_path / "words.jsonl")
+    (tmp_path / "words.jsonl").write_text("{}\n")
+    assert "name the MODEL" in refused("estimate", tmp_path / "words.jsonl")

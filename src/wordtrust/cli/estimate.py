@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..base.errors import OptionError
+from ..base.errors import InputError, OptionError
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import echo, notify
@@ -151,9 +151,14 @@ def _estimates(
 
 
 def _required(model: Path | None, inputs: Inputs) -> Path:
+    from ..formats.inputs import side_files
+
     if model is None:
+        first = str(inputs.paths[0])
+        if not side_files(first):
+            raise InputError("no such file, folder or pattern", file=first, remedy="Check the path")
         raise OptionError(
-            f"{inputs.paths[0]}: no transcripts of wordtrust; name the MODEL (or calibrator) that gives its words "
+            f"{first}: no transcripts of wordtrust; name the MODEL (or calibrator) that gives its words "
             "confidences first: wordtrust estimate MODEL FILE"
         )
     return model
