@@ -82,20 +82,8 @@ class Output:
             for name, lines in (("ref.trn", texts), ("hyp.trn", printed)):
                 rows = (f"{text} (a-{row:06})\n" for row, text in enumerate(lines))
                 (Path(folder) / name).write_text("".join(rows))
-            command = [
-                str(program),
-                "-r",
-                "ref.trn",
-                "trn",
-                "-h",
-                "hyp.trn",
-                "trn",
-                "-i",
-                "rm",
-                "-o",
-                "pra",
-                "stdout",
-            ]
+            asked = "-r ref.trn trn -h hyp.trn trn -i rm -o pra stdout"
+            command = [str(program), *asked.split()]
             report = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
         errors = np.full(len(said), -1, np.int32)
         for match in re.finditer(r"id: \(a-(\d+)\)\s+Scores: \(#C #S #D #I\) \d+ (\d+) (\d+) (\d+)", report):

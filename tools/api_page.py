@@ -38,12 +38,6 @@ def page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _kind(thing: Any) -> str:
-    if inspect.isclass(thing):
-        return "error" if issubclass(thing, Exception) else "class"
-    return "module" if inspect.ismodule(thing) else "function"
-
-
 def _callable(name: str, function: Any) -> str:
     return f"### `{name}`\n\n```\n{_signature(name, function)}\n```\n\n{inspect.getdoc(function)}\n"
 

@@ -43,7 +43,7 @@ def test_demo(tmp_path: Path) -> None:
     assert "REAL speech" in shown
     assert "SYNTHETIC" in shown
     assert "docs/results.md" in shown
-    assert "best of" in shown
+    assert "It was the best of times." in shown
     check_figures(shown)
     made = {path.name for path in (tmp_path / "demo").iterdir()}
     assert made >= {"transcript.html", "report.html", "lattice.svg", "words.jsonl", "both.ctm"}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordtrust as wt
-from wordtrust.confidence.unusual import letters_a_second, model_warnings
+from wordtrust.confidence.unusual import model_warnings
 from wordtrust.confidence.word_scorer import WordScorer
 from wordtrust.formats.transcript.records import Word
 from wordtrust.lattices.lattice import Lattices, concatenate
@@ -59,7 +59,7 @@ def test_speed() -> None:
     sentence = ["the", "train", "never", "came"]
     for seconds, expected in ((0.35, {}), (0.05, {"speed": 85.0}), (2.0, {"speed": 2.1})):
         assert names([word(norm, at * 3.0, at * 3.0 + seconds) for at, norm in enumerate(sentence)]) == expected
-    assert letters_a_second([word("a", 1.0, 1.0)]) is None
+    assert names([word("a", 1.0, 1.0)]) == {}
 
 
 def test_scores_and_the_sample() -> None:

@@ -415,6 +415,17 @@ def test_scales_of_an_earlier_study(made: Path, tmp_path: Path) -> None:
     done = ran(*command, "--out", tmp_path / "second", "--baselines", tmp_path / "first")
     assert "tuning" not in done.stderr
     assert json.loads((tmp_path / "second" / "work" / "beta" / "scales.json").read_text()) == scales
+    from wordtrust.study.fitting import Fitting
+    from wordtrust.study.layout import Corpus, StudyFolder, StudyOptions
+    from wordtrust.study.steps import Steps
+    from wordtrust.study.stores import StoreBuilder
+
+    for baselines, folder in ((None, "second"), (tmp_path / "first", "first")):
+        out, steps = StudyFolder(tmp_path / "second"), Steps(tmp_path / "steps.json", print)
+        maker = StoreBuilder(Corpus(made / "data", ("beta",)), out, steps)
+        fitting = Fitting(("beta",), out, StudyOptions(baselines=baselines), steps, maker)
+        stores = tmp_path / folder / "work" / "beta"
+        assert fitting._plain_stores("beta") == (str(stores / "train"), str(stores / "dev"))
     lost = run(*command, "--out", tmp_path / "third", "--baselines", tmp_path / "nowhere")
     assert "scales.json" in str(lost.exception)
 

@@ -67,14 +67,8 @@ def _speed(rate: float, words: int) -> list[SpeechWarning]:
     return [SpeechWarning("speed", round(rate, 1), f"very {slow} speech: {rate:.0f} letters a second")]
 
 
-def letters_a_second(words: Sequence[Word]) -> float | None:
-    """How fast words are said, pauses between them aside."""
-    (rate,) = _rates([words])
-    return rate if np.isfinite(rate) else None
-
-
 def _rates(words: Sequence[Sequence[Word]]) -> list[float]:
-    """The letters a second of each utterance; NaN or infinite where they take no time."""
+    """The letters a second of each utterance, pauses aside; NaN or infinite where they take no time."""
     spoken = [word for chosen in words for word in chosen]
     utterance = csr_rows(row_offsets(words))
     taken = np.maximum([word.end - word.start for word in spoken], 0.0)

@@ -166,7 +166,7 @@ def _check(precision: float, level: float, method: str, per: str) -> None:
 def _too_imprecise(table: AcceptedWords, first: int, precision: float) -> str:
     accepted, right, by_speaker = table.part(slice(first, first + 1)).summary()
     return (
-        f"already the highest threshold that was tried, {table.threshold[first]:.6g} (it accepts {accepted:.1%} of "
+        f"already the first threshold that was tried, {table.threshold[first]:.6g} (it accepts {accepted:.1%} of "
         f"the words, {right:.2%} of them right, {by_speaker:.2%} with every speaker counting alike), does not show "
         f"{precision:.2%} at this level; ask for a lower precision or level, or bring more speakers"
     )
