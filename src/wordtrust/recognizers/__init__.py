@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from .base import NOTHING, NBestRecord, Recognizer, RecognizerIdentity
+from .base import NOTHING, ForcedScorer, ForcedScores, NBestRecord, Recognizer, RecognizerIdentity
 from .registry import RecognizerEntry, entries, find, loader
 
 __all__ = [
     "NOTHING",
+    "ForcedScorer",
+    "ForcedScores",
     "NBestRecord",
     "Recognizer",
     "RecognizerEntry",

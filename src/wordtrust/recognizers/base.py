@@ -13,9 +13,12 @@ recognize` loads one in every process it starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..audio import Samples
 from ..lattices.lattice import Lattice
@@ -52,3 +55,25 @@ class Recognizer(Protocol):
 
         For a segment without words return NOTHING, a record with one empty hypothesis.
         """
+
+
+class ForcedScores(NamedTuple):
+    """What a recognizer thinks of the words of a text that it is given ("teacher forcing"): natural logarithms.
+
+    NaN where a word was not scored: it spells nothing, or the text is longer than the recognizer can follow.
+    """
+
+    logprob: NDArray[np.float64]  # [words] of all tokens of the word, given the audio and the words before it
+    least: NDArray[np.float64]  # [words] of its least probable token
+    tokens: NDArray[np.int64]  # [words] how many it has
+    margin: NDArray[np.float64]  # [words] the least of its tokens' log-probability less that of the most probable
+    # token there: 0 where the recognizer would have written the word itself
+    end: float  # log-probability that the text ends after its last word
+
+
+@runtime_checkable
+class ForcedScorer(Recognizer, Protocol):
+    """A recognizer that can also score texts it is given. Not every engine can: those have no such method."""
+
+    def score_texts(self, samples: Samples, texts: Sequence[Sequence[str]]) -> list[ForcedScores]:
+        """The scores of texts, each a list of words as they are written, of the same segment of at most 30 s."""

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
-from ..base import NOTHING, NBestRecord, RecognizerIdentity
+from ..base import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
+from ..forced import unscored, word_scores
 from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
+from .forced import force
 from .model_files import REMEDY, Floats
 from .search import MoonshineModel, SearchResult, TokenHypothesis, beam_search, load_model
 from .words import MoonshineTokenizer, Reals, WordTokens, read_tokenizer, token_spans, word_times
@@ -43,11 +46,21 @@ class MoonshineRecognizer:
     def recognize(self, samples: Samples) -> NBestRecord:
         """Ten hypotheses of one segment; one without words if it is silence, or too short to hold a word."""
         duration = _checked_duration(samples)
-        if duration < SHORTEST or not samples.any():
+        if _is_silent(samples, duration):
             return {"duration": round(duration, 3), **NOTHING}
         decoder = self.model.encode(samples)
         result = beam_search(decoder, beam=BEAM, max_tokens=max_tokens(duration))
         return self.record(result, decoder.fits, duration)
+
+    def score_texts(self, samples: Samples, texts: Sequence[Sequence[str]]) -> list[ForcedScores]:
+        """What it thinks of each of these texts; one encoder pass, no search."""
+        if not texts or _is_silent(samples, _checked_duration(samples)):
+            return [unscored(text) for text in texts]
+        spelled = [[self.tokenizer.encode(word) for word in text] for text in texts]
+        scored = force(self.model.encode(samples), [list(chain.from_iterable(words)) for words in spelled])
+        return [
+            word_scores([len(word) for word in words], *tokens) for words, tokens in zip(spelled, scored, strict=True)
+        ]
 
     def record(self, result: SearchResult, fits: Sequence[Floats], duration: float) -> NBestRecord:
         """A search result as an N-best record; `fits` of every step say which frames fit what comes next."""
@@ -104,6 +117,10 @@ def _hypothesis(hypothesis: TokenHypothesis, text: str, words: Sequence[WordToke
         token_ids=tokens,
         token_logprobs=np.round(logprobs, 4).tolist(),
     )
+
+
+def _is_silent(samples: Samples, duration: float) -> bool:
+    return duration < SHORTEST or not samples.any()
 
 
 def _checked_duration(samples: Samples) -> float:

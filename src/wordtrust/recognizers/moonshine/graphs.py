@@ -21,7 +21,7 @@ END = 2  # the token that ends a text
 
 _OPSET = 20
 _IR_VERSION = 9  # what onnxruntime has read since 1.17
-_POSITIONS = 1280  # frames of the 30 s that an utterance may have, and far more than its tokens
+POSITIONS = 1280  # frames of the 30 s that an utterance may have, and far more than its tokens
 _EPSILON = 1e-5
 _INLINE = 1024  # bytes of an array that is written into the graph itself
 
@@ -166,8 +166,8 @@ class _GraphLayers:
 def _rotation_table(frequencies: Floats, head: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Cosines and signed sines [positions, head], and the partner of each value; those past the frequencies stay."""
     rotating = 2 * frequencies.size
-    angles = np.outer(np.arange(_POSITIONS), np.repeat(frequencies.ravel(), 2).astype(np.float64))
-    cosine, sine = np.ones((_POSITIONS, head), np.float32), np.zeros((_POSITIONS, head), np.float32)
+    angles = np.outer(np.arange(POSITIONS), np.repeat(frequencies.ravel(), 2).astype(np.float64))
+    cosine, sine = np.ones((POSITIONS, head), np.float32), np.zeros((POSITIONS, head), np.float32)
     cosine[:, :rotating] = np.cos(angles)
     sine[:, :rotating] = np.sin(angles) * np.tile([-1.0, 1.0], frequencies.size)
     swap = np.arange(head)
@@ -230,16 +230,18 @@ def _group_norm(layers: _GraphLayers, value: str) -> str:
 def decoder_graph(
     weights: Mapping[str, Floats], sizes: MoonshineSizes, heads: Sequence[tuple[int, int]], best: int
 ) -> OnnxGraph:
-    """One step of several hypotheses: their last tokens to the log-probabilities of the `best` next ones.
+    """Some texts, a row for each: their last tokens to the log-probabilities of the `best` next ones.
 
-    `kept` lists the positions of the cache that are still needed (the others are dropped), `mask` [rows, kept + rows]
-    is 0 where a hypothesis sees a position of the cache and very low elsewhere; the new tokens are the last
-    positions. `attention` [heads, rows, frames] is the cross-attention of the given (layer, head) pairs.
+    `positions` are those of the tokens in their texts: of each row, or one for all. `kept` lists the rows of the
+    cache that are still needed (the others are dropped), `mask` [rows, kept + rows] is 0 where a row sees one of
+    these or of the new ones, which come last, and very low elsewhere. So a step of a search is one row for each
+    hypothesis, and whole texts are a row for each token. `attention` [heads, rows, frames] is the cross-attention of
+    the given (layer, head) pairs; `wanted` [n, 2] are rows and tokens whose log-probabilities are `logprobs_wanted`.
     """
     layers = _GraphLayers(weights, sizes)
     graph = layers.graph
     tokens = graph.input("tokens", TensorProto.INT64, ["rows"])
-    rotation = layers.rotation(graph.input("position", TensorProto.INT64, [1]))
+    rotation = layers.rotation(graph.input("positions", TensorProto.INT64, ["positions"]))
     graph.input("kept", TensorProto.INT64, ["kept"])
     graph.input("mask", TensorProto.FLOAT, ["rows", "seen"])
     value = graph("Gather", graph.constant(weights["embed_tokens.weight"]), tokens, axis=0)
@@ -292,12 +294,13 @@ def _feed_forward(layers: _GraphLayers, value: str, layer: int) -> str:
 
 
 def _next_tokens(layers: _GraphLayers, value: str, best: int) -> None:
-    """The best next tokens with their log-probabilities, that of the end of the text, and the entropy of all."""
+    """The best next tokens with their log-probabilities, those of wanted ones, and the entropy of all."""
     graph = layers.graph
+    wanted = graph.input("wanted", TensorProto.INT64, ["wanted", 2])
     scores = graph("LogSoftmax", layers.product(value, "logits"), axis=-1)
     logprobs, tokens = graph.several("TopK", 2, scores, graph.integers(best), axis=-1)
     information = graph("Mul", graph("Exp", scores), scores)
     graph.output("entropy", graph("Neg", graph("ReduceSum", information, graph.integers(-1), keepdims=0)))
     graph.output("logprobs", logprobs)
     graph.output("best", tokens, TensorProto.INT64)
-    graph.output("end", graph("Gather", scores, graph.constant(np.array(END)), axis=-1))
+    graph.output("logprobs_wanted", graph("GatherND", scores, wanted))

@@ -28,7 +28,7 @@ BEGIN = 1  # the token that begins every text
 ALIGNMENT_HEADS = ((3, 0), (3, 5), (3, 6), (3, 7), (4, 1), (4, 3), (4, 7), (5, 1), (5, 3), (5, 4), (5, 6), (5, 7))
 _TINY_SIZES = (288, 8, 6)  # hidden, heads, layers
 
-_MASKED = np.float32(-1e9)  # added to the attention scores of positions that a hypothesis must not see
+MASKED = np.float32(-1e9)  # added to the attention scores of rows that a row must not see
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -61,13 +61,21 @@ class MoonshineModel:
         empty = OrtValue.ortvalue_from_numpy(np.zeros((sizes.heads, 0, sizes.head), np.float32))
         names = [value.name for value in self._decoder.get_inputs() if value.name.startswith("past_")]
         self._empty_cache = dict.fromkeys(names, empty)
+        self._last: tuple[Samples, dict[str, OrtValue]] | None = None
 
     def encode(self, samples: Samples) -> UtteranceDecoder:
-        """Run the encoder over an utterance; returns a decoder at the beginning of the text."""
+        """Run the encoder over an utterance; returns a decoder at the beginning of the text.
+
+        What the last utterance was encoded to is kept: texts of it may be scored after it was recognised.
+        """
+        if self._last is None or not np.array_equal(samples, self._last[0]):
+            self._last = samples.copy(), self._encode(samples)
+        return UtteranceDecoder(self._decoder, self._last[1], self._empty_cache)
+
+    def _encode(self, samples: Samples) -> dict[str, OrtValue]:
         signal = OrtValue.ortvalue_from_numpy(np.ascontiguousarray(samples[None], np.float32))
         encoded = self._encoder.run_with_ort_values(self._encoder_outputs, {"samples": signal})
-        encoder_outputs = dict(zip(self._encoder_outputs, encoded, strict=True))
-        return UtteranceDecoder(self._decoder, encoder_outputs, self._empty_cache)
+        return dict(zip(self._encoder_outputs, encoded, strict=True))
 
 
 class UtteranceDecoder:
@@ -78,7 +86,7 @@ class UtteranceDecoder:
     ) -> None:
         self._session = session
         self._encoded = encoded
-        self._cache = cache
+        self._cache = self._empty_cache = cache
         self._outputs = [output.name for output in session.get_outputs()]
         self._positions: Ints = np.zeros((1, 0), np.int64)  # [rows, length] of the cache that each row sees
         self.fits: list[Floats] = []  # of every step: how well each frame fits what comes next, [rows, frames]
@@ -86,25 +94,33 @@ class UtteranceDecoder:
     def step(self, tokens: Ints, parents: Ints) -> NextTokens:
         """Append each token to the row of the previous step that `parents` names, and see what may follow."""
         kept, mask = self._extend_cache(parents)
-        position = np.array([len(self.fits)], np.int64)
-        arrays = {"tokens": tokens, "position": position, "kept": kept, "mask": mask}
+        ends = np.column_stack([np.arange(len(tokens)), np.full(len(tokens), END)])
+        outputs = self.run(tokens=tokens, positions=np.array([len(self.fits)]), kept=kept, mask=mask, wanted=ends)
+        self.fits.append(fit_of_frames(outputs["attention"]))
+        return NextTokens(*(outputs[name] for name in ("best", "logprobs", "logprobs_wanted", "entropy")))
+
+    def restart(self) -> UtteranceDecoder:
+        """A decoder of the same utterance at the beginning of the text."""
+        return UtteranceDecoder(self._session, self._encoded, self._empty_cache)
+
+    def run(self, **arrays: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The decoder's outputs for new rows, which join the cache; see `decoder_graph`."""
         inputs = {name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
         values = self._session.run_with_ort_values(self._outputs, {**inputs, **self._encoded, **self._cache})
         outputs = dict(zip(self._outputs, values, strict=True))
-        self._cache = {
-            f"past_{name}": outputs[name] for name in self._outputs if name.startswith(("keys.", "values."))
-        }
-        self.fits.append(fit_of_frames(outputs["attention"].numpy()))
-        if not np.isfinite(outputs["logprobs"].numpy()).all():
+        cached = [name for name in self._outputs if name.startswith(("keys.", "values."))]
+        self._cache = {f"past_{name}": outputs.pop(name) for name in cached}
+        results = {name: output.numpy() for name, output in outputs.items()}
+        if not np.isfinite(results["logprobs"]).all():
             raise InputError("the model computes no finite scores: weights or samples are damaged", remedy=REMEDY)
-        return NextTokens(*(outputs[name].numpy() for name in ("best", "logprobs", "end", "entropy")))
+        return results
 
     def _extend_cache(self, parents: Ints) -> tuple[Ints, Floats]:
         """Which positions of the cache are still needed, and which of them and of the new ones each row sees."""
         rows = len(parents)
         kept, positions = np.unique(self._positions[parents], return_inverse=True)
         self._positions = np.column_stack([positions.reshape(rows, -1), len(kept) + np.arange(rows)])
-        mask = np.full((rows, len(kept) + rows), _MASKED)
+        mask = np.full((rows, len(kept) + rows), MASKED)
         np.put_along_axis(mask, self._positions, np.float32(0), axis=1)
         return kept, mask
 

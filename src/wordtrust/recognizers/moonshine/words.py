@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +35,8 @@ EDGE = 0.8  # before the first and after the last
 SHORTEST_PAUSE = 0.55  # seconds; less belongs to the word before it: attention leaves a word early
 
 _SPACE = "▁".encode()
+_WORD = 64  # letters that are merged to pieces at once: no word is longer
+_UNKNOWN = 0  # the token of bytes that no token spells
 _SPECIAL = re.compile(rb"<unk>|<s>|</s>|<<ST_\d+>>")  # tokens that spell nothing
 _SPARE = re.compile(rb"<<ST_\d+>>")  # of these, what the model was never trained on
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -57,12 +61,52 @@ class MoonshineTokenizer:
         spare = (token_id for token_id, token in enumerate(spelling) if _SPARE.fullmatch(token))
         self.n_text_tokens = next(spare, len(spelling))  # those that the model may write come first
 
+    @cached_property
+    def _pieces(self) -> dict[bytes, int]:
+        """The tokens that may be written, by spelling. Where a byte and a letter have the same, it is the letter."""
+        return {token: token_id for token_id, token in enumerate(self._spelling[: self.n_text_tokens]) if token}
+
+    @cached_property
+    def _bytes(self) -> dict[bytes, int]:
+        """The tokens of single bytes, which come before those of letters."""
+        written = list(enumerate(self._spelling[: self.n_text_tokens]))
+        return {token: token_id for token_id, token in reversed(written) if len(token) == 1}
+
     def __len__(self) -> int:
         return len(self._spelling)
 
     def text(self, tokens: Iterable[int]) -> str:
         """What tokens spell, with single spaces."""
         return " ".join(b"".join(self._spelling[token] for token in tokens).decode("utf-8", "replace").split())
+
+    def encode(self, word: str) -> list[int]:
+        """The tokens of a word as they are written within a text; none if it has no letters.
+
+        Pairs of neighbouring pieces are merged as in byte-pair encoding: first what makes the piece that was learned
+        first, which has the least id. A letter that is no piece is spelled in bytes.
+        """
+        written = " ".join(word.split()).encode("utf-8", "replace").decode()
+        if not written:
+            return []
+        parts = [f" {written}"[begin : begin + _WORD] for begin in range(0, len(written) + 1, _WORD)]
+        return [token for part in parts for piece in self._merge(part) for token in self._spell(piece)]
+
+    def _merge(self, letters: str) -> list[bytes]:
+        """Letters as the pieces of byte-pair encoding."""
+        pieces = [letter.encode() for letter in letters]
+        while True:
+            pairs = [self._pieces.get(left + right) for left, right in pairwise(pieces)]
+            known = [(token_id, index) for index, token_id in enumerate(pairs) if token_id is not None]
+            if not known:
+                return pieces
+            _, index = min(known)
+            pieces[index : index + 2] = [pieces[index] + pieces[index + 1]]
+
+    def _spell(self, piece: bytes) -> list[int]:
+        """A piece as one token, or as one for each of its bytes."""
+        if piece in self._pieces:
+            return [self._pieces[piece]]
+        return [self._bytes.get(bytes([byte]), _UNKNOWN) for byte in piece]
 
     def words(self, tokens: Sequence[int]) -> list[WordTokens]:
         """The words of a text. Every token belongs to one: a lone space to the next, at the end to the last."""

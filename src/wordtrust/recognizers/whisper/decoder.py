@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..nbest import TokenEvidence
+from ..prefix_tree import Ints, PrefixTree, prefix_tree
 from .model_files import WhisperWeights
 
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 ROWS = 64  # of logits at a time: a long hypothesis must not need a gigabyte
 _EPSILON = 1e-5  # of layer norms
@@ -41,15 +41,6 @@ class ForcedHypothesis(NamedTuple):
     attention: Floats  # [heads, prompt + tokens + end, frames] scores of the alignment heads, before a softmax
 
 
-class _PrefixTree(NamedTuple):
-    """All prefixes of some hypotheses, each once: they share most of them, and so most of the work."""
-
-    token: Ints  # [prefixes] the last token of each
-    position: Ints  # [prefixes] of that token
-    rows: Ints  # [hypotheses, positions] the prefix that ends there; 0 after the hypothesis's end
-    first: Ints  # [prefixes] an index into `rows`, flattened, where each prefix is found
-
-
 class WhisperDecoder:
     """The decoder of a Whisper model."""
 
@@ -61,7 +52,7 @@ class WhisperDecoder:
     def force(self, encoded: Floats, hypotheses: Sequence[Sequence[int]]) -> list[ForcedHypothesis]:
         """Score given hypotheses (token ids) on the encoded audio [frames, width]."""
         prompt, end = self.special.prompt, self.special.end
-        tree = _prefix_tree([[*prompt, *tokens, end] for tokens in hypotheses])
+        tree = prefix_tree([[*prompt, *tokens, end] for tokens in hypotheses])
         states, attention = self._run(encoded, tree)
         scores = self._token_scores(states, tree, hypotheses)
         return [
@@ -69,7 +60,7 @@ class WhisperDecoder:
             for tokens, rows, of_tokens in zip(hypotheses, tree.rows, scores, strict=True)
         ]
 
-    def _run(self, encoded: Floats, tree: _PrefixTree) -> tuple[Floats, Floats]:
+    def _run(self, encoded: Floats, tree: PrefixTree) -> tuple[Floats, Floats]:
         """The last states [prefixes, width], and the attention [alignment heads, prefixes, frames]."""
         weights = self.weights
         states = weights["decoder/embeddings/weight"][tree.token]
@@ -85,7 +76,7 @@ class WhisperDecoder:
             states += self._linear(_gelu(hidden), f"{name}/ffn/linear_1")
         return self._norm(states, "decoder/layer_norm"), np.stack([attention[head] for head in self.heads])
 
-    def _self_attention(self, states: Floats, tree: _PrefixTree, name: str) -> Floats:
+    def _self_attention(self, states: Floats, tree: PrefixTree, name: str) -> Floats:
         """Attention of each prefix over the shorter ones of its hypothesis."""
         hypotheses, length = tree.rows.shape
         projected = self._linear(self._norm(states, f"{name}/layer_norm"), f"{name}/linear_0")[tree.rows]
@@ -108,7 +99,7 @@ class WhisperDecoder:
         return self._linear(mixed, f"{name}/linear_2"), scores
 
     def _token_scores(
-        self, states: Floats, tree: _PrefixTree, hypotheses: Sequence[Sequence[int]]
+        self, states: Floats, tree: PrefixTree, hypotheses: Sequence[Sequence[int]]
     ) -> list[tuple[NDArray[np.float64], TokenEvidence]]:
         """Log-probability and evidence of each token of each hypothesis, and of its end, given what comes before."""
         last = len(self.special.prompt) - 1
@@ -181,20 +172,6 @@ def _best_others(logits: Floats, rows: Ints, tokens: Ints) -> Floats:
     logits[everything, best] = top
     others: Floats = np.where(tokens == best[rows], second[rows], top[rows])
     return others
-
-
-def _prefix_tree(hypotheses: Sequence[Sequence[int]]) -> _PrefixTree:
-    rows = np.zeros((len(hypotheses), max(map(len, hypotheses))), np.int64)
-    prefixes: dict[tuple[int, int], int] = {}  # by the prefix that is one shorter, and the last token
-    first: list[int] = []
-    for row, tokens in enumerate(hypotheses):
-        prefix = -1
-        for position, token in enumerate(tokens):
-            rows[row, position] = prefix = prefixes.setdefault((prefix, token), len(prefixes))
-            if prefix == len(first):
-                first.append(row * rows.shape[1] + position)
-    flat = np.array(first, np.int64)
-    return _PrefixTree(np.array([token for _, token in prefixes], np.int64), flat % rows.shape[1], rows, flat)
 
 
 def _scale(query: Floats) -> np.float32:
