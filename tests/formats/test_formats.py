@@ -18,7 +18,9 @@ from wordtrust.formats import detect_format, formats_by_name, read, stream, stre
 from wordtrust.formats.format import ReadOptions
 from wordtrust.formats.inputs import Stream, unpacked
 
-every_sample = pytest.mark.parametrize("sample", samples(), ids=lambda sample: f"{sample.format}/{sample.path.name}")
+# Any text is plain text, so nothing is recognised as that.
+sniffed = [sample for sample in samples() if sample.format != "text"]
+every_sample = pytest.mark.parametrize("sample", sniffed, ids=lambda sample: f"{sample.format}/{sample.path.name}")
 
 
 def opened(sample: Sample, name: str) -> Stream:

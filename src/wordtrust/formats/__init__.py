@@ -15,7 +15,7 @@
     sphinx, openfst, jsonl, ctm, trn, nbest/
     ctm_lines           from CTM to CTM, line by line: other confidences, and nothing else
     transcript/         our own transcripts: .json, .jsonl, .parquet
-    onebest/            JSON of Whisper, Vosk and speech services
+    onebest/            JSON of Whisper, Vosk and speech services; subtitles; plain text
     drawing             Graphviz and SVG, written only
 
     symbols             words.txt: numbers to words
@@ -58,7 +58,8 @@ from .word_checks import with_checked_words
 _MODULES = (
     "store", "kaldi", "htk", "sphinx", "openfst", "jsonl", "nbest", "transcript", "ctm", "trn",
     "onebest.whisper", "onebest.vosk", "onebest.google", "onebest.amazon", "onebest.azure",
-    "onebest.deepgram", "onebest.assemblyai", "onebest.sherpa", "onebest.nemo", "drawing",
+    "onebest.deepgram", "onebest.assemblyai", "onebest.sherpa", "onebest.nemo",
+    "onebest.srt", "onebest.vtt", "onebest.plain_text", "drawing",
 )  # fmt: skip
 
 _SOUND = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"FORM")  # the first bytes of audio files

@@ -38,7 +38,8 @@ class ReadOptions:
     word_ins_penalty: float | None = None  # cost of each word
     for_scoring: bool = False  # CTM: keep the times of words as written, and words whose confidences are no shares
     keep_silent: bool = False  # CTM: utterances that a comment says have no words are utterances
-    keep_times: bool = False  # to be written again: keep the times of words of CTM, and which phrase words are of
+    keep_times: bool = False  # to be written again: times of words of CTM, phrases and speakers of words
+    only_chosen: bool = False  # what a service chose, without its alternatives
     tokens: Tokens | None = field(default=None, repr=False, compare=False)  # shared by the files of one run
 
     def __post_init__(self) -> None:

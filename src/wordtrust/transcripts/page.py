@@ -187,8 +187,13 @@ def _segment(segment: UtteranceWords, mark: str) -> str:
     whole = "" if correct is None else f' title="all of it is right with {percent(correct)}"'
     return (
         f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}"{whole}>'
-        f'{clock(start)}</a><p dir="auto">{_words(segment)}{_warnings(segment)}</p></div>\n'
+        f'{clock(start)}</a><p dir="auto">{_speaker(segment)}{_words(segment)}{_warnings(segment)}</p></div>\n'
     )
+
+
+def _speaker(segment: UtteranceWords) -> str:
+    """Who says it, before the words."""
+    return f'<b class="speaker">{_text(segment.speaker[:MOST_LETTERS])}:</b> ' if segment.speaker else ""
 
 
 def _warnings(segment: UtteranceWords) -> str:

@@ -15,7 +15,10 @@ PARAGRAPH = 3.0  # seconds of a pause that begins a new paragraph
 
 @contextmanager
 def write_text(target: Target) -> Iterator[AddTranscripts]:
-    """What was said and nothing else. Utterances without words are empty lines, so that lines can be counted."""
+    """What was said, with the name before the first line of a speaker who is known.
+
+    Utterances without words are empty lines, so that lines can be counted.
+    """
     last: UtteranceWords | None = None
 
     def add(transcripts: Sequence[UtteranceWords]) -> None:
@@ -28,8 +31,14 @@ def write_text(target: Target) -> Iterator[AddTranscripts]:
                 continue
             if goes_on and last and last.words and transcript.words[0].start - last.words[-1].end >= PARAGRAPH:
                 file.write("\n")
-            file.write(visible(" ".join(transcript.text.split())) + "\n")
+            named = f"{transcript.speaker}: " if transcript.speaker and not _says_on(last, transcript) else ""
+            file.write(visible(" ".join((named + transcript.text).split())) + "\n")
             last = transcript
 
     with atomic_text(target.path) as file:
         yield add
+
+
+def _says_on(before: UtteranceWords | None, transcript: UtteranceWords) -> bool:
+    """Whether the line before was said by the same speaker."""
+    return before is not None and (before.utt, before.speaker) == (transcript.utt, transcript.speaker)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
-from ..formats.onebest.recognized import PHRASE
+from ..formats.onebest.recognized import PHRASE, SPEAKER, SPEAKERS
 from ..lattices.lattice import Lattices
 from ..lattices.paths import Paths
 from .transcript import Transcript
@@ -17,26 +19,46 @@ _BREATH, _ENOUGH = 0.3, 15.0  # seconds between two segments once the first is t
 
 
 def segments(batch: Lattices, paths: Paths, transcripts: Sequence[Transcript]) -> Iterator[Transcript]:
-    """The transcripts of a batch, those of long recordings as segments that have the name of the recording."""
+    """The transcripts of a batch, those of long recordings as segments that have the name of the recording.
+
+    Another speaker begins another segment.
+    """
     arcs = paths.arcs_in(batch)
     said = arcs[batch.word[arcs] > 0]
-    phrase = batch.extra[PHRASE][said].tolist() if PHRASE in batch.extra else None
+    phrase, speaker = (
+        batch.extra[name][said].tolist() if name in batch.extra else None for name in (PHRASE, SPEAKER)
+    )
     first = 0
-    for transcript in transcripts:
+    for transcript, names in zip(transcripts, _speaker_names(batch), strict=True):
         last = first + len(transcript.words)
-        own = None if phrase is None else phrase[first:last]
+        phrases, speakers = (None if each is None else each[first:last] for each in (phrase, speaker))
         first = last
-        words = transcript.words
-        cuts = _pauses(words) if own is None or len({*own}) < 2 else _changes(words, own)
-        if not cuts:
-            yield transcript
-            continue
-        for begin, end in pairwise([0, *cuts, len(words)]):
-            yield Transcript(transcript.utt, words[begin:end])
+        yield from _cut(transcript, phrases, speakers, names)
 
 
-def _changes(words: Sequence[Word], phrase: Sequence[float]) -> list[int]:
-    return [at for at in range(1, len(words)) if phrase[at] != phrase[at - 1] and not words[at - 1].joins_next]
+def _speaker_names(batch: Lattices) -> Iterator[list[str]]:
+    for listed in batch.notes.get(SPEAKERS, ("",) * len(batch)):
+        yield json.loads(listed) if listed else []
+
+
+def _cut(
+    transcript: Transcript, phrases: Sequence[float] | None, speakers: Sequence[float] | None, names: Sequence[str]
+) -> Iterator[Transcript]:
+    words = transcript.words
+    cuts = set(_pauses(words) if phrases is None or len({*phrases}) < 2 else _changes(words, phrases))
+    cuts |= set(_changes(words, speakers) if speakers and names else ())
+    for begin, end in pairwise([0, *sorted(cuts), len(words)]):
+        who = int(speakers[begin]) if speakers and names and words else -1
+        segment = replace(transcript, speaker=names[who] if who >= 0 else transcript.speaker)
+        if cuts:
+            missing = transcript.missing_end if end == len(words) else None
+            segment = replace(segment, words=words[begin:end], correct=None, missing_end=missing)
+        yield segment
+
+
+def _changes(words: Sequence[Word], owner: Sequence[float]) -> list[int]:
+    """Where words begin that are of another phrase, or of another speaker; never within a token."""
+    return [at for at in range(1, len(words)) if owner[at] != owner[at - 1] and not words[at - 1].joins_next]
 
 
 def _pauses(words: Sequence[Word]) -> list[int]:

@@ -111,16 +111,22 @@ def write_vtt(target: Target) -> Iterator[AddTranscripts]:
                 file.write(f"NOTE {_vtt_text(transcript.utt) or '-'}\n\n")
                 named = transcript.utt
             file.writelines(f"NOTE {_vtt_text(warning.told)}\n\n" for warning in transcript.warnings)
-            file.writelines(map(_vtt_block, cues(transcript.words)))
+            voice = f"<v {_voice(transcript.speaker)}>" if transcript.speaker else ""
+            file.writelines(_vtt_block(cue, voice) for cue in cues(transcript.words))
 
     with atomic_text(target.path) as file:
         file.write(_VTT_HEAD)
         yield add
 
 
-def _vtt_block(cue: Cue) -> str:
+def _voice(speaker: str) -> str:
+    """The name of a speaker in a tag, which ends with a `>` and may not be empty."""
+    return _vtt_text(speaker).replace("&gt;", "\u203a") or "-"
+
+
+def _vtt_block(cue: Cue, voice: str) -> str:
     spans = (f"<c.{shown_level(word)}>{_vtt_text(written)}</c>{space}" for word, written, space in cue.words)
-    return f"{_times(cue, '.')}\n{''.join(spans).rstrip()}\n\n"
+    return f"{_times(cue, '.')}\n{voice}{''.join(spans).rstrip()}\n\n"
 
 
 def _vtt_text(text: str) -> str:
@@ -142,10 +148,12 @@ def write_srt(target: Target) -> Iterator[AddTranscripts]:
                     "'{name}.srt'`), or .vtt, which names them"
                 )
             named = transcript.utt
-            for cue in cues(transcript.words):
+            speaker = _line(transcript.speaker or "").translate(_SRT_ESCAPES)
+            for position, cue in enumerate(cues(transcript.words)):
                 if text := _srt_text(cue):  # an empty line would end the cue
                     count += 1
-                    file.write(f"{count}\n{_times(cue, ',')}\n{text}\n\n")
+                    label = f"{speaker}: " if speaker and not position else ""
+                    file.write(f"{count}\n{_times(cue, ',')}\n{label}{text}\n\n")
 
     with atomic_text(target.path) as file:
         yield add

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next",
-           "missing_before", "missing_end", "utterance_confidence", "accepted", "warnings")  # fmt: skip
+           "missing_before", "missing_end", "utterance_confidence", "accepted", "warnings", "speaker")  # fmt: skip
 
 
 def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
@@ -22,7 +22,7 @@ def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
         others = [{"word": other.word, "confidence": other.confidence} for other in word.alternatives]
         of_word = word.word, word.norm, word.start, word.end, word.confidence, others, word.joins_next
         beyond = word.missing_before, transcript.missing_end, transcript.correct
-        yield transcript.utt, index, *of_word, *beyond, word.accepted, warnings
+        yield transcript.utt, index, *of_word, *beyond, word.accepted, warnings, transcript.speaker
 
 
 def data_frame(transcripts: Iterable[UtteranceWords]) -> pd.DataFrame:

@@ -57,6 +57,7 @@ class SegmentView:
     words: Sequence[Word]
     under: float = LOW
     missing_end: float | None = None
+    speaker: str | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         from rich.text import Text
@@ -66,7 +67,9 @@ class SegmentView:
             yield Text(f"(no words; {mark})" if mark else "(no words)", "dim")
             return
         stamp = Text(f"[{clock(self.words[0].start, tenths=True)}] ", "dim")
-        yield from _beside(stamp, words_text(self.words, self.missing_end), console, options)
+        said = words_text(self.words, self.missing_end)
+        who = Text(f"{visible(self.speaker)}: ", "bold") if self.speaker else Text()
+        yield from _beside(stamp, Text.assemble(who, said) if self.speaker else said, console, options)
         arrow = Text(" " * stamp.cell_len + ("-> " if options.ascii_only else "↳ "), "dim")
         for word, (written, _) in zip(self.words, spelled(self.words), strict=True):
             if word.confidence < self.under:

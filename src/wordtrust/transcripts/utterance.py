@@ -16,6 +16,7 @@ from ..formats.transcript.records import (
     MEAN,
     MISSING_BEFORE,
     MISSING_END,
+    SPEAKER,
     WARNINGS,
     SpeechWarning,
     product_of_words,
@@ -35,6 +36,7 @@ class UtteranceWords:
     warnings: tuple[SpeechWarning, ...] = ()  # what is unusual about it; no confidence depends on that
     correct: float | None = None  # how likely all of it is right, by a model; None if none was asked
     missing_end: float | None = None  # how likely words are missing after the last
+    speaker: str | None = None  # who said it, where that is known
 
     @property
     def text(self) -> str:
@@ -71,6 +73,7 @@ class UtteranceWords:
         words = [_word_dict(word) for word in self.words]
         return {
             "utt": self.utt,
+            **({} if self.speaker is None else {SPEAKER: self.speaker}),
             "text": self.text,
             "confidence": None if self.confidence is None else round(self.confidence, 6),
             MEAN: rounded_mean([word["confidence"] for word in words]),

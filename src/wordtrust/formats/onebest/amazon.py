@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .json_documents import JsonKeys, JsonObject
-from .lattices import by_channel, channel, checked_confidence, flattened, json_format
+from .lattices import by_channel, channel, checked_confidence, flattened, json_format, speaker
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 
 _CALL = {"JobStatus", "Participants", "ContentMetadata", "ConversationCharacteristics", "Categories"}
@@ -55,9 +55,21 @@ def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
     if isinstance(job.get("Transcript"), list):
         return by_channel(utt, _turns(job.children("Transcript")))
     results = job.child("results")
-    chosen = _by_channel(results.children("items"))
+    chosen = _by_channel(_with_speakers(results))
     branched = _alternatives(results, chosen) if results.get("segments") else {}
     return by_channel(utt, {name: branched.get(name) or [RecognizedPhrase(words)] for name, words in chosen.items()})
+
+
+def _with_speakers(results: JsonObject) -> list[JsonObject]:
+    """The items of a job; older jobs have the speakers beside them, by the start of each word."""
+    items = results.children("items")
+    if results.get("speaker_labels") is None:
+        return items
+    turns = results.child("speaker_labels").optional_children("segments")
+    named = {item.get("start_time"): _speaker(item) for turn in turns for item in turn.optional_children("items")}
+    return [
+        JsonObject({"speaker_label": named.get(item.get("start_time")), **item.fields}, item.path) for item in items
+    ]
 
 
 def _by_channel(items: Sequence[JsonObject]) -> dict[str, list[RecognizedWord]]:
@@ -133,9 +145,13 @@ def _add(words: list[RecognizedWord], item: JsonObject, content: JsonObject) -> 
     """Add a word, or punctuation to the word before it."""
     text = content.string("content", "Content")
     if item.get("type", "Type") != "punctuation":
-        words.append(RecognizedWord(text, *_times(item), _confidence(content)))
+        words.append(RecognizedWord(text, *_times(item), _confidence(content), speaker=_speaker(item)))
     elif words:
         words[-1] = words[-1]._replace(text=words[-1].text + text)
+
+
+def _speaker(item: JsonObject) -> str | None:
+    return speaker(item, "speaker_label", "Speaker")
 
 
 def _times(item: JsonObject) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.errors import InputError
 from .json_documents import JsonKeys, JsonObject
-from .lattices import by_channel, channel, confidence, json_format
+from .lattices import by_channel, channel, confidence, json_format, speaker
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 
 # What an answer says about itself, most of it before its long texts.
@@ -40,7 +40,9 @@ def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
     channels: dict[str, list[RecognizedWord]] = {}
     for word in answer.children("words"):
         start, end = word.number("start") / 1000, word.number("end") / 1000
-        recognized = RecognizedWord(word.string("text"), start, end, confidence(word, "confidence"))
+        recognized = RecognizedWord(
+            word.string("text"), start, end, confidence(word, "confidence"), speaker=speaker(word, "speaker")
+        )
         channels.setdefault(channel(word, "channel"), []).append(recognized)
     duration = answer.number_or_none("audio_duration")  # in whole seconds
     return by_channel(utt, {name: [RecognizedPhrase(words)] for name, words in channels.items()}, duration)

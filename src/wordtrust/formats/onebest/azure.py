@@ -14,7 +14,7 @@ from typing import Any
 
 from ...base.errors import InputError
 from .json_documents import JsonKeys, JsonObject
-from .lattices import by_channel, channel, confidence, flattened, json_format
+from .lattices import by_channel, channel, confidence, flattened, json_format, speaker
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 _TOP_KEYS = {"NBest", "RecognitionStatus", "recognizedPhrases", "combinedRecognizedPhrases", "combinedPhrases"}
@@ -77,7 +77,8 @@ def _phrase(phrase: JsonObject, unit: float) -> RecognizedPhrase:
         for other in others
     ]
     words = words or plain_words(best.text(*_DISPLAY))
-    return RecognizedPhrase(words, start, end, confidence(best, *_CONFIDENCE), rest)
+    who = speaker(phrase, "speaker", "Speaker", "SpeakerId")
+    return RecognizedPhrase(words, start, end, confidence(best, *_CONFIDENCE), rest, speaker=who)
 
 
 def _word(word: JsonObject, unit: float) -> RecognizedWord:

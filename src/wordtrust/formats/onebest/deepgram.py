@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .json_documents import JsonKeys, JsonObject
-from .lattices import by_channel, confidence, flattened, json_format
+from .lattices import by_channel, confidence, flattened, json_format, speaker
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
 
 
@@ -67,7 +67,8 @@ def _phrase(channel: JsonObject) -> RecognizedPhrase:
 
 def _word(word: JsonObject) -> RecognizedWord:
     text = word.string("punctuated_word", "word")
-    return RecognizedWord(text, word.number("start"), word.number("end"), confidence(word, "confidence"))
+    who = speaker(word, "speaker")
+    return RecognizedWord(text, word.number("start"), word.number("end"), confidence(word, "confidence"), speaker=who)
 
 
 FORMAT = json_format("deepgram", "Deepgram JSON", _likelihood, _transcripts, group=_as_one)

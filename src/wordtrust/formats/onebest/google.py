@@ -4,18 +4,19 @@ Also a finished operation (the answer under `response`) and a v2 batch (one answ
 the utterance). Only the first alternative has word times; the others are branches beside it. A confidence of 0 means
 "not set" and is taken so; words without one have that of their alternative. Results without words have their times by
 letters between the ends of the results. Each channel is an utterance of its own when there are several: NAME-1, ...
-With speaker labels, v1 repeats all words in a last result that has no text: that one is left out.
+With speaker labels, v1 repeats all words in a last result that has no text: only its speakers are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from ...base.json_checks import number_in
 from .json_documents import JsonKeys, JsonObject
-from .lattices import by_channel, channel, confidence, json_format
+from .lattices import by_channel, channel, confidence, json_format, speaker
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 _OTHERS = {"channels", "items", "transcripts", "final", "result_index"}  # Deepgram, Amazon, Watson
@@ -54,10 +55,24 @@ def _transcripts(document: Any, utt: str) -> Iterator[RecognizedTranscript]:
 
 def _recording(results: Sequence[JsonObject], utt: str) -> Iterator[RecognizedTranscript]:
     channels: dict[str, list[RecognizedPhrase]] = {}
-    for result in _without_repeat(results):
+    said = _without_repeat(results)
+    for result in said:
         phrases = channels.setdefault(channel(result, "channelTag", "channel_tag"), [])
         phrases.append(_phrase(result, phrases))
+    if len(said) < len(results) and len(channels) == 1:
+        channels = {name: _with_speakers(phrases, results[-1]) for name, phrases in channels.items()}
     return by_channel(utt, channels)
+
+
+def _with_speakers(phrases: Sequence[RecognizedPhrase], repeat: JsonObject) -> list[RecognizedPhrase]:
+    """The phrases with the speakers of the result that says all of it again, where it has as many words."""
+    speakers = [_word(word).speaker for word in _alternatives(repeat)[0].children("words")]
+    if len(speakers) != sum(len(phrase.words) for phrase in phrases):
+        return list(phrases)
+    labels = iter(speakers)
+    return [
+        replace(phrase, words=[word._replace(speaker=next(labels)) for word in phrase.words]) for phrase in phrases
+    ]
 
 
 def _without_repeat(results: Sequence[JsonObject]) -> Sequence[JsonObject]:
@@ -95,7 +110,8 @@ def _phrase(result: JsonObject, before: Sequence[RecognizedPhrase]) -> Recognize
 def _word(word: JsonObject) -> RecognizedWord:
     start = _seconds(word, "startTime", "startOffset", "start_time", "start_offset")
     end = _seconds(word, "endTime", "endOffset", "end_time", "end_offset")
-    return RecognizedWord(word.string("word"), start, end, _confidence(word))
+    who = speaker(word, "speakerLabel", "speakerTag", "speaker_label", "speaker_tag")
+    return RecognizedWord(word.string("word"), start, end, _confidence(word), speaker=None if who == "0" else who)
 
 
 def _confidence(holder: JsonObject) -> float | None:

@@ -13,6 +13,7 @@ that a service with JSON files needs besides a function that finds the words in 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ from ..inputs import Stream
 from ..nbest.lists import LARGEST_SCORE
 from .alternatives import branched_lattice
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
-from .recognized import PHRASE, RecognizedPhrase, RecognizedTranscript, RecognizedWord
+from .recognized import PHRASE, SPEAKER, SPEAKERS, RecognizedPhrase, RecognizedTranscript, RecognizedWord
 from .service_errors import refuse_service_error
 
 STEP_BACK = 1.0  # seconds: a start that far before the one before it is a slip of the aligner, not damage
@@ -153,7 +154,7 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
     start, end, aligned = _times(phrases, words)
     posterior = _posterior(phrases)
     finish, times = (None, "aligned") if aligned else (transcript.duration, "given")
-    if words and posterior is not None and any(phrase.alternatives for phrase in phrases):
+    if words and posterior is not None and not options.only_chosen and any(phrase.alternatives for phrase in phrases):
         said = len(words) + sum(len(other.words) for phrase in phrases for other in phrase.alternatives)
         if said > options.max_arcs:
             raise options.too_many_arcs(said)
@@ -164,7 +165,12 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
         phrase = np.repeat(np.arange(len(phrases)), [len(phrase.words) for phrase in phrases])
         extra = {PHRASE: phrase.astype(np.float64)} if options.keep_times else {}
         extra |= _token_evidence(words) | _segment_evidence(phrases)
-        lattice = linear_lattice(utt, token, start, end, posterior, finish=finish, times=times, extra=extra)
+        speaker, names = _speakers(phrases) if options.keep_times else (None, [])
+        extra |= {} if speaker is None else {SPEAKER: speaker}
+        notes = {SPEAKERS: json.dumps(names)} if names else {}
+        lattice = linear_lattice(
+            utt, token, start, end, posterior, finish=finish, times=times, extra=extra, notes=notes
+        )
     if len(lattice.source) > options.max_arcs:
         raise options.too_many_arcs(len(lattice.source))
     return lattice
@@ -189,6 +195,24 @@ def _segment_evidence(phrases: Sequence[RecognizedPhrase]) -> dict[str, NDArray[
         return {}
     known = [(phrase.logprob, phrase.no_speech) for phrase in spoken for _ in phrase.words]
     return dict(zip(OPTIONAL_EVIDENCE["has_segments"], np.array(known, np.float64).T, strict=True))
+
+
+def _speakers(phrases: Sequence[RecognizedPhrase]) -> tuple[NDArray[np.float64] | None, list[str]]:
+    """Who said each word, as a number in a list of names; none where no speaker is named."""
+    said = [word.speaker or phrase.speaker for phrase in phrases for word in phrase.words]
+    names = list(dict.fromkeys(name for name in said if name))
+    if not names:
+        return None, []
+    numbers = {name: float(index) for index, name in enumerate(names)}
+    return np.array([numbers[name] if name else -1.0 for name in said]), names
+
+
+def speaker(holder: JsonObject, *names: str) -> str | None:
+    """Who said something, a number or a name; None where it is not said."""
+    value = holder.get(*names)
+    if value is None or isinstance(value, int):
+        return None if value is None else str(value)
+    return holder.string(*names).strip() or None
 
 
 def _token(tokens: Tokens, word: RecognizedWord) -> int:

@@ -10,6 +10,8 @@ from ...base.errors import InputError
 from ...lattices.assemble import MAX_ARCS
 
 PHRASE = "phrase"  # the number of a word's phrase, where lattices keep it
+SPEAKER = "speaker"  # likewise who said it: a number in the list that is the note SPEAKERS; -1 where nobody knows
+SPEAKERS = "speakers"  # names as a JSON list
 
 
 class RecognizedWord(NamedTuple):
@@ -21,6 +23,7 @@ class RecognizedWord(NamedTuple):
     confidence: float | None = None
     norm: str | None = None  # the normalised word, where it is known
     token_logprobs: tuple[float, ...] = ()  # log-probabilities of its tokens, where they are known
+    speaker: str | None = None  # where it is not that of the phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class RecognizedPhrase:
     alternatives: Sequence[RecognizedPhrase] = ()  # what else may have been said, the best first
     logprob: float | None = None  # mean log-probability of its tokens
     no_speech: float | None = None  # probability that nothing was said
+    speaker: str | None = None  # who said it
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from typing import Any
 
 from ...base.json_checks import record
 from .json_documents import JsonKeys, JsonObject, decode_utf8
-from .lattices import confidence, json_format, token_logprob
+from .lattices import confidence, json_format, speaker, token_logprob
 from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 # Thai to Lao, Burmese, Khmer, kana and Han: scripts without spaces. Then the first bytes of such letters, as
@@ -105,6 +105,7 @@ def _phrase(segment: JsonObject) -> RecognizedPhrase:
         probability,
         logprob=None if logprob is None else token_logprob(min(logprob, 0.0), segment.path_to("avg_logprob")),
         no_speech=confidence(segment, "no_speech_prob"),
+        speaker=speaker(segment, "speaker"),
     )
 
 
@@ -115,6 +116,7 @@ def _words(holder: JsonObject, *names: str) -> list[RecognizedWord]:
             word.number_or_none("start"),
             word.number_or_none("end"),
             confidence(word, "probability", "score", "confidence"),
+            speaker=speaker(word, "speaker"),
         )
         for word in holder.optional_children(*names)
     ]
@@ -167,6 +169,7 @@ def _join(parts: Sequence[RecognizedWord]) -> RecognizedWord:
         token_logprobs=tuple(logprob for part in parts for logprob in part.token_logprobs)
         if all(part.token_logprobs for part in parts)
         else (),
+        speaker=parts[0].speaker,
     )
 
 

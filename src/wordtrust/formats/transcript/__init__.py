@@ -120,17 +120,20 @@ def record_lattices(records: Iterable[Any], problems: Problems | None = None) ->
 
 def _joined(records: Iterable[Any], seconds: float | None) -> Iterator[RecognizedTranscript]:
     for utt, segments in groupby(records, lambda record: record.utt):
-        yield RecognizedTranscript(str(utt), [_phrase(segment.words) for segment in segments], seconds)
+        yield RecognizedTranscript(
+            str(utt), [_phrase(segment.words, segment.speaker) for segment in segments], seconds
+        )
 
 
-def _phrase(words: tuple[Word, ...]) -> RecognizedPhrase:
+def _phrase(words: tuple[Word, ...], speaker: str | None) -> RecognizedPhrase:
     return RecognizedPhrase(
         [
             RecognizedWord(
                 word.word + JOINER * word.joins_next, word.start, word.end, min(word.confidence, 1.0), word.norm
             )
             for word in words
-        ]
+        ],
+        speaker=speaker,
     )
 
 

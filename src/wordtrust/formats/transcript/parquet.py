@@ -19,6 +19,7 @@ from .records import (
     ACCEPTED,
     MISSING_BEFORE,
     MISSING_END,
+    SPEAKER,
     WARNINGS,
     TranscriptFile,
     TranscriptRecord,
@@ -38,6 +39,7 @@ MORE_COLUMNS = (
     UTTERANCE_CONFIDENCE,
     ACCEPTED,
     WARNINGS,
+    SPEAKER,
 )  # that older tables lack
 MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
 _MOST_ALTERNATIVES = 200_000  # of the rows that are read at a time
@@ -60,7 +62,8 @@ def open_table(stream: Stream) -> TranscriptFile:
             found = f"a parquet file alone is no store, and no table of words: no column {sorted(missing)[0]!r}"
             raise stream.error(found, remedy=_REMEDY)
         _check_size(data)
-        table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(_TEXTS))
+        texts = [*_TEXTS, *({SPEAKER} & set(table.schema_arrow.names))]
+        table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         head = _head(table.schema_arrow.metadata or {})
         return TranscriptFile(_records(table, stream.name), check.object_of(head, "about"), left_out_of(head))
 
@@ -90,8 +93,11 @@ def _records(table: Any, name: str) -> Iterator[TranscriptRecord]:
             if index != len(words) or (words and row_utt != whole.utt) or index >= MOST_WORDS:
                 raise InputError(f"word {index:g} of {row_utt!r} comes after word {len(words) - 1} of {whole.utt!r}")
             words.append(word_of(row, "the row"))
-            chances = (probability_of(row, column, "the row") for column in (UTTERANCE_CONFIDENCE, MISSING_END))
-            whole = TranscriptRecord(row_utt, (), warnings_of(row), *chances)
+            right, missing = (
+                probability_of(row, column, "the row") for column in (UTTERANCE_CONFIDENCE, MISSING_END)
+            )
+            speaker = check.string_or_none(row, SPEAKER) or None
+            whole = TranscriptRecord(row_utt, (), warnings_of(row), right, missing, speaker)
     if words:
         yield whole._replace(words=tuple(words))
 
@@ -114,7 +120,7 @@ def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
 
 def _check_texts(batch: Any) -> None:
     """Equal texts are unpacked once, and would be many when they are rows."""
-    for name in _TEXTS:
+    for name in (*_TEXTS, *({SPEAKER} & set(batch.schema.names))):
         column = batch.column(name)
         texts = column.dictionary if pa.types.is_dictionary(column.type) else column
         longest = pc.max(pc.binary_length(texts)).as_py() if len(texts) else 0

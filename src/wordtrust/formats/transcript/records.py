@@ -17,6 +17,7 @@ JOINS = "joins_next"  # written where it is true only
 MEAN = "mean_confidence"  # of the words; where it is written, `confidence` is the probability that all is right
 MISSING_BEFORE, MISSING_END = "missing_before", "missing_end"  # written where they are known
 WARNINGS = "warnings"  # written where there are some
+SPEAKER = "speaker"  # written where somebody is named
 ACCEPTED = "accepted"  # written where somebody asked
 MODELS = "models"  # that gave the words their confidences: of a recording, or on every line
 
@@ -83,6 +84,7 @@ class TranscriptRecord(NamedTuple):
     warnings: tuple[SpeechWarning, ...] = ()
     correct: float | None = None  # how likely all of it is right; None if nobody knows
     missing_end: float | None = None  # how likely words are missing after the last
+    speaker: str | None = None  # who said it, where that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ def record_of(value: Any, utt: str) -> TranscriptRecord:
     correct = probability_of(record, "confidence", "") if MEAN in record else None  # else it is the mean of the words
     if correct == product_of_words(words):
         correct = None  # no model was asked
-    return TranscriptRecord(name, words, warnings_of(record), correct, probability_of(record, MISSING_END, ""))
+    missing_end, speaker = probability_of(record, MISSING_END, ""), check.string_or_none(record, SPEAKER) or None
+    return TranscriptRecord(name, words, warnings_of(record), correct, missing_end, speaker)
 
 
 def warnings_of(record: dict[str, Any]) -> tuple[SpeechWarning, ...]:
