@@ -11,7 +11,9 @@ from tests.helpers import made_moonshine as made
 from tests.helpers import reference_moonshine as reference
 from tests.helpers.speech import recording
 from wordtrust.base.errors import InputError
+from wordtrust.lattices.text import DEFAULT
 from wordtrust.recognizers.base import ForcedScorer, ForcedScores
+from wordtrust.recognizers.forced import heard_scores
 from wordtrust.recognizers.moonshine import adapter as moonshine
 from wordtrust.recognizers.moonshine import forced
 from wordtrust.recognizers.moonshine.adapter import MoonshineRecognizer
@@ -77,7 +79,7 @@ def test_what_is_too_long_is_scored_as_far_as_it_goes(
     monkeypatch.setattr(forced, "LONGEST_TEXT", 5)
     words = ["abc", "", "de", "fg"]  # 3, 0, 2 and 2 letters, each with a token
     (scores,) = small.score_texts(SAMPLES, [words])
-    tokens = [token for word in words for token in small.tokenizer.encode(word)]
+    tokens = [token for word in words for token in small.tokenizer.encode(f" {word}")]
     chain, _ = expected(tokens, frames)
     assert scores.tokens.tolist() == [3, 0, 2, 2]
     assert scores.logprob == pytest.approx([chain[:3].sum(), np.nan, chain[3:5].sum(), np.nan], abs=5e-4, nan_ok=True)
@@ -87,7 +89,7 @@ def test_what_is_too_long_is_scored_as_far_as_it_goes(
 def test_words_have_the_scores_of_their_tokens(small: MoonshineRecognizer, frames: reference.Array) -> None:
     words = ["cab", "e", "fed."]
     (scores,) = small.score_texts(SAMPLES, [words])
-    spelled = [small.tokenizer.encode(word) for word in words]
+    spelled = [small.tokenizer.encode(f" {word}") for word in words]
     logprobs, margins = expected([token for word in spelled for token in word], frames)
     cuts = np.cumsum([len(word) for word in spelled])
     parts, less = np.split(logprobs, cuts)[:-1], np.split(margins, cuts)[:-1]
@@ -130,6 +132,12 @@ def test_texts_that_the_search_found_have_its_scores(tiny: MoonshineRecognizer) 
     hypotheses = tiny.recognize(recording()[: 5 * 16_000])["nbest"]
     decoder = tiny.model.encode(recording()[: 5 * 16_000])
     scores = force(decoder, [one["token_ids"] for one in hypotheses])
+    words = hypotheses[0]["text"].split()
+    (own,) = tiny.score_texts(recording()[: 5 * 16_000], [words])
+    known = heard_scores(DEFAULT.words(hypotheses[0]["text"]), {"nbest": hypotheses})
+    assert known is not None
+    for one, other in zip(own, known, strict=True):
+        assert one == pytest.approx(other, abs=2e-4)
     for hypothesis, (logprobs, margins) in zip(hypotheses, scores, strict=True):
         assert logprobs == pytest.approx(_token_scores(hypothesis), abs=1e-4)
         assert margins[:-1] == pytest.approx(np.minimum(hypothesis["token_margins"], 0), abs=1e-4)
@@ -140,7 +148,7 @@ def test_other_texts_are_scored_step_by_step_alike(tiny: MoonshineRecognizer) ->
     """Through the cache of the search, a token at a time: digits, apostrophes, capitals, letters in bytes."""
     samples = recording()[: 3 * 16_000]
     words = ["EVER", "don't", "3.5%", "naïve", "ʘŋ", "猫ﾂ", "tried"]
-    tokens = [token for word in words for token in tiny.tokenizer.encode(word)]
+    tokens = [token for word in words for token in tiny.tokenizer.encode(f" {word}")]
     decoder, chain = tiny.model.encode(samples), []
     for position, (token, following) in enumerate(zip([BEGIN, *tokens], [*tokens, END], strict=True)):
         outputs = decoder.run(

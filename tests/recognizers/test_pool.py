@@ -12,9 +12,9 @@ import pytest
 from tests.helpers.plugin_recognizer import install
 from wordtrust.base.errors import InputError
 from wordtrust.lattices.lattice import Lattice
-from wordtrust.recognizers import NOTHING, NBestRecord, RecognizerIdentity
-from wordtrust.recognizers.pool import RecognitionRequest, RecognizerPool
-from wordtrust.recognizers.serialization import to_lattice, to_lattices, to_line
+from wordtrust.recognizers import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
+from wordtrust.recognizers.pool import RecognitionRequest, RecognizerPool, ScoringRequest
+from wordtrust.recognizers.serialization import line_to_scores, scores_to_line, to_lattice, to_lattices, to_line
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +40,46 @@ def test_results_come_in_order(jobs: int) -> None:
     assert [one[0].text for one in lattices] == [
         "one two three", "one", "", "one two", "one two three four five", "one two three four",
     ]  # fmt: skip
+
+
+def test_texts_are_scored_with_the_recognition_or_later() -> None:
+    texts = [["one", "to", "three"], ["four"], []]
+    with RecognizerPool("ears=critic") as pool:
+        [(_, first), (_, second)] = pool.map([1, 2], lambda item: replace(request_of(item), texts=texts))
+        later = list(pool.score([7, 8], lambda item: ScoringRequest(request_of(item).samples, texts, first.line)))
+    assert [(item, result.scores, result.line, result.error) for item, result in later] == [
+        (item, second.scores, "", None) for item in (7, 8)
+    ]
+    scores = line_to_scores(first.scores)
+    assert [one.logprob.tolist() for one in scores] == [[-3.0, -2.0, -5.0], [-4.0], []]
+    assert [one.tokens.tolist() for one in scores] == [[1, 1, 1], [1], []]  # as it writes: in capitals
+    assert [one.end for one in scores] == [-3.0, -1.0, 0.0]
+
+
+def test_recognizers_that_score_no_texts_do_not() -> None:
+    with RecognizerPool("ears") as pool:
+        [(_, result)] = pool.map([2], lambda item: replace(request_of(item), texts=[["one"]]))
+        [(_, later)] = pool.score([2], lambda item: ScoringRequest(request_of(item).samples, [["one"]], result.line))
+    assert (result.scores, later.scores, result.error, later.error) == ("", "", None, None)
+
+
+def test_an_engine_that_fails_in_scoring_is_an_error() -> None:
+    request = ScoringRequest(request_of(1).samples, [["much", "deaf", "much"]], '{"nbest": [{"words": []}]}')
+    with RecognizerPool("ears=critic") as pool:
+        [(_, result)] = pool.score([1], lambda _: request)
+    assert "the recognizer ears=critic failed: RuntimeError: no ears" in str(result.error)
+
+
+def test_scores_travel_as_lines() -> None:
+    scores = ForcedScores(
+        np.array([-1.5, np.nan]), np.array([-1.0, np.nan]), np.array([2, 0]), np.array([-0.12346, np.nan]), np.nan
+    )
+    (again,) = line_to_scores(scores_to_line([scores]))
+    for one, other in zip(again, scores, strict=True):
+        assert one == pytest.approx(other, abs=6e-5, nan_ok=True)
+    for damaged in ("", "{}", "[]", '{"texts": [{}]}', scores_to_line([scores]).replace("[2, 0]", "[2]"), "3"):
+        with pytest.raises(InputError, match="not the scores of texts"):
+            line_to_scores(damaged)
 
 
 def test_the_filter_gets_the_seconds_and_the_speech_probability() -> None:

@@ -76,4 +76,8 @@ class ForcedScorer(Recognizer, Protocol):
     """A recognizer that can also score texts it is given. Not every engine can: those have no such method."""
 
     def score_texts(self, samples: Samples, texts: Sequence[Sequence[str]]) -> list[ForcedScores]:
-        """The scores of texts, each a list of words as they are written, of the same segment of at most 30 s."""
+        """The scores of texts of one segment of at most 30 s.
+
+        A text is a list of words as they are written, with capitals and punctuation; no space follows a word that
+        ends with `lattices.text.JOINER`.
+        """

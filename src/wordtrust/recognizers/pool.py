@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ from typing import Self, TypeVar
 from ..audio import RATE, Samples
 from ..base.errors import InputError, OptionError, WordtrustError
 from ..lattices.lattice import Lattice
-from .base import NBestRecord, Recognizer, RecognizerIdentity
+from .base import ForcedScorer, NBestRecord, Recognizer, RecognizerIdentity
+from .forced import score_words
 from .registry import loader
-from .serialization import to_line
+from .serialization import scores_to_line, to_line
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,15 +36,29 @@ class RecognitionRequest:
 
     samples: Samples
     speech: float = 1.0
+    texts: Sequence[Sequence[str]] = ()  # normalised words that are to be scored too, if the recognizer can
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringRequest:
+    """Texts to score, as normalised words, of samples that were recognised before."""
+
+    samples: Samples
+    texts: Sequence[Sequence[str]]
+    line: str  # what was recognised
 
 
 @dataclass(frozen=True, slots=True)
 class RecognitionResult:
-    """What a recognizer made of a request, as a line of JSON (see `serialization`), or an error."""
+    """What a recognizer made of a request, as lines of JSON (see `serialization`), or an error."""
 
     line: str = ""
     dropped: str | None = None  # why words were taken for hallucinated
     error: WordtrustError | None = None
+    scores: str = ""  # of the texts; empty where none were asked for, or the recognizer cannot score any
+
+
+Request = RecognitionRequest | ScoringRequest
 
 
 class RecognizerPool:
@@ -63,12 +79,12 @@ class RecognizerPool:
             raise OptionError("a recognizer that is loaded already works in one job: leave `jobs` out")
         if jobs == 1 or not isinstance(spec, str):
             self._executor = ThreadPoolExecutor(1, "recognizer")
-            self._identify, self._recognize = worker.identity, worker.recognize
+            self._identify, self._answer = worker.identity, worker.answer
         else:
             context = multiprocessing.get_context("spawn")
             self._executor = ProcessPoolExecutor(jobs, context, initializer=_prepare_process)
             self._identify = partial(_identity_in_process, spec, keep)
-            self._recognize = partial(_recognize_in_process, spec, keep)
+            self._answer = partial(_answer_in_process, spec, keep)
         self._identity: RecognizerIdentity | None = None
 
     def __enter__(self) -> Self:
@@ -96,10 +112,21 @@ class RecognizerPool:
         self, items: Iterable[Item], request_of: Callable[[Item], RecognitionRequest]
     ) -> Iterator[tuple[Item, RecognitionResult]]:
         """Each item with the result of its request. The first is returned at once; then a few are requested ahead."""
+        return self._answers(items, request_of)
+
+    def score(
+        self, items: Iterable[Item], request_of: Callable[[Item], ScoringRequest]
+    ) -> Iterator[tuple[Item, RecognitionResult]]:
+        """Each item with the scores of its texts, as `map` does it; without `scores` if the recognizer has none."""
+        return self._answers(items, request_of)
+
+    def _answers(
+        self, items: Iterable[Item], request_of: Callable[[Item], Request]
+    ) -> Iterator[tuple[Item, RecognitionResult]]:
         waiting: deque[tuple[Item, Future[RecognitionResult]]] = deque()
         ahead = 0
         for item in items:
-            waiting.append((item, self._executor.submit(self._recognize, request_of(item))))
+            waiting.append((item, self._executor.submit(self._answer, request_of(item))))
             while len(waiting) > ahead or (waiting and waiting[0][1].done()):
                 first, future = waiting.popleft()
                 yield first, self._result(future)
@@ -134,14 +161,25 @@ class _RecognizerWorker:
         except (Exception, SystemExit) as error:  # an engine may raise anything
             return self._failure(error)
 
-    def recognize(self, request: RecognitionRequest) -> RecognitionResult:
+    def answer(self, request: Request) -> RecognitionResult:
         try:
-            recognized, dropped = self._recognizer.recognize(request.samples), None
-            if self._keep is not None:
-                recognized, dropped = self._keep(recognized, len(request.samples) / RATE, request.speech)
-            return RecognitionResult(to_line(recognized), dropped)
+            return self._recognize(request) if isinstance(request, RecognitionRequest) else self._score(request)
         except (Exception, SystemExit) as error:
             return RecognitionResult(error=self._failure(error))
+
+    def _recognize(self, request: RecognitionRequest) -> RecognitionResult:
+        recognized, dropped = self._recognizer.recognize(request.samples), None
+        if self._keep is not None:
+            recognized, dropped = self._keep(recognized, len(request.samples) / RATE, request.speech)
+        line = to_line(recognized)
+        scored = self._score(ScoringRequest(request.samples, request.texts, line)) if request.texts else None
+        return RecognitionResult(line, dropped, scores=scored.scores if scored else "")
+
+    def _score(self, request: ScoringRequest) -> RecognitionResult:
+        scorer, heard = self._recognizer, json.loads(request.line)
+        if not isinstance(scorer, ForcedScorer) or "nbest" not in heard:
+            return RecognitionResult()
+        return RecognitionResult(scores=scores_to_line(score_words(scorer, request.samples, request.texts, heard)))
 
     def _failure(self, error: BaseException) -> WordtrustError:
         if isinstance(error, WordtrustError):
@@ -173,5 +211,5 @@ def _identity_in_process(spec: str, keep: Filter | None) -> RecognizerIdentity |
     return _worker_of_process(spec, keep).identity()
 
 
-def _recognize_in_process(spec: str, keep: Filter | None, request: RecognitionRequest) -> RecognitionResult:
-    return _worker_of_process(spec, keep).recognize(request)
+def _answer_in_process(spec: str, keep: Filter | None, request: Request) -> RecognitionResult:
+    return _worker_of_process(spec, keep).answer(request)

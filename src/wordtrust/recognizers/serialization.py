@@ -1,4 +1,4 @@
-"""The output of recognizers as lines of JSON, and those as lattices.
+"""The output of recognizers as lines of JSON, and those as lattices and scores.
 
 Lines travel between processes and are kept in journals. They become lattices through the readers of files, so that
 the output of a recognizer is checked as thoroughly as any file.
@@ -23,7 +23,7 @@ from ..formats.format import Reader, ReadOptions
 from ..formats.inputs import Stream
 from ..formats.nbest import records as nbest
 from ..lattices.lattice import Lattice, Lattices, concatenate
-from .base import NBestRecord, RecognizerIdentity
+from .base import ForcedScores, NBestRecord, RecognizerIdentity
 
 
 def to_line(output: NBestRecord | Lattice) -> str:
@@ -45,6 +45,35 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def scores_to_line(texts: Sequence[ForcedScores]) -> str:
+    """The scores of texts as JSON on one line, rounded; null where there is none."""
+    return json.dumps(
+        {"texts": [{name: _rounded(values) for name, values in one._asdict().items()} for one in texts]}
+    )
+
+
+def _rounded(values: Any) -> Any:
+    if isinstance(values, float):
+        return round(values, 4) if np.isfinite(values) else None
+    return [_rounded(value) for value in values.tolist()] if values.dtype.kind == "f" else values.tolist()
+
+
+def line_to_scores(line: str) -> list[ForcedScores]:
+    """The scores that `scores_to_line` wrote; InputError if they are damaged."""
+    try:
+        return [_scores(text) for text in json.loads(line)["texts"]]
+    except (ValueError, LookupError, TypeError):
+        raise InputError("not the scores of texts", remedy="Delete the file that they come from") from None
+
+
+def _scores(text: Mapping[str, Any]) -> ForcedScores:
+    logprob, least, margin = (np.array(text[name], np.float64) for name in ("logprob", "least", "margin"))
+    tokens = np.array(text["tokens"], np.int64)
+    if not logprob.shape == least.shape == margin.shape == tokens.shape == (len(tokens),):
+        raise ValueError("of different lengths")
+    return ForcedScores(logprob, least, tokens, margin, float("nan" if text["end"] is None else text["end"]))
 
 
 def to_lattices(

@@ -18,7 +18,7 @@ import numpy as np
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
 from ..base import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
-from ..forced import unscored, word_scores
+from ..forced import spaced, unscored, word_scores
 from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
 from .forced import force
 from .model_files import REMEDY, Floats
@@ -56,7 +56,7 @@ class MoonshineRecognizer:
         """What it thinks of each of these texts; one encoder pass, no search."""
         if not texts or _is_silent(samples, _checked_duration(samples)):
             return [unscored(text) for text in texts]
-        spelled = [[self.tokenizer.encode(word) for word in text] for text in texts]
+        spelled = [[self.tokenizer.encode(word) for word in spaced(text)] for text in texts]
         scored = force(self.model.encode(samples), [list(chain.from_iterable(words)) for words in spelled])
         return [
             word_scores([len(word) for word in words], *tokens) for words, tokens in zip(spelled, scored, strict=True)

@@ -79,16 +79,17 @@ class MoonshineTokenizer:
         """What tokens spell, with single spaces."""
         return " ".join(b"".join(self._spelling[token] for token in tokens).decode("utf-8", "replace").split())
 
-    def encode(self, word: str) -> list[int]:
-        """The tokens of a word as they are written within a text; none if it has no letters.
+    def encode(self, written: str) -> list[int]:
+        """The tokens of a word, with a space before it where one is written; none if it has no letters.
 
         Pairs of neighbouring pieces are merged as in byte-pair encoding: first what makes the piece that was learned
         first, which has the least id. A letter that is no piece is spelled in bytes.
         """
-        written = " ".join(word.split()).encode("utf-8", "replace").decode()
-        if not written:
+        letters = " ".join(written.split()).encode("utf-8", "replace").decode()
+        if not letters:
             return []
-        parts = [f" {written}"[begin : begin + _WORD] for begin in range(0, len(written) + 1, _WORD)]
+        letters = " " * written[:1].isspace() + letters
+        parts = [letters[begin : begin + _WORD] for begin in range(0, len(letters), _WORD)]
         return [token for part in parts for piece in self._merge(part) for token in self._spell(piece)]
 
     def _merge(self, letters: str) -> list[bytes]:
