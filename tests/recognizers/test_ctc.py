@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from wordtrust.audio import RATE
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.formats import read
-from wordtrust.recognizers.ctc.search import Alphabet, align, label_evidence, nbest, prefix_beam_search, score
+from wordtrust.recognizers.ctc.alphabet import Alphabet
+from wordtrust.recognizers.ctc.forced import score_text
+from wordtrust.recognizers.ctc.search import align, label_evidence, nbest, prefix_beam_search, score
 
 Reals = NDArray[np.float64]
 
@@ -206,6 +208,50 @@ def test_the_record_has_the_exact_probability_of_every_row_of_words() -> None:
         assert all(0 <= time <= 0.6 for time in times)
 
 
+CAPITALS = Alphabet(["<pad>", "|", "A", "B"], blank=0, spoken=np.array([1, 2, 3]), delimiter=1)
+TWO_PIECES = Alphabet(["\u2581a", "b", "\u2581ab", "<blank>", "c"], blank=3, spoken=np.array([0, 1, 2, 4]))
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "words", "labels"),
+    [
+        (CAPITALS, ["ab", "B!", "7"], [[2, 3, 1], [3], []]),
+        (CAPITALS, [], []),
+        (CAPITALS, ["7"], [[]]),
+        (CAPITALS, ["7", "a", "?"], [[], [2], []]),
+        (TWO_PIECES, ["abc", "AB", "cab"], [[2, 4], [2], [4, 1]]),
+    ],
+)
+def test_labels_of_words(alphabet: Alphabet, words: list[str], labels: list[list[int]]) -> None:
+    assert alphabet.labels(words) == labels
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.lists(st.sampled_from(["a", "ab", "bb", "7"]), max_size=3))
+def test_given_texts_have_the_probability_of_all_their_rows(seed: int, length: int, words: list[str]) -> None:
+    """Of each word: that what is said begins with the words up to it, given that it begins with those before."""
+    frames = made_frames(seed, length, 4)
+    wanted = by_enumeration(frames, CAPITALS.blank)
+    scores = score_text(frames, CAPITALS, words)
+    labels: tuple[int, ...] = ()
+    before, fits = 0.0, True
+    for word, spelled in enumerate(CAPITALS.labels(words)):
+        labels = (*labels, *spelled)
+        begins = [total for key, (total, _, _) in wanted.items() if key[: len(labels)] == labels]
+        fits = fits and bool(begins)
+        assert scores.tokens[word] == len(spelled)
+        if not spelled:
+            assert np.isnan(scores.logprob[word])
+        elif not fits:
+            assert scores.logprob[word] <= -100
+            assert scores.margin[word] == -100
+        else:
+            starts = float(np.logaddexp.reduce(begins))
+            assert scores.logprob[word] == pytest.approx(starts - before, abs=1e-9)
+            before = starts
+    assert scores.end == (pytest.approx(wanted[labels][0] - before, abs=1e-9) if labels in wanted else -100)
+
+
 # Real code of transformers, made-up weights.
 
 VOCABULARY = ("<pad>", "<s>", "</s>", "<unk>", "|", *"ETAONIHSRD")
@@ -278,6 +324,17 @@ def test_scores_are_those_of_the_loss_of_torch(recognizer: Any, noise: NDArray[n
             torch.tensor([len(labels)]), blank=0, reduction="none",
         )  # fmt: skip
         assert score(frames, 0, np.array(labels, np.int64)).total == pytest.approx(-float(loss[0]), abs=1e-6)
+
+
+def test_given_texts_have_the_scores_of_the_search(recognizer: Any, noise: NDArray[np.float32]) -> None:
+    first = recognizer.recognize(noise)["nbest"][0]
+    one, two = recognizer.score_texts(noise, [first["text"].lower().split(), ["7"]])
+    assert one.tokens.sum() == len(first["token_logprobs"])
+    assert one.logprob.sum() + one.end == pytest.approx(sum(first["token_logprobs"]) + first["eot_logprob"])
+    assert one.logprob == pytest.approx([word["logprob"] for word in first["words"]])
+    assert np.isnan(two.logprob).all()
+    (short,) = recognizer.score_texts(noise[:99], [["the"]])
+    assert np.isnan([short.logprob[0], short.end]).all()
 
 
 @pytest.mark.parametrize("size", [0, 100, 1599])

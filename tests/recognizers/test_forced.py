@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from wordtrust.audio import Samples
 from wordtrust.lattices.text import DEFAULT, JOINER, join_surfaces
 from wordtrust.recognizers import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
-from wordtrust.recognizers.forced import heard_scores, score_words, spaced, word_scores, written_like
+from wordtrust.recognizers.forced import heard_scores, printed, score_words, spaced, word_scores, written_like
 
 
-def heard(text: str) -> NBestRecord:
-    return {"nbest": [{"words": [{"word": word} for word in text.split()]}]}
+def heard(text: str) -> dict[str, Any]:
+    return {"words": [{"word": word} for word in text.split()]}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_words_are_written_as_the_recognizer_would(words: str, own: str, written
 
 
 def test_a_record_with_texts_only_has_a_style_too() -> None:
-    assert written_like(["yes"], {"nbest": [{"score": -1.0, "text": "Oh yes!"}]}) == ["Yes!"]
+    assert written_like(["yes"], {"score": -1.0, "text": "Oh yes!"}) == ["Yes!"]
 
 
 words_of = st.lists(st.sampled_from("a i it's the cat hat 5 x-y naïve".split()), max_size=8)
@@ -116,13 +116,24 @@ def test_what_it_wrote_itself_is_not_scored_again() -> None:
     assert [len(one.logprob) for one in scores] == [1, 2, 1]
 
 
+def test_the_hypothesis_is_the_one_that_it_prints() -> None:
+    other = heard("OH YES")
+    record = {"nbest": [OWN, other], "best_avg": 1}
+    assert printed(record, "total") is OWN
+    assert printed(record, "average") is other
+    assert printed(NOTHING, "average") == NOTHING["nbest"][0]
+    listener = Listener(RecognizerIdentity("listener", "1", pick="average"))
+    score_words(listener, np.zeros(9, np.float32), [["oh", "yes"]], record)
+    assert listener.asked == [["OH", "YES"]]
+
+
 @pytest.mark.parametrize("missing", ["words", "token_logprobs", "token_margins", "eot_logprob"])
 def test_a_record_without_scores_has_none_to_give(missing: str) -> None:
-    record = {"nbest": [{"text": "Oh, yes.", **{name: value for name, value in OWN.items() if name != missing}}]}
-    assert heard_scores(["oh", "yes"], record) is None
+    own = {"text": "Oh, yes.", **{name: value for name, value in OWN.items() if name != missing}}
+    assert heard_scores(["oh", "yes"], own) is None
 
 
 def test_pieces_of_a_token_have_no_scores_of_their_own() -> None:
     joined = {**OWN, "words": [{"word": "Oh-yes.", "tokens": 3}]}
-    assert heard_scores(["oh", "yes"], {"nbest": [joined]}) is None
-    assert written_like(["oh", "yes"], {"nbest": [joined]}) == [f"Oh-{JOINER}", "yes."]
+    assert heard_scores(["oh", "yes"], joined) is None
+    assert written_like(["oh", "yes"], joined) == [f"Oh-{JOINER}", "yes."]

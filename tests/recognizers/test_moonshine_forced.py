@@ -134,7 +134,7 @@ def test_texts_that_the_search_found_have_its_scores(tiny: MoonshineRecognizer) 
     scores = force(decoder, [one["token_ids"] for one in hypotheses])
     words = hypotheses[0]["text"].split()
     (own,) = tiny.score_texts(recording()[: 5 * 16_000], [words])
-    known = heard_scores(DEFAULT.words(hypotheses[0]["text"]), {"nbest": hypotheses})
+    known = heard_scores(DEFAULT.words(hypotheses[0]["text"]), hypotheses[0])
     assert known is not None
     for one, other in zip(own, known, strict=True):
         assert one == pytest.approx(other, abs=2e-4)

@@ -22,6 +22,8 @@ from tests.helpers.speech import recording, weights_folder
 from wordtrust.audio import RATE
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError, OptionError
+from wordtrust.lattices.text import DEFAULT
+from wordtrust.recognizers.forced import heard_scores, printed, written_like
 from wordtrust.recognizers.nbest import TokenEvidence
 from wordtrust.recognizers.whisper import decoder as whisper_decoder
 from wordtrust.recognizers.whisper.decoder import SpecialTokens, WhisperDecoder
@@ -359,6 +361,29 @@ def test_our_scores_are_those_of_the_search(tiny: Any) -> None:
     assert [each.score for each in ours] == pytest.approx(searched.scores, abs=5e-3)
 
 
+def test_given_texts_have_the_scores_of_the_search(tiny: Any) -> None:
+    samples = recording()[: 4 * RATE]
+    own = printed(tiny.recognize(samples), "average")
+    words = DEFAULT.words(own["text"])
+    again, other, empty = tiny.score_texts(samples, [written_like(words, own), ["purple", "(cow)"], []])
+    known = heard_scores(words, own)
+    assert known is not None
+    for one, two in zip(again, known, strict=True):
+        assert one == pytest.approx(two, abs=5e-3)
+    assert np.median(again.logprob) > -1 > -6 > other.logprob.max()
+    assert other.least[1] == empty.end == -100.0  # brackets are never written, and no text is empty
+
+
+def test_a_text_too_long_is_scored_as_far_as_it_goes(tiny: Any) -> None:
+    short, long = tiny.score_texts(recording()[: 2 * RATE], [["ever"] * 3, ["ever"] * 500])
+    assert short.tokens.sum() == 3
+    assert np.isfinite(long.logprob[:400]).all()
+    assert np.isnan([long.logprob[499], long.end]).all()
+    assert long.logprob[:3] == pytest.approx(short.logprob, abs=1e-3)
+    (nothing,) = tiny.score_texts(np.zeros(99, np.float32), [["ever"]])
+    assert np.isnan(nothing.logprob).all()
+
+
 @needs_shared
 @pytest.mark.parametrize("name", ["whisper-tiny.en", "whisper-base"])
 def test_records_are_those_that_models_were_trained_on(name: str) -> None:
@@ -390,8 +415,9 @@ def test_records_are_those_that_models_were_trained_on(name: str) -> None:
 def test_pieces_too_short_or_too_long(tiny: Any) -> None:
     assert tiny.recognize(np.zeros(0, np.float32)) == {"nbest": [{"score": 0.0, "words": []}]}
     assert tiny.recognize(np.zeros(800, np.float32))["nbest"]
-    with pytest.raises(InputError, match="30 s at once"):
-        tiny.recognize(np.zeros(31 * RATE, np.float32))
+    for refuse in (tiny.recognize, lambda samples: tiny.score_texts(samples, [["a"]])):
+        with pytest.raises(InputError, match="30 s at once"):
+            refuse(np.zeros(31 * RATE, np.float32))
 
 
 def test_another_language() -> None:

@@ -8,7 +8,7 @@ with the capitals and punctuation of the word in whose place they stand.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +22,7 @@ from .base import ForcedScorer, ForcedScores, NBestRecord
 from .nbest import LARGEST_MARGIN
 
 Reals = NDArray[np.float64]
+Hypothesis = Mapping[str, Any]  # one of an N-best record
 
 _FIRST_PERSON = re.compile("i(?:'[a-z]+)?")  # I, I'm, I've
 _LAST_MARKS = re.compile(rf"[^\w'%{JOINER}]*$")
@@ -34,19 +35,26 @@ def score_words(
 
     Of what it would have written itself the scores are known already.
     """
-    known = [heard_scores(words, heard) for words in texts]
-    others = [written_like(words, heard) for words, scores in zip(texts, known, strict=True) if scores is None]
+    own = printed(heard, scorer.identity.pick)
+    known = [heard_scores(words, own) for words in texts]
+    others = [written_like(words, own) for words, scores in zip(texts, known, strict=True) if scores is None]
     scored = iter(scorer.score_texts(samples, others))
     return [next(scored) if scores is None else scores for scores in known]
 
 
-def written_like(words: Sequence[str], heard: NBestRecord) -> list[str]:
-    """Normalised words in the style of the first hypothesis of a record: see this module."""
-    pieces = _pieces(heard["nbest"][0])
-    own, surfaces = [word for word, _ in pieces], [surface for _, surface in pieces]
-    places = align(own, words).reference
+def printed(heard: NBestRecord, pick: str) -> Hypothesis:
+    """The hypothesis of a record that the recognizer itself would print."""
+    hypothesis: Hypothesis = heard["nbest"][heard.get("best_avg", 0) if pick == "average" else 0]
+    return hypothesis
+
+
+def written_like(words: Sequence[str], own: Hypothesis) -> list[str]:
+    """Normalised words in the style of a hypothesis: see this module."""
+    pieces = _pieces(own)
+    heard, surfaces = [word for word, _ in pieces], [surface for _, surface in pieces]
+    places = align(heard, words).reference
     written = [
-        _in_style(word, surfaces[place], is_same=word == own[place]) if place >= 0 else _plain(word)
+        _in_style(word, surfaces[place], is_same=word == heard[place]) if place >= 0 else _plain(word)
         for word, place in zip(words, places, strict=True)
     ]
     for index, (place, following) in enumerate(pairwise([*places, -1])):
@@ -59,7 +67,7 @@ def written_like(words: Sequence[str], heard: NBestRecord) -> list[str]:
     return written
 
 
-def _pieces(hypothesis: Any) -> list[tuple[str, str]]:
+def _pieces(hypothesis: Hypothesis) -> list[tuple[str, str]]:
     """Normalised words and surfaces of a hypothesis."""
     if "words" not in hypothesis:
         return [piece for word in hypothesis["text"].split() for piece in DEFAULT.pieces(word)]
@@ -86,15 +94,14 @@ def _marks(surface: str) -> str:
     return match[0] if match else ""
 
 
-def heard_scores(words: Sequence[str], heard: NBestRecord) -> ForcedScores | None:
-    """The scores of normalised words, if these are just what the first hypothesis of a record has scores for."""
-    first = heard["nbest"][0]
-    if not {"words", "token_logprobs", "token_margins", "eot_logprob"} <= first.keys():  # others know less
+def heard_scores(words: Sequence[str], own: Hypothesis) -> ForcedScores | None:
+    """The scores of normalised words, if these are just what a hypothesis has scores for."""
+    if not {"words", "token_logprobs", "token_margins", "eot_logprob"} <= own.keys():  # others know less
         return None
-    if [word for word, _ in _pieces(first)] != list(words) or len(first["words"]) != len(words):
+    if [word for word, _ in _pieces(own)] != list(words) or len(own["words"]) != len(words):
         return None
-    logprobs, margins = [*first["token_logprobs"], first["eot_logprob"]], [*first["token_margins"], 0.0]
-    return word_scores([word["tokens"] for word in first["words"]], np.array(logprobs), np.minimum(margins, 0.0))
+    logprobs, margins = [*own["token_logprobs"], own["eot_logprob"]], [*own["token_margins"], 0.0]
+    return word_scores([word["tokens"] for word in own["words"]], np.array(logprobs), np.minimum(margins, 0.0))
 
 
 def spaced(words: Sequence[str]) -> list[str]:

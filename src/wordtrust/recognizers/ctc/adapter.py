@@ -9,6 +9,7 @@ before it. Times are those of the most probable path.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,11 @@ import transformers
 
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
-from ..base import NOTHING, NBestRecord, RecognizerIdentity
-from .search import Alphabet, Reals, nbest
+from ..base import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
+from ..forced import unscored
+from .alphabet import Alphabet
+from .forced import score_text
+from .search import Reals, nbest
 
 BEAM = 64
 CUT = -10.0  # labels less probable than this do not start in a frame
@@ -82,6 +86,13 @@ class CtcRecognizer:
         ratio = getattr(self._network.config, "inputs_to_logits_ratio", None)  # samples per frame
         step = ratio / RATE if ratio else seconds / len(frames)
         return nbest(frames, self._alphabet, beam=BEAM, cut=CUT, hypotheses=HYPOTHESES, seconds=seconds, step=step)
+
+    def score_texts(self, samples: Samples, texts: Sequence[Sequence[str]]) -> list[ForcedScores]:
+        """What it thinks of each of these texts; one pass of the network."""
+        if not texts or len(samples) < SHORTEST * RATE:
+            return [unscored(text) for text in texts]
+        frames = self.log_probabilities(samples)
+        return [score_text(frames, self._alphabet, text) for text in texts]
 
     def log_probabilities(self, samples: Samples) -> Reals:
         """[frames, labels] log-probabilities."""

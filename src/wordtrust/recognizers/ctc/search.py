@@ -16,44 +16,12 @@ from numpy.typing import NDArray
 from ...base.jit import compiled, inlined
 from ..base import NBestRecord
 from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest, TokenEvidence
+from .alphabet import Alphabet, Labels
 
 Reals = NDArray[np.float64]
-Labels = NDArray[np.int64]
 
 _IMPOSSIBLE = -np.inf
 _WINDOW = 100.0  # states less probable than e ** -100 of the most probable one are left out of sums
-_WORD_START = "\u2581"  # how SentencePiece marks the first piece of a word
-
-
-@dataclass(frozen=True)
-class Alphabet:
-    """What the labels of a model mean."""
-
-    tokens: Sequence[str]  # of every label
-    blank: int
-    spoken: Labels  # the labels that may be part of a text: letters, pieces, the delimiter; no special ones
-    delimiter: int | None = None  # the label between words
-
-    def words(self, labels: Labels) -> list[tuple[str, int, int]]:
-        """The words of a sequence: each with its first label and the one after its last.
-
-        A delimiter belongs to the word before it, which it ends; leading ones to the first word.
-        """
-        words: list[tuple[str, int, int]] = []
-        has_ended = True
-        for index, label in enumerate(labels.tolist()):
-            token = self.tokens[label]
-            if label == self.delimiter:
-                has_ended = True
-                if words:
-                    words[-1] = (*words[-1][:2], index + 1)
-                continue
-            if has_ended or token.startswith(_WORD_START):
-                words.append(("", index if words else 0, index))
-            word, first, _ = words[-1]
-            words[-1] = (word + token.removeprefix(_WORD_START), first, index + 1)
-            has_ended = False
-        return [word for word in words if word[0]]
 
 
 @dataclass(slots=True)
@@ -227,13 +195,22 @@ class SequenceScore:
 
 def score(frames: Reals, blank: int, labels: Labels) -> SequenceScore:
     """The exact probability of a sequence. Rows of `frames` must be probabilities that sum to 1."""
+    chain = prefix_chain(frames, blank, labels)
+    if chain.total == _IMPOSSIBLE:
+        raise ValueError(f"{len(labels)} labels do not fit into {len(frames)} frames")
+    return chain
+
+
+def prefix_chain(frames: Reals, blank: int, labels: Labels) -> SequenceScore:
+    """The same; from the first label on that does not fit into the frames, minus infinity."""
     starts, total = _prefix_sums(frames, blank, labels, _WINDOW)
     if total == _IMPOSSIBLE:  # every path was outside the window
         starts, total = _prefix_sums(frames, blank, labels, np.inf)
-    if total == _IMPOSSIBLE:
-        raise ValueError(f"{len(labels)} labels do not fit into {len(frames)} frames")
-    chain = np.diff(starts, prepend=0.0)
-    return SequenceScore(np.minimum(chain, 0.0), min(total - float(starts[-1] if len(starts) else 0.0), 0.0))
+    fits = starts > _IMPOSSIBLE
+    chain = np.full(len(labels), _IMPOSSIBLE)
+    chain[fits] = np.minimum(np.diff(starts[fits], prepend=0.0), 0.0)
+    end = min(total - float(starts[-1] if len(starts) else 0.0), 0.0) if fits.all() else _IMPOSSIBLE
+    return SequenceScore(chain, end)
 
 
 @inlined

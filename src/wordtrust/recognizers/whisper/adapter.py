@@ -6,7 +6,9 @@ our own over the decoder computes how probable each token of every hypothesis wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,10 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
-from ..base import NOTHING, NBestRecord, RecognizerIdentity
+from ..base import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
+from ..forced import spaced, unscored, word_scores
 from ..languages import LANGUAGE
-from .decoder import SpecialTokens, WhisperDecoder
+from .decoder import ForcedHypothesis, SpecialTokens, WhisperDecoder
 from .model_files import name_of_folder, name_of_model, read_config, read_weights
 from .words import TimedHypothesis, nbest, token_starts
 
@@ -49,13 +52,12 @@ class WhisperRecognizer:
         self._decoder = WhisperDecoder(weights, special, config.heads)
         self._blas = ThreadpoolController()
         self._threads = threads
+        self._last: tuple[Samples, ctranslate2.StorageView] | None = None
         self.identity = identity
 
     def recognize(self, samples: Samples) -> NBestRecord:
         """An N-best record of at most ten hypotheses."""
-        seconds = len(samples) / RATE
-        if seconds > WINDOW:
-            raise InputError(f"a piece of {seconds:.1f} s: Whisper listens to {WINDOW} s at once")
+        seconds = _check_length(samples)
         if len(samples) < _FRAME:
             return NOTHING
         encoded = self._encode(samples)
@@ -65,6 +67,18 @@ class WhisperRecognizer:
             hypotheses = self.timed(np.array(encoded)[0], searched.sequences_ids, len(samples) // _FRAME)
         record = nbest(hypotheses, self._tokenizer.decode, searched.no_speech_prob).to_record()
         return record if likely is None else {**record, LANGUAGE: likely}
+
+    def score_texts(self, samples: Samples, texts: Sequence[Sequence[str]]) -> list[ForcedScores]:
+        """What it thinks of each of these texts; one encoder pass, no search."""
+        _check_length(samples)
+        if not texts or len(samples) < _FRAME:
+            return [unscored(text) for text in texts]
+        spelled = [[self._tokenizer.encode(word) for word in spaced(text)] for text in texts]
+        tokens = [list(chain.from_iterable(words))[: self._decoder.longest_text] for words in spelled]
+        encoded = self._encode(samples)
+        with self._blas.limit(limits=self._threads, user_api="blas"):
+            forced = self._decoder.force(np.array(encoded)[0], tokens)
+        return [_word_scores([len(word) for word in words], one) for words, one in zip(spelled, forced, strict=True)]
 
     def _likely_language(self, encoded: ctranslate2.StorageView) -> dict[str, Any] | None:
         """The language that was asked for, and what the model takes the speech for; None if it knows English only."""
@@ -78,6 +92,12 @@ class WhisperRecognizer:
         return {"asked": asked, "likely": max(told, key=lambda name: told[name]), "probability": told.get(asked, 0.0)}
 
     def _encode(self, samples: Samples) -> ctranslate2.StorageView:
+        """What the encoder makes of samples. The last is kept: texts may be scored after they were recognised."""
+        if self._last is None or not np.array_equal(samples, self._last[0]):
+            self._last = samples.copy(), self._run_encoder(samples)
+        return self._last[1]
+
+    def _run_encoder(self, samples: Samples) -> ctranslate2.StorageView:
         padded = np.pad(samples, (0, WINDOW * RATE - len(samples)))
         features = self._model.feature_extractor(padded, padding=0)[None]
         view = ctranslate2.StorageView.from_array(np.ascontiguousarray(features, np.float32))
@@ -114,6 +134,20 @@ class WhisperRecognizer:
             )
             for tokens, forced in zip(hypotheses, self._decoder.force(encoded, hypotheses), strict=True)
         ]
+
+
+def _word_scores(counts: Sequence[int], forced: ForcedHypothesis) -> ForcedScores:
+    """The scores of words with so many tokens each. The end of a text that had to be cut off is not its end."""
+    scored = len(forced.logprobs) - (len(forced.logprobs) <= sum(counts))
+    return word_scores(counts, forced.logprobs[:scored], np.minimum(forced.evidence.margins[:scored], 0.0))
+
+
+def _check_length(samples: Samples) -> float:
+    """Seconds of samples; InputError if they are too many."""
+    seconds = len(samples) / RATE
+    if seconds > WINDOW:
+        raise InputError(f"a piece of {seconds:.1f} s: Whisper listens to {WINDOW} s at once")
+    return seconds
 
 
 def load(model: str | None = None, *, threads: int = 1) -> WhisperRecognizer:

@@ -49,6 +49,11 @@ class WhisperDecoder:
         self.special = special
         self.heads = heads  # (layer, head) whose attention is wanted
 
+    @property
+    def longest_text(self) -> int:
+        """Tokens that fit into its positions, beside the prompt and the end."""
+        return len(self.weights["decoder/position_encodings/encodings"]) - len(self.special.prompt) - 1
+
     def force(self, encoded: Floats, hypotheses: Sequence[Sequence[int]]) -> list[ForcedHypothesis]:
         """Score given hypotheses (token ids) on the encoded audio [frames, width]."""
         prompt, end = self.special.prompt, self.special.end
