@@ -25,6 +25,8 @@ from wordtrust.combination.subset_comparison import (
     select_system,
 )
 from wordtrust.combination.system_output import SystemOutputs
+from wordtrust.networks.equivalents import NONE, Equate
+from wordtrust.networks.segments import Comparison
 
 # Utterances "a b" and "c d". Errors: A 0 and 2, B 1 and 0, C 2 and 2.
 A = outputs(["a b", "x x"], [0.9, 0.7, 0.2, 0.4], calibrated=[0.8, 0.8, 0.9, 0.9])
@@ -311,3 +313,46 @@ def test_informed_choice_from_a_damaged_file(change: dict[str, Any]) -> None:
         ErrorRegression.from_dict(good | change)
     with pytest.raises(InputError, match="this is no choice among recognizers"):
         ErrorRegression.from_dict([])
+
+
+def test_errors_are_counted_as_written_and_with_spellings_equated() -> None:
+    said = ["met six dogs", "it's a colour"]
+    systems = {
+        "A": outputs(["met 6 dogs", "it is a color"], [0.9] * 7, calibrated=[0.9] * 7),
+        "B": outputs(["met six cats", "it's a colour"], [0.5] * 6, calibrated=[0.5] * 6),
+        "C": outputs(["met 6 dogs", "it is the color"], [0.1] * 7, calibrated=[0.1] * 7),
+    }
+    three, others = side_by_side(systems, said), {"joint": np.ones((4, 2), np.int32)}
+    found = compare_subsets(
+        three, one_best=three, rover=RoverSettings(), others=others, lenient_others={"joint": others["joint"] * 0}
+    ).to_dict()
+    lenient = found["lenient"]
+    assert found["systems"] == pytest.approx({"A": 4 / 6, "B": 1 / 6, "C": 5 / 6})  # 6, it is, color; the
+    assert lenient["systems"] == pytest.approx({"A": 0, "B": 1 / 6, "C": 1 / 6})
+    together, equated = found["subsets"][-1], lenient["subsets"][-1]
+    assert (together["raw"], equated["raw"]) == pytest.approx((4 / 6, 0))  # A is surest
+    assert (together["best_member"], equated["best_member"]) == pytest.approx((1 / 6, 0))
+    assert (together["best_member_one_best"], equated["best_member_one_best"]) == pytest.approx((1 / 6, 0))
+    assert (together["rover"], equated["rover"]) == pytest.approx((4 / 6, 0))  # met 6 dogs, it is a color
+    assert (together["joint"], equated["joint"]) == pytest.approx((2 / 6, 0))
+    assert [found[count]["raw"] for count in ("better", "equal", "worse")] == [0, 2, 2]
+    assert [lenient[count]["raw"] for count in ("better", "equal", "worse")] == [0, 4, 0]
+
+
+def test_spellings_are_equated_as_far_as_is_wanted() -> None:
+    two = side_by_side({"A": ["met 6 dogs"], "B": ["met color"]}, ["met six colour"])
+    numbers = replace(two, how=Comparison("wordtrust", equate=Equate.parse("numbers"))).leniently
+    assert (two.leniently is not None) and two.leniently.errors.tolist() == [[1], [1]]
+    assert (numbers is not None) and numbers.errors.tolist() == [[1], [2]]
+    for how in (Comparison("wordtrust", equate=NONE), Comparison("sclite")):
+        strict = replace(two, how=how)
+        assert strict.leniently is None
+        assert compare_subsets(strict).lenient is None
+        assert "lenient" not in compare_subsets(strict).to_dict()
+
+
+@given(several())
+@settings(max_examples=20)
+def test_where_every_word_has_one_spelling_both_counts_are_the_same(recognizers: SystemOutputs) -> None:
+    found = compare_subsets(recognizers, rover=RoverSettings(), replicates=10).to_dict()
+    assert found.pop("lenient") == found

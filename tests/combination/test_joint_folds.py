@@ -46,7 +46,7 @@ def errors_by(model: JointModel, systems: JointHypotheses, names: list[str], tur
         for members in total:
             joined = [model.names[member] for member in members]
             found = alone.decode(part.order([names.index(name) for name in joined]), joined)
-            total[members] += int(found.errors().sum())
+            total[members] += int(found.errors()[0].sum())
     return total
 
 
@@ -79,7 +79,7 @@ def test_whole_utterances_are_calibrated_out_of_fold(fitted: Fit) -> None:
             alone = JointModel(model.names, *own, model.threshold, model.settings)
             found = alone.decode(systems.take(rows).order([names.index(name) for name in joined]), joined)
             said += found.correct.tolist()
-            right += (found.errors() == 0).tolist()
+            right += (found.errors()[0] == 0).tolist()
     expected = Platt().fit(np.clip(said, 0, 1), np.array(right))
     assert model.whole_utterances is not None
     scores = np.linspace(0, 1, 21)
@@ -166,4 +166,4 @@ def test_no_utterances_are_decoded_to_none(fitted: Fit) -> None:
     model, systems, names = fitted
     nothing = JointHypotheses.of([each[:0] for each in systems.hypotheses])
     assert len(model.decode(nothing, names).lattices) == 0
-    assert joint_errors(model, nothing, names, [(0, 1)]).shape == (1, 0)
+    assert joint_errors(model, nothing, names, [(0, 1)]).shape == (2, 1, 0)

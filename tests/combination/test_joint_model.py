@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tests.helpers.joint_data import corpus
+from tests.helpers.joint_data import chain, corpus, shared
 from wordtrust import InputError, OptionError
 from wordtrust.combination.joint import (
     FitOptions,
     JointHypotheses,
     JointModel,
+    SubsetSettings,
     align_utterances,
     fit,
     fit_joint,
@@ -23,9 +24,11 @@ from wordtrust.combination.joint import (
     load_joint,
     save_joint,
 )
+from wordtrust.combination.joint.arc_models import PotentialModel
 from wordtrust.lattices.lattice import Lattices, concatenate
 from wordtrust.lattices.paths import Paths, one_best
-from wordtrust.networks.build_store import REFERENCE, noted_references
+from wordtrust.networks.build_store import REFERENCE, SPEAKER, noted_references
+from wordtrust.networks.equivalents import ALL
 from wordtrust.networks.labels import score_paths
 from wordtrust.transcripts.transcript import transcripts
 
@@ -188,10 +191,20 @@ def test_errors_of_many_subsets(fitted: Fit) -> None:
     model, systems, names = fitted
     done: list[int] = []
     found = joint_errors(model, systems, names, [(0, 1), (1, 2), (0, 1, 2)], jobs=2, notify=done.append)
-    assert found.shape == (3, 200)
+    assert found.shape == (2, 3, 200)
     assert done == [1, 2, 3]
     all_three = model.decode(systems, names)
-    assert found[2].sum() == errors(all_three.lattices, all_three.paths)
+    assert found[0, 2].sum() == errors(all_three.lattices, all_three.paths)
+
+
+def test_errors_as_written_and_with_spellings_equated() -> None:
+    said = [[("met", 0.0, 0.5), (six, 0.5, 1.0), ("dogs", 1.0, 1.5)] for six in ("6", "sick")]
+    notes = {REFERENCE: ("met six dogs",), SPEAKER: ("s",)}
+    systems = JointHypotheses.of([replace(each, notes=notes) for each in shared(*(chain(w, 1.5) for w in said))])
+    alone = JointModel(("a", "b"), (PotentialModel.new(2, 4, 0),), settings={(0, 1): SubsetSettings(alone=True)})
+    assert alone.decode(systems, ["a", "b"]).errors().tolist() == [[1], [1]]  # these networks equate nothing
+    assert alone.decode(systems, ["a", "b"]).errors(ALL).tolist() == [[1], [0]]
+    assert joint_errors(alone, systems, ["a", "b"], [(0, 1), (1,)], equate=ALL)[:, :, 0].tolist() == [[1, 1], [0, 1]]
 
 
 def test_recognizers_are_matched_by_utterance() -> None:

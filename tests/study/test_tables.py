@@ -130,6 +130,16 @@ def test_table_of_combination_against_rover_by_hand() -> None:
     assert "vs ROVER" in results_markdown(study)
 
 
+def test_table_of_combination_with_spellings_equated() -> None:
+    study = made_study("a")
+    assert not any("equated" in table.title for table in all_tables(study)["combination"])
+    study["lenient"] = made_study("a") | {"better": {"raw": 2, "joint": 1}}
+    plain, equated = all_tables(study)["combination"][:2]
+    assert equated.title == "Table 3: combination, spellings equated"
+    assert [row[3] for row in plain.rows[:2]] == ["0", "1"]
+    assert [row[3] for row in equated.rows[:2]] == ["2", "1"]
+
+
 def test_where_the_paper_s_system_differs_is_told() -> None:
     study = made_study("a")
     kinds: dict[str, Any] = {kind: {} for kind in ("posterior", "confidence", "calibrated")}

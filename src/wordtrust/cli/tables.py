@@ -345,6 +345,18 @@ def print_drift(drift: Drift) -> None:
 
 def print_combination(comparison: SubsetComparison) -> None:
     """What `wordtrust combine` shows."""
+    out, lenient = console(), comparison.lenient
+    _print_subsets(comparison)
+    if len(comparison.subsets) > 1:
+        counted = f"Means over {len(comparison.subsets)} subsets"
+        out.print(f"{counted}; better, equal and worse than the best member of each.")
+    if lenient is not None and lenient.systems != comparison.systems:
+        out.print("With spellings equated:")
+        _print_subsets(lenient)
+
+
+def _print_subsets(comparison: SubsetComparison) -> None:
+    """The recognizers alone, and every way to combine them."""
     from ..report.wording import COMBINED_BY, label_for
 
     out, subsets = console(), comparison.subsets
@@ -360,8 +372,6 @@ def print_combination(comparison: SubsetComparison) -> None:
     rows.append(("best of them for each utterance", percent(oracle), "", "", ""))
     rows.append(("best recognizer alone", percent(best), "", "", ""))
     out.print(Table("", ("combined by", "WER %", "better", "equal", "worse"), tuple(rows)).to_rich())
-    if len(subsets) > 1:
-        out.print(f"Means over {len(subsets)} subsets; better, equal and worse than the best member of each.")
 
 
 def _mean(rates: Iterable[float]) -> float:

@@ -105,15 +105,15 @@ class _Joined:
         self._model, self._hypotheses, self._names = model, hypotheses, names
         self.decoded: JointDecoding | None = model.decode(hypotheses, names) if words else None
 
-    def errors(self, subsets: Subsets, jobs: int) -> Ints:
-        """[subsets, utterances]; subsets are indices into the names."""
-        errors = np.empty((len(subsets), len(self._hypotheses)), np.int32)
+    def errors(self, subsets: Subsets, equate: Equate, jobs: int) -> Ints:
+        """[2, subsets, utterances], as `joint_errors` has them; subsets are indices into the names."""
+        errors = np.empty((2, len(subsets), len(self._hypotheses)), np.int32)
         rows = list(range(len(subsets)))
         if self.decoded is not None:
-            errors[:] = self.decoded.errors()
+            errors[:] = self.decoded.errors(equate)[:, np.newaxis]
             rows = [row for row in rows if len(subsets[row]) < len(self._names)]
         counted = [subsets[row] for row in rows]
-        errors[rows] = joint_errors(self._model, self._hypotheses, self._names, counted, jobs=jobs)
+        errors[:, rows] = joint_errors(self._model, self._hypotheses, self._names, counted, equate=equate, jobs=jobs)
         return errors
 
 
@@ -131,15 +131,22 @@ def _compare(
 ) -> SubsetComparison:
     subsets = _subsets(len(outputs.names), every)
     if fitted is None and any(output.confidence is None for output in outputs.outputs):
-        return compare_subsets(outputs, subsets, one_best=one_best, others={"rover": vote_errors(outputs, subsets)})
+        equated = outputs.leniently
+        return compare_subsets(
+            outputs,
+            subsets,
+            one_best=one_best,
+            others={"rover": vote_errors(outputs, subsets)},
+            lenient_others=None if equated is None else {"rover": vote_errors(equated, subsets)},
+        )
     if fitted is None:
         return compare_subsets(outputs, subsets, one_best=one_best, rover=RoverSettings())
     names = [name for name in fitted.order if name in outputs.names]
     settings = fitted.settings(names, subsets)
-    others = {}
+    others, lenient = dict[str, Ints](), dict[str, Ints]()
     if joined is not None:
         members = [tuple(outputs.names.index(names[member]) for member in subset) for subset in subsets]
-        others["joint"] = joined.errors(members, jobs)
+        others["joint"], lenient["joint"] = joined.errors(members, outputs.equate, jobs)
     return compare_subsets(
         outputs.subset(names),
         subsets,
@@ -147,6 +154,7 @@ def _compare(
         rover=settings,
         informed=fitted.informed,
         others=others,
+        lenient_others=lenient,
     )
 
 

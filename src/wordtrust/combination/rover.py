@@ -154,7 +154,7 @@ def rover_errors(
     chosen = [settings] * len(subsets) if isinstance(settings, RoverSettings) else list(settings)
     if len(chosen) != len(subsets):
         raise ValueError(f"{len(chosen)} settings for {len(subsets)} subsets")
-    if outputs.have_segments:
+    if outputs.have_segments or outputs.counts_leniently:
         votes = zip(subsets, chosen, strict=True)
         elected = (rover(outputs.subset([outputs.names[one] for one in subset]), how) for subset, how in votes)
         return np.stack([outputs.count_errors(output) for output in elected])

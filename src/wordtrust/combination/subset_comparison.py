@@ -5,12 +5,14 @@ confidence of its words. An output without words has the mean 0: nothing speaks 
 first. In the same table: the best member alone, `rover`, any other method given by its errors (the joint network),
 and `oracle`, which always takes the output with the fewest errors. `informed` is not the paper's: it takes the output
 that is expected to have the fewest errors given all outputs (see `error_regression`).
+
+Errors are counted twice: as words are written, and where words in another spelling are right (`lenient`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -79,10 +81,11 @@ class SubsetComparison:
     worse: Mapping[str, int]
     rate_statistics: Mapping[str, RateStatistics]  # by method, over subsets
     none_worse: Mapping[str, float]  # by method: share of draws of speakers in which no subset is worse
+    lenient: SubsetComparison | None = None  # the same where words in another spelling count as right
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
+        record: dict[str, Any] = {
             "utterances": self.utterances,
             "words": self.words,
             "systems": dict(self.systems),
@@ -93,6 +96,7 @@ class SubsetComparison:
             "spread": {method: asdict(statistics) for method, statistics in self.rate_statistics.items()},
             "none_worse": dict(self.none_worse),
         }
+        return record if self.lenient is None else record | {"lenient": self.lenient.to_dict()}
 
 
 def all_subsets(n_systems: int) -> list[tuple[int, ...]]:
@@ -153,22 +157,37 @@ def compare_subsets(
     informed: ErrorRegression | None = None,
     rover: RoverSettings | Sequence[RoverSettings] | None = None,
     others: Mapping[str, Ints] | None = None,
+    lenient_others: Mapping[str, Ints] | None = None,
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> SubsetComparison:
     """Measure subsets of systems (all of two and more unless given) by every method.
 
     `one_best` has the recognizers' own 1-best on the same utterances. ROVER aligns in the order of the systems, with
-    one setting for all subsets or one for each. `others` are the errors of further methods, [subsets, utterances].
+    one setting for all subsets or one for each. `others` are the errors of further methods, [subsets, utterances],
+    `lenient_others` the same where words in another spelling count as right.
     """
     subsets = all_subsets(len(outputs.names)) if subsets is None else subsets
+    strict = _compared(outputs, subsets, one_best, informed, rover, others).compare(replicates, seed)
+    equated, own = outputs.leniently, None if one_best is None else one_best.leniently
+    if equated is None:
+        return strict
+    lenient = _compared(equated, subsets, own, informed, rover, lenient_others).compare(replicates, seed)
+    return replace(strict, lenient=lenient)
+
+
+def _compared(
+    outputs: SystemOutputs, subsets: Subsets, one_best: SystemOutputs | None, informed: ErrorRegression | None,
+    rover: RoverSettings | Sequence[RoverSettings] | None, others: Mapping[str, Ints] | None,
+) -> _ErrorTable:  # fmt: skip
+    """The errors of all methods, as `outputs` count them."""
     methods = choice_errors(outputs, subsets, informed)
     if rover is not None:
         methods["rover"] = rover_errors(outputs, subsets, rover)
     methods |= dict(others or {})
     _check(outputs, subsets, one_best, methods)
     oracle = errors_of(select_system(-outputs.errors.astype(np.float64), subsets), outputs.errors)
-    return _ErrorTable(outputs, subsets, one_best, methods, oracle).compare(replicates, seed)
+    return _ErrorTable(outputs, subsets, one_best, methods, oracle)
 
 
 def _check(

@@ -26,10 +26,12 @@ from ..lattices.paths import Paths, one_best
 from ..lattices.text import JOINER, UNKNOWN
 from ..lattices.vocabulary import Vocabulary, renumbered
 from ..lattices.weights import Reals
-from ..networks.align import align_ids
+from ..networks.align import Alignments, align_ids
 from ..networks.build_store import REFERENCE, SPEAKER
-from ..networks.equivalents import ALL
+from ..networks.equivalents import ALL, NONE, Equate
 from ..networks.equivalents.classes import classes_of
+from ..networks.lenient import align_leniently
+from ..networks.reference_words import ReferenceWords
 from ..networks.segments import BY_WORDS, Comparison, count_errors, reference_length
 from ..networks.word_confidence import word_confidence
 from ..transcripts.transcript import Transcript, spelling
@@ -84,6 +86,16 @@ class SystemOutput:
     def words(self, utterance: int) -> tuple[str, ...]:
         """The words of one utterance, by its index."""
         return self.vocabulary.lookup(self.word[self.offsets[utterance] : self.offsets[utterance + 1]].tolist())
+
+    def as_lattices(self) -> Lattices:
+        """The words as lattices of one path each, a second for every word."""
+        source = (np.arange(len(self.word)) - np.repeat(self.offsets[:-1], self.lengths)).astype(np.int32)
+        nodes = self.offsets + np.arange(len(self.offsets))
+        time = (np.arange(nodes[-1]) - np.repeat(nodes[:-1], np.diff(nodes))).astype(np.float64)
+        surface = self.word if self.surface is None else self.surface
+        return Lattices(
+            self.utts, nodes, self.offsets, time, source, source + np.int32(1), self.word, surface, self.vocabulary
+        )
 
     def with_calibrated(self, calibrator: Predicts) -> SystemOutput:
         """The same with calibrated confidences beside the raw ones."""
@@ -222,6 +234,7 @@ class SystemOutputs:
     left_out: Mapping[str, int]  # how many utterances each system lacked
     references: tuple[Reference, ...] = ()  # with segments and alternatives, where they have any (STM)
     how: Comparison = BY_WORDS  # words with these
+    counts_leniently: bool = False  # whether words in another spelling are right (`leniently`)
 
     @classmethod
     def of(
@@ -268,14 +281,25 @@ class SystemOutputs:
         """The index of the unknown word, -1 if it does not occur."""
         return self.outputs[0].vocabulary.find(UNKNOWN)
 
+    @property
+    def equate(self) -> Equate:
+        """The spellings that are one word; none by the rules of NIST."""
+        if self.how.rules == "sclite" or self.how.glm is not None:
+            return NONE
+        return ALL if self.how.equate is None else self.how.equate
+
+    @property
+    def leniently(self) -> SystemOutputs | None:
+        """The same where words in another spelling count as right; None if there are none that could."""
+        return replace(self, counts_leniently=True) if self.equate and not self.have_segments else None
+
     @cached_property
     def word_classes(self) -> Ints | None:
         """For each word of the vocabulary the class that is one vote; None where every word is its own."""
-        equate = ALL if self.how.equate is None else self.how.equate
-        if not equate or self.how.rules == "sclite" or self.how.glm is not None:
+        if not self.equate:
             return None
         used = np.unique(np.concatenate([output.word for output in self.outputs]))
-        return classes_of(used, self.outputs[0].vocabulary, equate)
+        return classes_of(used, self.outputs[0].vocabulary, self.equate)
 
     @property
     def have_segments(self) -> bool:
@@ -302,8 +326,16 @@ class SystemOutputs:
         """[utterances] word errors of an output that has these utterances and word numbers, as `evaluate` counts."""
         if self.have_segments:
             return count_errors([_with_middles(output, row) for row in range(len(self))], self.references, self.how)
+        return self.align(output).errors
+
+    def align(self, output: SystemOutput) -> Alignments:
+        """The words of an output with plain references."""
+        if self.counts_leniently:
+            said = [reference.words for reference in self.references]
+            spoken = ReferenceWords.of(said, output.as_lattices(), self.equate)
+            return align_leniently(spoken, output.word, output.offsets, unknown=self.unknown)
         words, offsets = self.reference_words, self.reference_offsets
-        return align_ids(words, offsets, output.word, output.offsets, unknown=self.unknown).errors
+        return align_ids(words, offsets, output.word, output.offsets, unknown=self.unknown)
 
     def subset(self, names: Sequence[str]) -> SystemOutputs:
         """Some of the systems, in this order."""

@@ -233,7 +233,7 @@ class CombinationInput:
         if not self.have_networks:
             return None
         outputs = {name: system.one_best() for name, system in self.systems.items()}
-        return SystemOutputs.of(outputs, self.references, missing=self.missing or "error")
+        return SystemOutputs.of(outputs, self.references, missing=self.missing or "error", how=self.how)
 
     def hypotheses(self) -> JointHypotheses:
         """The hypotheses of all systems, for the joint network."""

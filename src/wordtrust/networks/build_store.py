@@ -129,9 +129,9 @@ def build_networks(lattices: Lattices, options: BuildOptions = BuildOptions()) -
     return replace(networks, notes=notes, extra=extra)
 
 
-def noted_references(networks: Lattices) -> ReferenceWords:
-    """The references that networks were built with, and the alternatives that their labels know."""
-    equate = Equate.of_networks(networks.origin)
+def noted_references(networks: Lattices, equate: Equate | None = None) -> ReferenceWords:
+    """The references that networks were built with, and the alternatives that their labels know, or these."""
+    equate = Equate.of_networks(networks.origin) if equate is None else equate
     return ReferenceWords.of([note.split() for note in networks.notes[REFERENCE]], networks, equate)
 
 

@@ -76,7 +76,9 @@ class SubsetsOnTest:
         """Every subset, combined by every method."""
         if self.fitted is None:
             return compare_subsets(self.outputs, self.subsets, one_best=self.one_best, rover=RoverSettings())
-        others = {} if self.fitted.joint is None else {"joint": self._joint_errors()}
+        others, lenient = dict[str, Ints](), dict[str, Ints]()
+        if self.fitted.joint is not None:
+            others["joint"], lenient["joint"] = self._joint_errors()
         return compare_subsets(
             self.outputs,
             self.subsets,
@@ -84,6 +86,7 @@ class SubsetsOnTest:
             rover=self.fitted.settings(self.outputs.names, self.subsets),
             informed=self.fitted.informed,
             others=others,
+            lenient_others=lenient,
         )
 
     @cached_property
@@ -98,7 +101,7 @@ class SubsetsOnTest:
         return self.fitted.joint.decode(self._joined, list(self.systems.systems))
 
     def _joint_errors(self) -> Ints:
-        """[subsets, utterances]; those that an earlier run counted are read."""
+        """[2, subsets, utterances] as `joint_errors` has them; those that an earlier run counted are read."""
         assert self.fitted is not None
         assert self.fitted.joint is not None
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -109,14 +112,14 @@ class SubsetsOnTest:
             members = [[names.index(self.outputs.names[index]) for index in subset] for subset in chosen]
 
             def count(members: Sequence[Sequence[int]] = members) -> Ints:
-                return joint_errors(model, joined, names, members, jobs=self.jobs)
+                return joint_errors(model, joined, names, members, equate=self.outputs.equate, jobs=self.jobs)
 
-            parts.append(load_or_count(self.folder / f"{first:04d}.npy", (len(chosen), len(self.outputs)), count))
+            parts.append(load_or_count(self.folder / f"{first:04d}.npy", (2, len(chosen), len(self.outputs)), count))
             self.notify(f"joint: {first + len(chosen)} of {len(self.subsets)} subsets")
-        return np.concatenate(parts)
+        return np.concatenate(parts, axis=1)
 
 
-def load_or_count(path: Path, shape: tuple[int, int], count: Callable[[], Ints]) -> Ints:
+def load_or_count(path: Path, shape: tuple[int, ...], count: Callable[[], Ints]) -> Ints:
     """The errors that an earlier run wrote, if the file is whole; else they are counted and written."""
     try:
         stored = np.load(path, allow_pickle=False)

@@ -44,8 +44,8 @@ from ..formats import stream
 from ..lattices.lattice import Floats, Ints, Lattices
 from ..lattices.paths import Paths
 from ..lattices.weights import Reals
-from ..networks.align import align_ids
 from ..networks.build_store import SPEAKER, noted_references
+from ..networks.equivalents import Equate
 from ..networks.gaps import k_best_missing
 from ..networks.labels import score_paths
 from ..report.curves import reliability
@@ -170,7 +170,9 @@ def _no_subsets() -> dict[str, Any]:
 
 def _subsets_record(subsets: SubsetsOnTest) -> dict[str, Any]:
     record = subsets.comparison().to_dict()
-    record |= {key: counts_against(record["subsets"], rival) for key, rival in _COMBINATION_RIVALS.items()}
+    for each in (record, record.get("lenient", {})):
+        rows = each.get("subsets", [])
+        each |= {key: counts_against(rows, rival) for key, rival in _COMBINATION_RIVALS.items() if rows}
     decoded = subsets.joint_output()
     if decoded is not None:
         record["joint_of_all"] = joint_record(decoded, subsets.outputs)
@@ -321,38 +323,44 @@ def joint_record(decoded: JointDecoding, outputs: SystemOutputs) -> dict[str, An
 
     `outputs` are those of the recognizers with their own models: the best of them is what has to be beaten.
     """
-    words, errors = _score_joint(decoded, decoded.paths)
-    interval = intervals(errors)["wer"]
+    words, strict, lenient = _score_joint(decoded, decoded.paths, outputs.equate)
+    equated = outputs.leniently
     return {
         "members": list(decoded.names),
-        "errors": errors.total.to_dict(),
-        "interval": [interval.low, interval.high],
-        "against_best_member": _test_record(compare(errors, _best_member(outputs))["wer"]),
+        **_joint_errors_record(strict, outputs),
+        **({} if equated is None else {"lenient": _joint_errors_record(lenient, equated)}),
         "output": _measures(words),
         "whole_utterances": _whole_utterances(decoded),
-        "one_best": {name: _measures(_score_joint(decoded, decoded.one_best(name))[0]) for name in decoded.names},
+        "one_best": {
+            name: _measures(_score_joint(decoded, decoded.one_best(name), outputs.equate)[0])
+            for name in decoded.names
+        },
         "reliability": [asdict(each) for each in reliability(words)],
     }
 
 
-def _best_member(outputs: SystemOutputs) -> SpeakerErrors:
+def _joint_errors_record(errors: SpeakerErrors, outputs: SystemOutputs) -> dict[str, Any]:
+    """The errors of the joint network, beside those of the best member as `outputs` count them."""
+    interval = intervals(errors)["wer"]
     best = outputs.outputs[int(outputs.errors.sum(axis=1).argmin())]
-    alignments = align_ids(
-        outputs.reference_words, outputs.reference_offsets, best.word, best.offsets, unknown=outputs.unknown
-    )
-    return SpeakerErrors.of(alignments, list(outputs.speakers))
+    alone = SpeakerErrors.of(outputs.align(best), list(outputs.speakers))
+    return {
+        "errors": errors.total.to_dict(),
+        "interval": [interval.low, interval.high],
+        "against_best_member": _test_record(compare(errors, alone)["wer"]),
+    }
 
 
-def _score_joint(decoded: JointDecoding, paths: Paths) -> tuple[Scores, SpeakerErrors]:
-    """The words of paths through the joint network, with the confidences that people see."""
+def _score_joint(decoded: JointDecoding, paths: Paths, equate: Equate) -> tuple[Scores, SpeakerErrors, SpeakerErrors]:
+    """The words of paths through the joint network, with the confidences that people see, and errors both ways."""
     lattices = decoded.lattices
-    spoken = noted_references(lattices)
+    spoken = noted_references(lattices, equate)
     strict, alignments = (score_paths(lattices, paths, said).alignments for said in (spoken.strict, spoken))
     speakers = list(lattices.notes[SPEAKER])
     confidence = SystemOutput.of(lattices, decoded.confidence, paths).confidence
     assert confidence is not None
     scores = Scores.of(confidence, alignments.correct, speakers, alignments.offsets)
-    return scores, SpeakerErrors.of(strict, speakers)
+    return scores, SpeakerErrors.of(strict, speakers), SpeakerErrors.of(alignments, speakers)
 
 
 def _whole_utterances(decoded: JointDecoding) -> dict[str, float]:

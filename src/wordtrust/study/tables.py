@@ -270,6 +270,10 @@ def combination_tables(study: Study) -> Iterator[Table]:
     if not subsets:
         return
     yield combination_table(study, wide=True)
+    if "lenient" in study:
+        equated = combination_table(study["lenient"], wide=True)
+        note = "The same where a word in another spelling counts as right, for the best member too."
+        yield replace(equated, title=f"{equated.title}, spellings equated", note=note)
     yield joint_table(study)
     methods = [method for method in COMBINED_BY if method in subsets[0]]
     columns = ("best member", *methods, "oracle")
@@ -331,10 +335,19 @@ def joint_table(study: Study) -> Table:
     rate, ends, test = joined["errors"].get("wer"), joined["interval"], joined["against_best_member"]
     note = (
         f"WER of its output: {percent(rate)} ({span(None if None in ends else ends)}), against the best member "
-        f"{percent(test['value'])} (p {decimal(test['p'])}). Alone: the recognizer's own calibrated confidence; "
+        f"{percent(test['value'])} (p {decimal(test['p'])}){_joint_leniently(joined)}. "
+        "Alone: the recognizer's own calibrated confidence; "
         "joint: what all of them together believe of the same words."
     )
     return Table("All recognizers joined", columns, tuple(rows), note)
+
+
+def _joint_leniently(joined: Mapping[str, Any]) -> str:
+    """The same with spellings equated, where that was counted."""
+    if "lenient" not in joined:
+        return ""
+    rate, test = joined["lenient"]["errors"].get("wer"), joined["lenient"]["against_best_member"]
+    return f"; with spellings equated {percent(rate)}, {percent(test['value'])} (p {decimal(test['p'])})"
 
 
 def _three(scores: Mapping[str, float]) -> tuple[str, str, str]:

@@ -21,6 +21,7 @@ from ...lattices.paths import Paths, best_paths
 from ...lattices.posterior import FlatGraph
 from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
+from ...networks.equivalents import Equate
 from ...networks.labels import score_paths
 from ...networks.text_probability import text_probability
 from ...transcripts.transcript import ALTERNATIVES, Transcript, transcripts
@@ -85,9 +86,14 @@ class JointDecoding:
             self.lattices, self.confidence, self.paths, alternatives=alternatives, show=show, correct=self.correct
         )
 
-    def errors(self) -> Ints:
-        """[utterances] word errors of the chosen words; the recognizers' networks must carry references."""
-        return errors_by_utterance(self.lattices, self.paths)
+    def errors(self, equate: Equate | None = None) -> Ints:
+        """[2, utterances] word errors of the chosen words, as they are written and with spellings equated.
+
+        The recognizers' networks must carry references. Without `equate`, what their labels equate is equated.
+        """
+        spoken = noted_references(self.lattices, equate)
+        counted = (score_paths(self.lattices, self.paths, words) for words in (spoken.strict, spoken))
+        return np.stack([scored.alignments.errors for scored in counted])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,24 +166,24 @@ def errors_by_utterance(lattices: Lattices, paths: Paths) -> Ints:
 
 def joint_errors(
     model: JointModel, systems: JointHypotheses, names: Sequence[str], subsets: Sequence[Sequence[int]], *,
-    jobs: int = 1, notify: Callable[[int], None] | None = None,
+    equate: Equate | None = None, jobs: int = 1, notify: Callable[[int], None] | None = None,
 ) -> Ints:  # fmt: skip
-    """[subsets, utterances] word errors of the joint output of every subset.
+    """[2, subsets, utterances] word errors of the joint output of every subset, as `JointDecoding.errors` has them.
 
     Subsets are indices into `names`, which are those of `systems`; `notify` is called with how many are done.
     """
-    errors = np.empty((len(subsets), len(systems)), np.int32)
+    errors = np.empty((2, len(subsets), len(systems)), np.int32)
     words_only = replace(
         model, confidence_models=(), whole_utterances=None
     )  # only words are counted, and confidences take as long
 
     def count(subset: Sequence[int]) -> Ints:
         parts = words_only.decode_parts(systems.order(subset), [names[system] for system in subset])
-        return np.concatenate([part.errors() for part in parts])
+        return np.concatenate([part.errors(equate) for part in parts], axis=1)
 
     with ThreadPoolExecutor(jobs) as pool:
         for row, counted in enumerate(pool.map(count, subsets)):
-            errors[row] = counted
+            errors[:, row] = counted
             if notify:
                 notify(row + 1)
     return errors
