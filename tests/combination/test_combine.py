@@ -342,8 +342,11 @@ def test_errors_are_counted_as_written_and_with_spellings_equated() -> None:
 def test_spellings_are_equated_as_far_as_is_wanted() -> None:
     two = side_by_side({"A": ["met 6 dogs"], "B": ["met color"]}, ["met six colour"])
     numbers = replace(two, how=Comparison("wordtrust", equate=Equate.parse("numbers"))).leniently
-    assert (two.leniently is not None) and two.leniently.errors.tolist() == [[1], [1]]
-    assert (numbers is not None) and numbers.errors.tolist() == [[1], [2]]
+    everything = two.leniently
+    assert everything is not None
+    assert everything.errors.tolist() == [[1], [1]]
+    assert numbers is not None
+    assert numbers.errors.tolist() == [[1], [2]]
     for how in (Comparison("wordtrust", equate=NONE), Comparison("sclite")):
         strict = replace(two, how=how)
         assert strict.leniently is None
