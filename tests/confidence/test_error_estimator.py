@@ -19,11 +19,18 @@ from wordtrust.confidence.estimation.speaker_intervals import Residuals
 from wordtrust.evaluation.output_words import OutputWords
 
 LEVEL = 0.9
+ONE = {"speakers": 1, "values": [1]}  # residuals, as JSON
 
 
 def rates(words: OutputWords) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     assert words.counts is not None
     return words.counts[:, 1:].sum(axis=1), words.counts[:, :3].sum(axis=1)
+
+
+def covered(ends: np.ndarray[Any, Any] | None, off: np.ndarray[Any, Any]) -> float:
+    """How many of the true rates are inside."""
+    assert ends is not None
+    return float(np.mean((off >= ends[:, 0]) & (off <= ends[:, 1])))
 
 
 def by_speaker(estimator: ErrorEstimator, words: OutputWords) -> tuple[Any, Any, Any]:
@@ -126,18 +133,72 @@ def test_intervals_hold_for_new_speakers_and_their_utterances() -> None:
     for study in range(12):
         generator = np.random.default_rng([5, study])
         estimator, new = ErrorEstimator.fit(drawn_output(generator, 120)), drawn_output(generator, 150)
-        assert estimator.of_speakers is not None
-        assert estimator.of_utterances is not None
         expected, errors, said = by_speaker(estimator, new)
-        ends = np.array(estimator.of_speakers.interval(LEVEL)) * estimator.spread(expected)[:, np.newaxis]
-        off = errors / said - expected.wer
-        speakers.append(float(np.mean((off >= ends[:, 0]) & (off <= ends[:, 1]))))
+        speakers.append(covered(estimator.off(expected, LEVEL), errors / said - expected.wer))
         alone, (wrong, spoken) = estimator.expected(new), rates(new)
-        ends = np.array(estimator.of_utterances.interval(LEVEL)) * estimator.spread(alone)[:, np.newaxis]
-        off = wrong / spoken - alone.wer
-        utterances.append(float(np.mean((off >= ends[:, 0]) & (off <= ends[:, 1]))))
+        ends = estimator.off(alone, LEVEL, of_utterances=True)
+        utterances.append(covered(ends, wrong / spoken - alone.wer))
     assert 0.875 < np.mean(speakers) < 0.935
     assert 0.875 < np.mean(utterances) < 0.935
+
+
+def test_intervals_hold_for_low_rates_and_for_high_ones() -> None:
+    """Where high rates are farther off, those of all together are too wide for some and too narrow for others."""
+    generator = np.random.default_rng(9)
+
+    def drawn(size: int) -> tuple[Any, Any]:
+        rate = generator.uniform(0, 1, size)
+        return rate, generator.normal(0, 0.3 + 3 * rate)
+
+    (rate, values), speaker = drawn(6000), np.arange(6000) % 1200
+    residuals, of_all = Residuals.of(values, speaker, rate=rate), Residuals.of(values, speaker)
+    assert residuals is not None
+    assert of_all is not None
+    rate, values = drawn(20000)
+    fifth = (5 * rate).astype(np.int64)
+    ends, everywhere = residuals.intervals(rate, LEVEL), of_all.intervals(rate, LEVEL)
+    assert ends is not None
+    assert everywhere is not None
+    inside = [covered(ends[fifth == each], values[fifth == each]) for each in range(5)]
+    assert min(inside) > 0.87
+    assert max(inside) < 0.93
+    together = [covered(everywhere[fifth == each], values[fifth == each]) for each in range(5)]
+    assert min(together) < 0.8
+    assert max(together) > 0.99
+
+
+def with_loops(words: OutputWords, every: int) -> OutputWords:
+    """Every so many utterances, one of four words that goes on and on, and is trusted."""
+    assert words.counts is not None
+    parts = []
+    for row in range(0, len(words), every):
+        parts.append(words.some((np.arange(len(words)) >= row) & (np.arange(len(words)) < row + every)))
+        confidence, correct = np.full(47, 0.8), np.arange(47) < 1
+        loop = replace(words.some(np.arange(len(words)) == row), offsets=np.array([0, 47]), confidence=confidence)
+        parts.append(replace(loop, correct=correct, counts=np.array([[1, 3, 0, 43]], np.int32)))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def test_a_loop_counts_as_many_errors_as_it_made() -> None:
+    """Not as its rate of 1,150% of the 47 words of the output: corpora of new speakers stay inside, and near."""
+    generator, inside, above = np.random.default_rng(10), list[bool](), list[float]()
+    for _ in range(6):
+        known, new = (with_loops(drawn_output(generator, speakers), 500) for speakers in (300, 450))
+        estimator = ErrorEstimator.fit(known)
+        assert estimator.of_speakers is not None
+        assert estimator.dispersion < 2
+        expected, errors, said = by_speaker(estimator, new)
+        group, words = np.arange(450) // 150, expected.reference_words
+        ends = estimator.of_speakers.of_groups(estimator.spread(expected) * words, group, 3, LEVEL)
+        sums = [np.bincount(group, each) for each in (expected.errors, words, errors, said)]
+        off = sums[2] / sums[3] - sums[0] / sums[1]
+        inside += ((off >= ends[:, 0] / sums[1]) & (off <= ends[:, 1] / sums[1])).tolist()
+        above += (ends[:, 1] / sums[1]).tolist()
+    assert np.mean(inside) > 0.75  # of 18, a twentieth of the times by chance
+    assert max(above) < 0.05
 
 
 @pytest.mark.slow
@@ -199,7 +260,7 @@ def test_many_residuals_are_thinned() -> None:
 
 
 def test_it_is_kept_as_json() -> None:
-    words = drawn_output(np.random.default_rng(8), 80)
+    words = drawn_output(np.random.default_rng(8), 130)
     estimator = ErrorEstimator.fit(words)
     same = ErrorEstimator.from_dict(json.loads(json.dumps(estimator.to_dict())))
     assert np.array_equal(same.expected(words).wer, estimator.expected(words).wer)
@@ -207,7 +268,14 @@ def test_it_is_kept_as_json() -> None:
     assert estimator.of_speakers is not None
     assert same.of_speakers.interval() == pytest.approx(estimator.of_speakers.interval(), abs=1e-3)
     assert same.of_utterances is not None
-    assert same.of_utterances.speakers == 80
+    assert same.of_utterances.speakers == 130
+    assert estimator.of_utterances is not None
+    assert len(same.of_utterances.parts) == 2
+    rates_asked = np.linspace(0, 1, 9)
+    assert np.allclose(
+        same.of_utterances.intervals(rates_asked), estimator.of_utterances.intervals(rates_asked), atol=1e-3
+    )
+    assert same.of_utterances.intervals(rates_asked, 0.98) is not None  # parts are too small: by all together
     plain = ErrorEstimator.from_dict(estimator.without_intervals().to_dict())
     assert (plain.of_speakers, plain.of_utterances) == (None, None)
     assert not ErrorEstimator().knows_deletions(words)
@@ -229,6 +297,16 @@ def test_it_is_kept_as_json() -> None:
         ({"of_speakers": {"speakers": 1, "values": [1], "scales": [1, 2]}}, "no residuals"),
         ({"of_speakers": {"speakers": 1, "values": ["x"]}}, "values"),
         ({"of_speakers": [1]}, "of_speakers"),
+        ({"of_speakers": ONE | {"edges": [0.1], "parts": [ONE]}}, "no residuals by estimated rate"),
+        ({"of_speakers": ONE | {"edges": [0.2, 0.1], "parts": [ONE] * 3}}, "no residuals by estimated rate"),
+        (
+            {"of_speakers": ONE | {"edges": [0.1 * each for each in range(20)], "parts": [ONE] * 21}},
+            "no residuals by",
+        ),
+        (
+            {"of_speakers": ONE | {"edges": [0.1], "parts": [ONE, ONE | {"edges": [], "parts": [ONE]}]}},
+            "parts itself",
+        ),
     ],
 )
 def test_what_is_none_is_refused(changed: dict[str, Any], message: str) -> None:

@@ -107,11 +107,8 @@ class Estimates:
     @cached_property
     def utterances(self) -> tuple[Estimate, ...]:
         """Of each utterance, in their order."""
-        residuals = self.estimator.of_utterances
-        ends = None if residuals is None else residuals.interval(self.level)
         names = [utterance.utt for utterance in self.spoken]
-        spread = self.estimator.spread(self.expected)
-        offs = None if ends is None else spread[:, np.newaxis] * np.array(ends)
+        offs = self.estimator.off(self.expected, self.level, of_utterances=True)
         return _listed(names, self.expected, np.ones(len(names), np.int64), offs)
 
     @cached_property
@@ -143,16 +140,14 @@ class Estimates:
 
     def _offs(self, group: NDArray[np.int64], by_group: ExpectedErrors) -> NDArray[np.float64] | None:
         """[groups, 2] how far the rate of each group may be off, below and above."""
-        residuals = self.estimator.of_speakers
-        alone = None if residuals is None else residuals.interval(self.level)
-        if residuals is None or alone is None:
+        residuals, offs = self.estimator.of_speakers, self.estimator.off(by_group, self.level)
+        if residuals is None or offs is None:
             return None
         _, speaker = _numbered(self.output.speakers)
         pairs, unit = np.unique(group * (speaker.max() + 1) + speaker, return_inverse=True)
         owner = pairs // (speaker.max() + 1)
         by_unit = self.expected.summed(unit, len(pairs))  # the speakers of each group
         scale = self.estimator.spread(by_unit) * np.maximum(by_unit.reference_words, 1.0)
-        offs = self.estimator.spread(by_group)[:, np.newaxis] * np.array(alone)
         several = np.bincount(owner, minlength=len(by_group.words)) > 1
         if several.any():
             drawn = residuals.of_groups(scale, owner, len(by_group.words), self.level)

@@ -7,31 +7,34 @@ from typing import Any
 import numpy as np
 
 from ..confidence.estimation.held_out import KnownOfOutputs
-from ..confidence.estimation.speaker_intervals import LEVEL, Residuals
+from ..confidence.estimation.speaker_intervals import LEVEL
 from ..evaluation.output_words import OutputWords
 
 
 def estimation_record(known: KnownOfOutputs, output: OutputWords | None) -> dict[str, Any]:
-    """What study.json says about the estimates for one recognizer; nothing where the model makes none."""
+    """What study.json says about the estimates for one recognizer; nothing where the model makes none.
+
+    Speakers are counted as where the estimator is fitted: one whose utterances are there twice counts twice.
+    """
     estimator = known.estimator
     if estimator is None or output is None or output.counts is None:
         return {}
-    names, group = np.unique(np.array(output.speakers), return_inverse=True)
+    group, who = output.occasions()
     counts = output.counts.astype(np.float64)
-    by_speaker = np.zeros((len(names), 4))
+    by_speaker = np.zeros((len(who), 4))
     np.add.at(by_speaker, group, counts)
     expected = estimator.expected(output)
-    spoken = expected.summed(group, len(names))
+    spoken = expected.summed(group, len(who))
     levels = {
-        "utterances": (expected.wer, counts, estimator.spread(expected), estimator.of_utterances),
-        "speakers": (spoken.wer, by_speaker, estimator.spread(spoken), estimator.of_speakers),
+        "utterances": (expected.wer, counts, estimator.off(expected, LEVEL, of_utterances=True)),
+        "speakers": (spoken.wer, by_speaker, estimator.off(spoken, LEVEL)),
     }
     total, errors = counts[:, :3].sum(), counts[:, 1:].sum()
     estimated = expected.errors.sum() / max(1.0, float(expected.reference_words.sum()))
     corpus = {"estimated": float(estimated), "true": float(errors / max(1.0, total)), "level": LEVEL}
     if estimator.of_speakers is not None:
         scale = estimator.spread(spoken) * np.maximum(spoken.reference_words, 1.0)
-        ends = estimator.of_speakers.of_groups(scale, np.zeros(len(names), np.int64), 1, LEVEL)[0]
+        ends = estimator.of_speakers.of_groups(scale, np.zeros(len(who), np.int64), 1, LEVEL)[0]
         corpus["low"], corpus["high"] = (float(estimated + end / spoken.reference_words.sum()) for end in ends)
     kinds = {
         name: [float(getattr(expected, name).sum()), float(counts[:, column].sum())]
@@ -45,11 +48,11 @@ def estimation_record(known: KnownOfOutputs, output: OutputWords | None) -> dict
 def _plain_sum(output: OutputWords, counts: Any) -> dict[str, Any]:
     """The baseline: the sum of 1 - confidence for each word of the output, and nothing else."""
     doubt = output.sums(1.0 - output.confidence)
-    made = _measured(doubt / np.maximum(output.sizes, 1.0), counts, None, None)
+    made = _measured(doubt / np.maximum(output.sizes, 1.0), counts, None)
     return {"corpus": float(doubt.sum() / max(1.0, float(output.sizes.sum()))), "utterances": made}
 
 
-def _measured(rate: Any, counts: Any, spread: Any, residuals: Residuals | None) -> dict[str, Any]:
+def _measured(rate: Any, counts: Any, ends: Any) -> dict[str, Any]:
     said = counts[:, :3].sum(axis=1)
     spoke = said > 0
     true = counts[spoke, 1:].sum(axis=1) / said[spoke]
@@ -57,8 +60,7 @@ def _measured(rate: Any, counts: Any, spread: Any, residuals: Residuals | None) 
     made: dict[str, Any] = {"rmse": float(np.sqrt(np.mean(off**2)))}
     if len(true) > 1 and true.std() > 0 and rate.std() > 0:
         made["correlation"] = float(np.corrcoef(rate, true)[0, 1])
-    ends = None if residuals is None else residuals.interval(LEVEL)
     if ends is not None:
-        scale = spread[spoke]
-        made["coverage"] = float(np.mean((off >= ends[0] * scale - 1e-9) & (off <= ends[1] * scale + 1e-9)))
+        low, high = ends[spoke].T
+        made["coverage"] = float(np.mean((off >= low - 1e-9) & (off <= high + 1e-9)))
     return made

@@ -11,7 +11,9 @@ the regression is on how doubtful the other words are, because deletions are whe
 
 The variance of the errors of a speaker is `dispersion` times what independent words would have, plus the square of
 the expected errors times `speaker_variance`: whoever is misjudged in one word is misjudged in all, so that does not
-average out. It is the scale of intervals (`speaker_intervals`), which do not trust it further than that.
+average out. It is the scale of intervals (`speaker_intervals`), which do not trust it further than that. For fitting
+it, errors beyond three standard deviations are brought back to these: a loop that says one phrase forty times says
+nothing about other speakers.
 
 All of it is fitted on speakers that neither the model nor its calibration has seen.
 """
@@ -37,6 +39,7 @@ _DOUBT, _MISSING = 0.1, 0.02  # so many doubtful words and gaps in each utteranc
 _MOST_PER_GAP = 3.0  # words that a gap lacks, as a logarithm
 _STEPS = 50  # of Newton's method
 _GRID = np.linspace(0, 3, 61)  # of the two variances, on a square-root scale
+_ROUNDS, _FARTHEST = 3, 3.0  # fits of the variances; standard deviations that errors of speakers are brought back to
 _LARGEST = 50.0  # slopes and offsets that a file may hold
 
 
@@ -112,6 +115,15 @@ class ErrorEstimator:
         variance = self.dispersion * expected.independent + self.speaker_variance * expected.errors**2
         return np.sqrt(np.maximum(variance, 1e-6)) / np.maximum(expected.reference_words, 1.0)
 
+    def off(self, expected: ExpectedErrors, level: float, *, of_utterances: bool = False) -> Reals | None:
+        """[groups, 2] how far below and above the rate of each speaker (or utterance) may be with this probability.
+
+        None if there are too few known speakers for that.
+        """
+        known = self.of_utterances if of_utterances else self.of_speakers
+        ends = None if known is None else known.intervals(expected.wer, level)
+        return None if ends is None else np.asarray(self.spread(expected)[:, np.newaxis] * ends)
+
     def _deletions(self, words: OutputWords) -> Reals:
         if self.deletions_in_gaps is not None and words.missing is not None:
             (offset, slope), x = self.deletions_in_gaps, _log_missing(words)
@@ -129,12 +141,12 @@ class ErrorEstimator:
         error = true[:, 1:].sum(axis=1) - by_speaker.errors
         dispersion, variance = _fit_variances(error, by_speaker.independent, by_speaker.errors)
         scaled = replace(self, dispersion=dispersion, speaker_variance=variance)
-        said = counts[:, :3].sum(axis=1) > 0  # without reference words there is no rate
-        residuals = _standardised(counts, expected, scaled.spread(expected))
-        of_speakers = _of_speakers(true, by_speaker, scaled.spread(by_speaker), speaker)
-        return replace(
-            scaled, of_speakers=of_speakers, of_utterances=Residuals.of(residuals[said], speaker[group][said])
-        )
+        said, spread = true[:, :3].sum(axis=1), scaled.spread(by_speaker)
+        # In words of the reference, so that a residual times its scale is a number of errors: by words of the output,
+        # forty invented ones after four that were said would count as five hundred.
+        of_speakers = _residuals(true, by_speaker, spread, speaker, scale=spread * said)
+        of_utterances = _residuals(counts, expected, scaled.spread(expected), speaker[group])
+        return replace(scaled, of_speakers=of_speakers, of_utterances=of_utterances)
 
     def without_intervals(self) -> Self:
         """The same, for outputs that are not like those it was fitted on."""
@@ -206,8 +218,16 @@ def _fit_deletions(words: OutputWords, by: Reals, deletions: Reals) -> tuple[flo
 
 
 def _fit_variances(error: Reals, independent: Reals, expected: Reals) -> tuple[float, float]:
-    """Dispersion and speaker variance under which the squared errors of speakers are most likely."""
-    parts = np.stack([independent, expected**2])
+    """Dispersion and speaker variance under which the errors of speakers, winsorised, are most likely."""
+    parts, bounded = np.stack([independent, expected**2]), error
+    for _ in range(_ROUNDS):
+        dispersion, variance = _most_likely(bounded, parts)
+        most = _FARTHEST * np.sqrt(np.maximum(dispersion * parts[0] + variance * parts[1], 1e-6))
+        bounded = np.clip(error, -most, most)
+    return dispersion, variance
+
+
+def _most_likely(error: Reals, parts: Reals) -> tuple[float, float]:
     best, chosen = np.inf, (1.0, 0.0)
     for dispersion in (_GRID[1:] ** 2).tolist():
         variance = np.maximum(dispersion * parts[0] + (_GRID[:, np.newaxis] / 2) ** 4 * parts[1], 1e-6)
@@ -224,12 +244,13 @@ def _standardised(counts: Reals, expected: ExpectedErrors, spread: Reals) -> Rea
     return np.asarray((rate - expected.wer) / spread)
 
 
-def _of_speakers(
-    counts: Reals, expected: ExpectedErrors, spread: Reals, speaker: NDArray[np.int64]
+def _residuals(
+    counts: Reals, expected: ExpectedErrors, spread: Reals, speaker: NDArray[np.int64], scale: Reals | None = None
 ) -> Residuals | None:
-    spoke = counts[:, :3].sum(axis=1) > 0
-    residuals, scale = _standardised(counts, expected, spread), spread * np.maximum(expected.reference_words, 1.0)
-    return Residuals.of(residuals[spoke], speaker[spoke], scale=scale[spoke])
+    """What is known about speakers or utterances; what has no reference words has no rate either."""
+    spoke, residuals = counts[:, :3].sum(axis=1) > 0, _standardised(counts, expected, spread)
+    scale = None if scale is None else scale[spoke]
+    return Residuals.of(residuals[spoke], speaker[spoke], scale=scale, rate=expected.wer[spoke])
 
 
 def _pair(form: Mapping[str, Any], name: str) -> tuple[float, float]:

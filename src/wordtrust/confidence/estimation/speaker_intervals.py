@@ -7,6 +7,8 @@ Residuals are (truth - estimate) / scale, one for each speaker, or several for e
   interval holds with at least the stated probability, whatever the distribution is. For utterances every speaker's
   residuals weigh 1 together, as in hierarchical conformal prediction (Lee, Barber and Willett, "Distribution-free
   inference with hierarchical data", 2023). A level of 90%, 5% on either side, takes 19 speakers at least.
+  Quantiles are those of outputs whose estimated rate is like the new one's (Mondrian conformal prediction): an
+  estimate of 2% cannot be far too high, one of 20% often is, and those of all together hold for neither.
 - A corpus of several new speakers: as many speakers are drawn from those of the residuals, which are themselves
   weighed at random (a Bayesian bootstrap, or Polya urn): that they are a sample too counts. What the drawn ones are
   off by together, in units of their scales together, is what the new ones may be off by. Of 30 and more this is
@@ -17,7 +19,7 @@ Residuals are (truth - estimate) / scale, one for each speaker, or several for e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -26,11 +28,14 @@ from numpy.typing import NDArray
 
 from ...base.arrays import Reals
 from ...base.errors import InputError, OptionError
-from ...base.json_checks import list_of, number
+from ...base.json_checks import list_of, number, objects_of
 
 LEVEL = 0.9
 _MOST_KEPT = 2000  # residuals of speakers; of more, as many are drawn
 _QUANTILES = 1000  # that residuals of utterances are thinned to
+_QUANTILES_OF_PART = 200  # and those of outputs with a like rate
+_MOST_PARTS = 8
+_SPEAKERS_OF_PART = 60  # at least
 _DRAWS = 1000
 _MANY = 30  # speakers whose sum is worked out instead of drawn
 _MOST_SKEWED = 0.1  # sums whose quantiles three moments tell: how far skewness moves them, in standard deviations
@@ -45,15 +50,33 @@ class Residuals:
     value: Reals  # rising
     weight: Reals | None = None  # None: all alike
     scale: Reals | None = None  # of speakers: what their residuals are to be multiplied by
+    edges: Reals | None = None  # rising: estimated rates at which the next part begins; None: all are alike
+    parts: tuple[Residuals, ...] = ()  # those of each part, one more than edges
 
     @classmethod
     def of(
-        cls, values: Reals, speaker: NDArray[np.int64] | None = None, *, scale: Reals | None = None
+        cls,
+        values: Reals,
+        speaker: NDArray[np.int64] | None = None,
+        *,
+        scale: Reals | None = None,
+        rate: Reals | None = None,
     ) -> Self | None:
         """Of speakers (or their occasions), with their scales; or of utterances; None if there are none.
 
-        `speaker` says whose each is, where somebody has several.
+        `speaker` says whose each is, where somebody has several; `rate` what was estimated.
         """
+        made = cls._of_all(values, speaker, scale)
+        if made is None or rate is None or speaker is None:
+            return made
+        edges = _edges(rate, made.speakers)
+        part = np.searchsorted(edges, rate, side="right")
+        parts = [cls._of_all(values[part == each], speaker[part == each], None) for each in range(len(edges) + 1)]
+        kept = tuple(each._thinned(_QUANTILES_OF_PART) for each in parts if each is not None)
+        return replace(made, edges=edges, parts=kept) if len(kept) == len(parts) > 1 else made
+
+    @classmethod
+    def _of_all(cls, values: Reals, speaker: NDArray[np.int64] | None, scale: Reals | None) -> Self | None:
         if not len(values):
             return None
         order = np.argsort(values, kind="stable")
@@ -63,7 +86,7 @@ class Residuals:
             speakers = len(order if speaker is None else np.unique(speaker[order]))
             return cls(speakers, values[order], scale=None if scale is None else scale[order])
         _, index, sizes = np.unique(speaker, return_inverse=True, return_counts=True)
-        return cls(len(sizes), values[order], (1 / sizes[index] / len(sizes))[order])._thinned()
+        return cls(len(sizes), values[order], (1 / sizes[index] / len(sizes))[order])._thinned(_QUANTILES)
 
     def quantile(self, share: float) -> float | None:
         """The smallest residual with at least this share at or below it, a new speaker's counting as the largest.
@@ -83,6 +106,16 @@ class Residuals:
         mirrored = Residuals(self.speakers, -self.value[::-1], None if self.weight is None else self.weight[::-1])
         low = mirrored.quantile(1 - tail)
         return None if low is None or high is None else (-low, high)
+
+    def intervals(self, rate: Reals, level: float = LEVEL) -> Reals | None:
+        """[rates, 2] the same for what is estimated to have these rates."""
+        alone = self.interval(level)
+        if alone is None:
+            return None
+        if self.edges is None:
+            return np.tile(np.array(alone), (len(rate), 1))
+        ends = np.array([part.interval(level) or alone for part in self.parts])
+        return np.asarray(ends[np.searchsorted(self.edges, rate, side="right")])
 
     def of_groups(self, scale: Reals, group: NDArray[np.int64], groups: int, level: float) -> Reals:
         """[groups, 2] how far off all new speakers of each group are together, given the scale of each speaker."""
@@ -108,12 +141,12 @@ class Residuals:
     def _weights(self) -> Reals:
         return np.full(len(self.value), 1 / len(self.value)) if self.weight is None else self.weight
 
-    def _thinned(self) -> Self:
+    def _thinned(self, most: int) -> Self:
         """At most as many as a file should hold: quantiles, the ends kept."""
-        if len(self.value) <= _QUANTILES:
+        if len(self.value) <= most:
             return self
         below = np.cumsum(self._weights())
-        shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+        shares = (np.arange(most) + 0.5) / most
         kept = self.value[np.minimum(np.searchsorted(below, shares), len(self.value) - 1)]
         kept[[0, -1]] = self.value[[0, -1]]
         return type(self)(self.speakers, kept)
@@ -127,6 +160,9 @@ class Residuals:
         for name, numbers in (("weights", self.weight), ("scales", self.scale)):
             if numbers is not None:
                 made[name] = [float(f"{each:.3g}") for each in numbers.tolist()]
+        if self.edges is not None:
+            made["edges"] = [float(f"{edge:.6g}") for edge in self.edges.tolist()]
+            made["parts"] = [part.to_dict() for part in self.parts]
         return made
 
     @classmethod
@@ -141,7 +177,14 @@ class Residuals:
         )
         if not is_sorted or not fits or speakers < 1:
             raise InputError("these are no residuals of speakers", remedy="Calibrate the model again")
-        return cls(speakers, value, None if weight is None else weight / weight.sum(), scale)
+        weight, parts = None if weight is None else weight / weight.sum(), _parts_of(form) if "edges" in form else ()
+        return cls(speakers, value, weight, scale, *parts)
+
+
+def _edges(rate: Reals, speakers: int) -> Reals:
+    """Of parts of equal size, as many as the speakers are enough for."""
+    parts = min(_MOST_PARTS, speakers // _SPEAKERS_OF_PART)
+    return np.unique(np.quantile(rate, np.arange(1, parts) / parts)) if parts > 1 else np.zeros(0)
 
 
 def _sum_of_many(off: Reals, squared: Reals, speakers: int, tail: float) -> tuple[float, float]:
@@ -170,6 +213,15 @@ def check_level(level: float) -> float:
     if not 0 < level < 1:
         raise OptionError(f"the level is {level}, it must be between 0 and 1: nothing finite proves certainty")
     return level
+
+
+def _parts_of(form: Mapping[str, Any]) -> tuple[Reals, tuple[Residuals, ...]]:
+    edges, parts = _numbers(form, "edges"), objects_of(form, "parts")
+    if len(parts) != len(edges) + 1 or len(parts) > _MOST_PARTS or not bool((np.diff(edges) > 0).all()):
+        raise InputError("these are no residuals by estimated rate", remedy="Calibrate the model again")
+    if any("edges" in part for part in parts):
+        raise InputError("a part of residuals has parts itself", remedy="Calibrate the model again")
+    return edges, tuple(map(Residuals.from_dict, parts))
 
 
 def _numbers(form: Mapping[str, Any], name: str) -> Reals:
