@@ -13,13 +13,25 @@ import wordtrust as wt
 from tests.helpers.output_words import drawn_output
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.confidence.drift import drift, holm
-from wordtrust.confidence.estimate import Estimates, OutputUtterance, estimates_of, named_model, output_utterances
+from wordtrust.confidence.estimate import (
+    Estimate,
+    Estimates,
+    OutputUtterance,
+    estimates_of,
+    known_of,
+    named_model,
+    output_utterances,
+)
 from wordtrust.confidence.estimation.accepted import AcceptedPrecision, accepted_precisions, accepting
 from wordtrust.confidence.estimation.error_estimator import ErrorEstimator
 from wordtrust.confidence.estimation.held_out import KnownOfOutputs
+from wordtrust.confidence.lm_part import LanguageModelPart
+from wordtrust.confidence.model_file import load_model
+from wordtrust.confidence.shipped import folder_of
 from wordtrust.formats.speakers import read_speakers
 from wordtrust.study.estimation import estimation_record
 from wordtrust.transcription.selection import candidates, read_lines, to_label, under, write_selection
+from wordtrust.transcripts.reader import convert_transcripts, transcript_sources
 from wordtrust.transcripts.transcript import Transcript, Transcripts
 from wordtrust.transcripts.words import Word
 
@@ -45,6 +57,40 @@ def spoken(generator: np.random.Generator, speakers: int, *, harder: float = 0.0
 
 def made(utterances: list[OutputUtterance]) -> Estimates:
     return estimates_of(utterances, KNOWN)
+
+
+def test_transcripts_that_a_language_model_read_are_estimated_by_what_is_known_of_these(tmp_path: Path) -> None:
+    """By the shipped model itself, which has an estimator for both."""
+    lm, words = "SmolLM2-135M-Instruct", [said("a", 0.9, 0.6, 0.99), said("b", 0.7, 0.99)]
+    folder = folder_of("whisper-small")
+    part = LanguageModelPart.load(folder, load_model(folder))
+    assert part is not None
+    assert part.language_model.name == lm
+    with_lm, plain = known_of("whisper-small", lm), known_of("whisper-small")
+    assert (with_lm.accept, with_lm.estimator is None) == (KnownOfOutputs.of_model(part.card).accept, False)
+    assert with_lm.accept != plain.accept
+    found: dict[str, Estimate] = {}
+    readers: dict[str, dict[str, str]] = {"read": {"language_model": lm}, "other": {"language_model": "3gram"}}
+    for name, about in (readers | {"plain": {}}).items():
+        for ending in ("json", "jsonl", "parquet"):
+            path = tmp_path / f"{name}.{ending}"
+            Transcripts(words, about={"models": ["whisper-small"], **about}).save(path)
+            corpus = wt.estimate(path).corpus
+            assert found.setdefault(name, corpus) == corpus
+            assert wt.estimate(path, "whisper-small").corpus == corpus
+    estimator = ErrorEstimator.from_dict(part.card.error_estimator)
+    expected = estimator.expected(Estimates([*output_utterances(words, "", None)], estimator).output)
+    assert found["read"].deletions == pytest.approx(expected.deletions.sum(), rel=1e-4)
+    assert found["read"].deletions != pytest.approx(found["plain"].deletions, rel=1e-3)
+    assert (found["other"].deletions, found["other"].interval) == (found["read"].deletions, None)
+    assert None not in (found["read"].interval, found["plain"].interval)
+    with pytest.raises(OptionError, match=f"some are with {lm}, without"):
+        wt.estimate([tmp_path / "read.json", tmp_path / "plain.json"])
+    convert_transcripts(
+        transcript_sources([tmp_path / "plain.jsonl", tmp_path / "read.jsonl"]), tmp_path / "all.json"
+    )
+    with pytest.raises(OptionError, match=f"some are without, with {lm}"):
+        wt.estimate(tmp_path / "all.json")
 
 
 def test_groups_are_sums_of_utterances() -> None:

@@ -11,10 +11,14 @@ import pytest
 
 from tests.confidence.test_trees import random_trees
 from tests.helpers.made_models import made_model, sample_networks
+from tests.helpers.output_words import drawn_output
 from tests.language_models.test_arpa import NGRAMS, arpa_text
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.tensors import read_tensors, write_tensors
 from wordtrust.confidence.choice import Choice
+from wordtrust.confidence.estimate import known_of
+from wordtrust.confidence.estimation.accepted import AcceptedPrecision
+from wordtrust.confidence.estimation.error_estimator import ErrorEstimator
 from wordtrust.confidence.lm_part import FILE, FittedLanguageModel, LanguageModelPart
 from wordtrust.confidence.model_file import save_model
 from wordtrust.confidence.word_scorer import WordScorer, load
@@ -22,6 +26,7 @@ from wordtrust.language_models.evidence import COLUMNS, load_evidence
 
 NETWORKS = sample_networks()
 MODEL = made_model(NETWORKS)
+ACCEPTED = AcceptedPrecision(0.95, 0.7, 0.8, 0.95, 60)
 SEEN = len(MODEL.config.columns) + len(COLUMNS)
 
 
@@ -83,9 +88,33 @@ def test_other_language_models_are_refused(folder: Path, tmp_path: Path) -> None
     path.write_text(arpa_text(NGRAMS | {("<unk>",): (-4.5, 0.0)}))
     with pytest.raises(OptionError, match=r"fitted with the language model small.arpa; other.arpa says other"):
         load(folder, lm=path)
-    assert load(folder, lm=path, allow_mismatch=True).model.trees is not None
+    tried = load(folder, lm=path, allow_mismatch=True)
+    assert tried.model.trees is not None
+    assert (tried.language_model, tried.model.card.accept) == ("other.arpa", ())
+    assert "fitted with the language model small.arpa" in str(tried.language_model_warning())
     path.write_text(arpa_text(NGRAMS | {("<unk>",): (-2.55, 0.0)}))  # the same, rounded
-    assert load(folder, lm=path)
+    same = load(folder, lm=path)
+    assert (same.language_model, same.language_model_warning()) == ("small.arpa", None)  # as it is known here
+    assert load(folder).language_model is None
+
+
+def test_promises_are_for_the_language_model_that_they_were_made_with(folder: Path, arpa: Path) -> None:
+    part = LanguageModelPart.load(folder, MODEL)
+    assert part is not None
+    estimator = ErrorEstimator.fit(drawn_output(np.random.default_rng(1), 60)).to_dict()
+    card = replace(part.card, accept=(ACCEPTED.to_dict(),), error_estimator=estimator)
+    replace(part, card=card).save(folder)
+    assert known_of(folder, "small.arpa").accept == known_of(load(folder, lm=arpa)).accept == (ACCEPTED,)
+    assert known_of(folder).accept == known_of(folder, "other.arpa").accept == ()
+    own, other = known_of(folder, "small.arpa").estimator, known_of(folder, "other.arpa").estimator
+    assert own is not None
+    assert other is not None
+    assert own.of_speakers is not None
+    assert (other.insertion_share, other.of_speakers) == (own.insertion_share, None)
+    arpa.write_text(arpa_text(NGRAMS | {("<unk>",): (-4.5, 0.0)}))
+    another = load(folder, lm=arpa, allow_mismatch=True)
+    assert another.language_model == "another small.arpa"
+    assert known_of(another).accept == ()
 
 
 def test_another_number_of_sentences_is_refused(folder: Path, arpa: Path) -> None:

@@ -115,6 +115,13 @@ def test_another_language_model_is_refused(made: Path) -> None:
         "score", folder, lists, "--lm", made / "other.arpa", "--out", made / "x.ctm"
     )
     assert wt.load(folder, lm=made / "other.arpa", allow_mismatch=True).score(wt.read(lists)[:2])
+    anyway = ("--lm", made / "other.arpa", "--allow-mismatch", "--overwrite", "--out")
+    assert "fitted with the language model lm.arpa" in run("score", folder, lists, *anyway, made / "x.jsonl").stderr
+    assert json.loads((made / "x.jsonl").read_text().splitlines()[0])["language_model"] == "other.arpa"
+    run("score", folder, lists, "--lm", made / "lm.arpa", "--out", made / "y.json")
+    assert json.loads((made / "y.json").read_text())["language_model"] == "lm.arpa"
+    run("calibrate", folder, made / "out" / "work" / "alpha" / "dev", *anyway, made / "mine", "--calibrator", "platt")
+    assert wt.load(made / "mine", lm=made / "other.arpa").language_model == "other.arpa"
 
 
 def test_the_same_folds_and_final_model_as_without(made: Path) -> None:

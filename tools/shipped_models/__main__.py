@@ -3,6 +3,7 @@
 python -m tools.shipped_models make STUDY/models --networks STUDY/work --split dev --split eval
        --vectors glove.txt.gz
 python -m tools.shipped_models add STUDY/models/NAME --networks STUDY/work --split dev --split eval
+python -m tools.shipped_models estimators STUDY --lm SCORES
 python -m tools.shipped_models docs docs/shipped-models.md
 """
 
@@ -17,8 +18,11 @@ from wordtrust.base.errors import WordtrustError
 from wordtrust.base.files import atomic_text
 from wordtrust.confidence import shipped
 from wordtrust.confidence.model_file import WORDS
+from wordtrust.language_models.evidence import load_evidence
+from wordtrust.study.layout import StudyFolder
 
 from .cards import page
+from .estimators import refit_estimator
 from .make import add_shipped, make_shipped
 from .small import MOST_WORDS
 
@@ -51,6 +55,21 @@ def make(
 def add(model: Path, out: Path, networks: Path | None, split: tuple[str, ...]) -> None:
     """Add one model of another study; those that are there stay as they are."""
     click.echo(f"{out}: {add_shipped(model, out, networks=networks, splits=split)}")
+
+
+@main.command()
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=shipped.FOLDER, help="[inside the package]")
+@click.option("--recognizers", help="Only these, with commas between them [all that the study has].")
+@click.option("--lm", help="Also for this language model: the scores of the study's sentences.")
+def estimators(study: Path, out: Path, recognizers: str | None, lm: str | None) -> None:
+    """Fit how errors are estimated anew, with the networks that a study trained; all else stays."""
+    names = recognizers.split(",") if recognizers else sorted(path.parent.name for path in out.glob("*/model.json"))
+    evidence = load_evidence(lm) if lm else None
+    for name in names:
+        if (study / "work" / "trained" / name).is_dir():
+            refit_estimator(StudyFolder(study), out / name, evidence)
+            click.echo(name)
 
 
 @main.command()

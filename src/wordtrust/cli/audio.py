@@ -155,7 +155,7 @@ def _show(
         unusual.add([transcript])
         if transcript.words:
             view = SegmentView(transcript.words, missing_end=transcript.missing_end)
-            progress.print(json_line(transcript).rstrip() if as_json else view)
+            progress.print(json_line(transcript, job.provenance).rstrip() if as_json else view)
         if not progress.is_read and must_be_read:
             raise BrokenPipeError
         dropped = dropped or bool(segment.dropped)

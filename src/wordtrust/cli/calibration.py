@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.number_format import counted
 from .evaluation import ScoreFiles, score_files
-from .messages import echo, notify
+from .messages import echo, notify, warn_of_language_model
 from .options import claim_output, json_option, lm_option, mismatch_option, out_option, overwrite_option
 
 if TYPE_CHECKING:
@@ -137,8 +137,10 @@ def _calibrate_lm_part(
     part = LanguageModelPart.load(folder_of(model), scorer.model)
     if part is None:
         return  # the model itself was trained with it
+    warn_of_language_model(scorer)
     calibrated = calibrate_model(scorer, stores, calibrator=name, keep_choice=keep_choice)
-    LanguageModelPart.of(part.language_model, calibrated.model).save(out or model)
+    another = scorer.another_language_model()
+    LanguageModelPart.of(another or part.language_model, calibrated.model).save(out or model)
     echo("with the language model:")
     _tell_calibrated(out or model, calibrated)
 

@@ -13,13 +13,13 @@ from ..base.errors import InputError, OptionError
 from ..base.number_format import counted
 from .inputs import Inputs, lattice_inputs
 from .messages import echo, notify
-from .options import PATH, claim_output, dash_is_stdout, json_option, mismatch_option, overwrite_option
+from .options import PATH, claim_output, dash_is_stdout, json_option, lm_option, mismatch_option, overwrite_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..confidence.drift import Drift
-    from ..confidence.estimate import Estimates, OutputUtterance
+    from ..confidence.estimate import Estimates
     from ..confidence.estimation.held_out import KnownOfOutputs
     from ..lattices.lattice import Lattices
     from ..transcripts.transcript import Transcript
@@ -44,6 +44,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--figures", type=PATH, help="Write plots to this folder, as PNG and SVG.")
 @overwrite_option
 @mismatch_option
+@lm_option
 @json_option
 def estimate(
     inputs: Inputs,
@@ -56,6 +57,7 @@ def estimate(
     minutes: float | None,
     manifest: Path | None,
     figures: Path | None,
+    lm: str | None,
     *,
     overwrite: bool,
     allow_mismatch: bool,
@@ -81,11 +83,11 @@ def estimate(
             claim_output(path, overwrite=overwrite, is_folder=path is figures)
     model, inputs = _model_and_inputs(inputs)
     who = _read_speakers(speakers)
-    estimates, used = _estimates(model, inputs, who, level, allow_mismatch)
+    estimates, used = _estimates(model, inputs, who, level, allow_mismatch, lm)
     notify(*estimates.warnings)
     compared = None
     if against:
-        old, _ = _estimates(model, replace(inputs, paths=against), who, level, allow_mismatch)
+        old, _ = _estimates(model, replace(inputs, paths=against), who, level, allow_mismatch, lm)
         compared = _drift(estimates, old, used)
     if select is not None:
         _select(estimates, select, wer_under, minutes, manifest)
@@ -129,25 +131,27 @@ def _read_speakers(path: Path | None) -> Mapping[str, str]:
 
 
 def _estimates(
-    model: Path | None, inputs: Inputs, speakers: Mapping[str, str], level: float, allow_mismatch: bool
+    model: Path | None,
+    inputs: Inputs,
+    speakers: Mapping[str, str],
+    level: float,
+    allow_mismatch: bool,
+    lm: str | None,
 ) -> tuple[Estimates, Path]:
     """The estimates, and the model that they are by: the one given, or the one that the transcripts name."""
-    from ..confidence.estimate import estimates_of, known_of, named_model, output_utterances
+    from ..confidence.estimate import estimates_of, output_utterances, read_outputs
     from ..transcripts.reader import are_ours
 
-    spoken: list[OutputUtterance] = []
     if not are_ours(inputs.paths, inputs.options):
         used = _required(model, inputs)
-        known, scored = _scored(used, inputs, allow_mismatch)
-        for file, transcripts in scored:
-            spoken += output_utterances(transcripts, file, speakers)
+        known, scored = _scored(used, inputs, allow_mismatch, lm)
+        spoken = [each for file, batch in scored for each in output_utterances(batch, file, speakers)]
         return estimates_of(spoken, known, level), used
-    named: list[str] = []
-    for source in inputs.transcripts("reading"):
-        spoken += output_utterances(source.transcripts, source.name, speakers)
-        named += map(str, source.about.get("models") or ())
-    used = model or Path(named_model(named))
-    return estimates_of(spoken, known_of(used), level), used
+    if lm is not None:
+        raise OptionError("--lm is for lattices: transcripts say themselves with which language model they were made")
+    spoken, made_by = read_outputs(inputs.transcripts("reading"), speakers)
+    used = model or Path(made_by.model())
+    return estimates_of(spoken, made_by.known(used), level), used
 
 
 def _required(model: Path | None, inputs: Inputs) -> Path:
@@ -165,13 +169,13 @@ def _required(model: Path | None, inputs: Inputs) -> Path:
 
 
 def _scored(
-    model: Path, inputs: Inputs, allow_mismatch: bool
+    model: Path, inputs: Inputs, allow_mismatch: bool, lm: str | None
 ) -> tuple[KnownOfOutputs, Iterator[tuple[str, list[Transcript]]]]:
     """What the model knows, and the transcripts of what recognizers wrote, by file."""
     from ..confidence.estimate import known_of
     from .score import load_scorer, scored
 
-    scorer, files = load_scorer(model, None, allow_mismatch, None), list[str]()
+    scorer, files = load_scorer(model, None, allow_mismatch, None, lm), list[str]()
 
     def noted() -> Iterator[Lattices]:
         for batch in inputs.batches("scoring"):

@@ -19,6 +19,7 @@ from .messages import (
     notify_report,
     notify_skipped,
     warn_if_barely_adapted,
+    warn_of_language_model,
     warn_of_missing_outputs,
     warn_of_odd_references,
 )
@@ -161,15 +162,12 @@ def evaluate(
               wordtrust evaluate --scores calls.ctm --ref calls.stm --glm en.glm
               wordtrust evaluate calibrator.json --scores calls.ctm --ref calls.stm
     """
-    from ..confidence.word_scorer import load
     from .tables import print_evaluation
 
     calibrator = _calibrator_before(scores, store)
     claim_report(report, figures, overwrite=overwrite)
     model, stores = (None, ()) if scores else _model_and_stores(store)
-    if lm is not None and model is None:
-        raise OptionError("--lm is for models: name one before the networks")
-    scorer = load(model, allow_mismatch=allow_mismatch, lm=lm) if model else None
+    scorer = _loaded(model, allow_mismatch, lm)
     keeper = _example_keeper(scorer, calibrator) if report else None
     inspect = keeper.add if keeper else None
     if scores:
@@ -188,6 +186,18 @@ def evaluate(
         echo(json.dumps(evaluation.to_dict()))
     else:
         print_evaluation(evaluation)
+
+
+def _loaded(model: Path | None, allow_mismatch: bool, lm: str | None) -> WordScorer | None:
+    from ..confidence.word_scorer import load
+
+    if model is None:
+        if lm is not None:
+            raise OptionError("--lm is for models: name one before the networks")
+        return None
+    scorer = load(model, allow_mismatch=allow_mismatch, lm=lm)
+    warn_of_language_model(scorer)
+    return scorer
 
 
 def _example_keeper(scorer: WordScorer | None, calibrator: Calibrator | None) -> ExampleKeeper:
@@ -265,6 +275,7 @@ def _calibrator_before(scores: ScoreFiles | None, given: tuple[str, ...]) -> Cal
 @click.option("--method", type=click.Choice(["betting", "bootstrap"]), default="betting", show_default=True,
               help="Valid for any number of speakers, or approximate but sharper for few.")  # fmt: skip
 @mismatch_option
+@lm_option
 @json_option
 def threshold(
     store: tuple[str, ...],
@@ -272,6 +283,7 @@ def threshold(
     precision: float,
     level: float,
     method: str,
+    lm: str | None,
     *,
     allow_mismatch: bool,
     as_json: bool,
@@ -286,16 +298,17 @@ def threshold(
     Examples: wordtrust threshold model eval.networks --precision 0.98
               wordtrust threshold calibrator.json --scores calls.ctm --ref calls.stm
     """
-    from ..confidence.word_scorer import load
     from ..evaluation.threshold import threshold as find_thresholds
     from .tables import print_threshold
 
     calibrator = _calibrator_before(scores, store)
     if scores:
+        if lm is not None:
+            raise OptionError("--lm is for models and networks; words of --scores have their confidences")
         words = scores.scores(calibrator)
     else:
         model, stores = _model_and_stores(store)
-        scorer = load(model, allow_mismatch=allow_mismatch) if model else None
+        scorer = _loaded(model, allow_mismatch, lm)
         words = _evaluate_networks(scorer, stores).words
     thresholds = find_thresholds(words, precision, level, method=method)
     if as_json:

@@ -56,6 +56,12 @@ def warn_if_barely_adapted(scorer: WordScorer) -> None:
         notify(message)
 
 
+def warn_of_language_model(scorer: WordScorer) -> None:
+    """Warn if it is another one than the model was fitted with."""
+    if message := scorer.language_model_warning():
+        notify(message)
+
+
 def warn_of_generic(scorer: WordScorer, recognizer: str) -> None:
     """Say, in one line, what a newly adapted generic model is worth for a recognizer that it does not know."""
     if recognizer and recognizer in scorer.model.card.trained_together:

@@ -14,7 +14,7 @@ from ..base.errors import OptionError
 from ..base.files import is_stdout, is_stream, require_new, require_parent
 from ..base.number_format import counted, rounded_up
 from .inputs import Inputs, lattice_inputs
-from .messages import echo, notify, warn_if_barely_adapted, warn_of_generic
+from .messages import echo, notify, warn_if_barely_adapted, warn_of_generic, warn_of_language_model
 from .options import (
     accept_option,
     claim_output,
@@ -74,6 +74,7 @@ def score(
     Examples: wordtrust score model eval.ark.gz --out words.ctm
               wordtrust score calls.json calls.ctm --out calibrated.ctm
     """
+    from ..formats.transcript.records import LANGUAGE_MODEL
     from ..transcripts.warning_summary import WarningSummary
     from ..transcripts.writer import TranscriptFiles, TranscriptPrinter, TranscriptWriter
 
@@ -91,7 +92,8 @@ def score(
         return
     inputs = replace(inputs, options=replace(inputs.options, keep_times=model.is_file()))
     utterances, words, unusual, channels = 0, 0, WarningSummary(), dict[str, tuple[str, str]]()
-    about: dict[str, Any] = {"models": [model.name], **({} if lm is None else {"language_model": lm})}
+    about: dict[str, Any] = {"models": [model.name]}
+    about |= {LANGUAGE_MODEL: read_by} if (read_by := getattr(scorer, LANGUAGE_MODEL, None)) else {}
     about |= {} if rule is None else {"accept": rule.about}
     batches = _noting_origins(inputs.batches("scoring"), channels, about)
     writing: TranscriptPrinter | TranscriptFiles | TranscriptWriter
@@ -180,6 +182,7 @@ def load_scorer(
     from ..confidence.word_scorer import load
 
     scorer = load(model, allow_mismatch=allow_mismatch, threads=jobs, lm=lm)
+    warn_of_language_model(scorer)
     return scorer.with_choice(Choice(criterion, scorer.choice.threshold)) if criterion else scorer
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..base.arrays import csr_offsets
 from ..base.errors import InputError, OptionError
 from ..evaluation.output_words import OutputWords
+from ..formats.transcript.records import MODELS, language_models_of
 from ..transcripts.reader import TranscriptSource, transcript_sources
 from ..transcripts.transcript import Transcript
 from .calibrate_scores import CalibratedWords
@@ -27,8 +28,9 @@ from .calibrator_file import is_calibrator
 from .estimation.error_estimator import ErrorEstimator, ExpectedErrors
 from .estimation.held_out import KnownOfOutputs
 from .estimation.speaker_intervals import LEVEL, check_level
+from .lm_part import LanguageModelCard
 from .model_file import load_card
-from .shipped import is_model
+from .shipped import folder_of, is_model
 from .word_scorer import WordScorer
 
 _LEAST_SPEAKERS = "the model was calibrated on too few speakers for intervals of this level"
@@ -190,13 +192,12 @@ def estimate(
     recording; without it each is a speaker of its own. Intervals hold with the probability `level` for new speakers
     like those that the model was calibrated on.
     """
-    named: list[str] = []
     if isinstance(outputs, str | Path) or _are_paths(outputs):
-        spoken = [each for source in _sources(outputs) for each in _of_source(source, speakers, named)]
+        spoken, made_by = read_outputs(transcript_sources(outputs), speakers)  # type: ignore[arg-type]  # paths
     else:
-        spoken = list(output_utterances(outputs, "", speakers))  # type: ignore[arg-type]  # not a path
-        named += [str(name) for name in getattr(outputs, "about", {}).get("models", ())]
-    return estimates_of(spoken, known_of(model if model is not None else named_model(named)), level)
+        spoken, made_by = list(output_utterances(outputs, "", speakers)), MadeBy()  # type: ignore[arg-type]  # no path
+        made_by.add(getattr(outputs, "about", {}))
+    return estimates_of(spoken, made_by.known(model), level)
 
 
 def estimates_of(spoken: Sequence[OutputUtterance], known: KnownOfOutputs, level: float = LEVEL) -> Estimates:
@@ -214,15 +215,45 @@ def estimates_of(spoken: Sequence[OutputUtterance], known: KnownOfOutputs, level
     return Estimates(spoken, estimator, level, tuple(warnings))
 
 
-def known_of(model: WordScorer | CalibratedWords | str | Path) -> KnownOfOutputs:
-    """What a model, or the file of a calibrator, knows about its outputs."""
+def known_of(model: WordScorer | CalibratedWords | str | Path, language_model: str | None = None) -> KnownOfOutputs:
+    """What a model, or the file of a calibrator, knows about its outputs; those that this language model has read."""
     if isinstance(model, CalibratedWords):
         return model.known
     if isinstance(model, WordScorer):
         return KnownOfOutputs.of_model(model.model.card)
     if Path(model).is_file():
         return CalibratedWords.load(Path(model)).known
-    return KnownOfOutputs.of_model(load_card(model))
+    part = None if language_model is None else LanguageModelCard.load(folder_of(model))
+    if part is None:
+        return KnownOfOutputs.of_model(load_card(model))
+    known = KnownOfOutputs.of_model(part.card)
+    return known if part.language_model.name == language_model else known.without_promises()
+
+
+class MadeBy:
+    """What gave the words of transcripts their confidences, as files say it."""
+
+    def __init__(self) -> None:
+        self._models: list[str] = []
+        self._language_models: list[str | None] = []
+
+    def add(self, about: Mapping[str, Any]) -> None:
+        """What one file says, or the transcripts of one run."""
+        models = about.get(MODELS)
+        self._models += [str(name) for name in models] if isinstance(models, list | tuple) else []
+        self._language_models += language_models_of(about)
+
+    def model(self) -> str:
+        """The one model that all name (see `named_model`)."""
+        return named_model(self._models)
+
+    def known(self, model: WordScorer | CalibratedWords | str | Path | None = None) -> KnownOfOutputs:
+        """What that model knows about such outputs, or another one that somebody names instead."""
+        distinct = list(dict.fromkeys(self._language_models)) or [None]
+        if len(distinct) > 1:
+            names = ", ".join("without" if name is None else f"with {name}" for name in distinct)
+            raise OptionError(f"transcripts with and without a language model are estimated apart: some are {names}")
+        return known_of(self.model() if model is None else model, distinct[0])
 
 
 def named_model(names: Iterable[str]) -> str:
@@ -258,22 +289,21 @@ def output_utterances(
         yield OutputUtterance(utt, file, speaker, transcript.text, start, end, confidence, missing, norms)
 
 
-def _of_source(
-    source: TranscriptSource, speakers: Mapping[str, str] | None, named: list[str]
-) -> Iterator[OutputUtterance]:
-    if source.about.get("calibrated") is False:
-        raise InputError(
-            "the confidences are those of another program, and say nothing about errors until they are calibrated",
-            file=source.name,
-            remedy="Calibrate them (wordtrust calibrate --scores), then: wordtrust estimate CALIBRATOR FILE",
-        )
-    yield from output_utterances(source.transcripts, source.name, speakers)
-    models = source.about.get("models", ())  # lines of .jsonl name them one by one
-    named += [str(name) for name in models] if isinstance(models, list | tuple) else []
-
-
-def _sources(paths: Any) -> Iterator[TranscriptSource]:
-    return transcript_sources(paths)
+def read_outputs(
+    sources: Iterable[TranscriptSource], speakers: Mapping[str, str] | None = None
+) -> tuple[list[OutputUtterance], MadeBy]:
+    """What estimates are made from, of files of transcripts, and what these say gave their words confidences."""
+    spoken, made_by = list[OutputUtterance](), MadeBy()
+    for source in sources:
+        if source.about.get("calibrated") is False:
+            raise InputError(
+                "the confidences are another program's, and say nothing about errors until they are calibrated",
+                file=source.name,
+                remedy="Calibrate them (wordtrust calibrate --scores), then: wordtrust estimate CALIBRATOR FILE",
+            )
+        spoken += output_utterances(source.transcripts, source.name, speakers)
+        made_by.add(source.about)  # lines of .jsonl have said it one by one
+    return spoken, made_by
 
 
 def _are_paths(outputs: Any) -> bool:

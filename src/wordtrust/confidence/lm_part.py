@@ -7,13 +7,16 @@ again by what it says of some sentences (`language_models.fingerprint`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ..base.errors import InputError, OptionError
 from ..base.json_checks import list_of, number, object_of, string
 from ..base.tensors import read_tensors, write_tensors
+from .estimation.held_out import KnownOfOutputs
 from .model_card import ModelCard
 from .model_file import Model, in_half
 from .trees import Trees
@@ -46,18 +49,24 @@ class FittedLanguageModel:
             Path(evidence.model.name).name, evidence.k, float(str(about["weight"])), fingerprint(evidence.model)
         )
 
-    def check(self, evidence: LanguageEvidence, model: str) -> None:
+    def is_like(self, other: FittedLanguageModel) -> bool:
+        """Whether another one says the same of as many sentences."""
+        from ..language_models.fingerprint import is_same
+
+        reads_alike = (self.paths, self.weight) == (other.paths, other.weight)
+        return reads_alike and is_same(self.fingerprint, other.fingerprint)
+
+    def check(self, other: FittedLanguageModel, model: str) -> None:
         """Raise an `OptionError` unless this is the one, and reads as many sentences."""
         from ..language_models.fingerprint import is_same
 
-        other = type(self).of(evidence)
         if not is_same(self.fingerprint, other.fingerprint):
             raise OptionError(
                 f"{model} was fitted with the language model {self.name}; {other.name} says other things. Use that "
                 "one, fit a model with this one (wordtrust study DATA --lm), or try it all the same "
                 "(--allow-mismatch; allow_mismatch=True)"
             )
-        if (self.paths, self.weight) != (other.paths, other.weight):
+        if not self.is_like(other):
             raise OptionError(f"{model} was fitted with the {self.paths} best sentences, not with {other.paths}")
 
     def to_json(self) -> dict[str, Any]:
@@ -113,14 +122,60 @@ class LanguageModelPart:
         path = folder / FILE
         if not path.exists():
             return None
-        arrays, about = read_tensors(path)
-        try:
-            if about.get("kind") != KIND or about.get("version") != VERSION:
-                raise ValueError(f"does not say that it is a {KIND} of version {VERSION}")
+        with _damaged(path):
+            arrays, about = read_tensors(path)
+            known = LanguageModelCard.of(about)
             trees = Trees.from_arrays(about["trees"], arrays, len(model.config.columns))
-            language_model = FittedLanguageModel.from_json(dict(object_of(about, "language_model")))
-            return cls(language_model, trees, ModelCard.from_json(object_of(about, "card")))
-        except InputError as error:
-            raise InputError(error.found, file=str(path), remedy=error.remedy or _DAMAGED) from None
-        except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
-            raise InputError(f"not whole: {error}", file=str(path), remedy=_DAMAGED) from None
+            return cls(known.language_model, trees, known.card)
+
+
+class ReadBy(NamedTuple):
+    """The language model that reads for a model: the one that it was fitted with, or another one instead of it."""
+
+    name: str
+    fitted_with: str | None = (
+        None  # these where it is another one: the name of the one that the model was fitted with,
+    )
+    here: FittedLanguageModel | None = None  # and what the one here is known by
+
+
+def without_promises(model: Model) -> Model:
+    """The model, used with a language model that it was not fitted with: what held with the other one is not said."""
+    known = KnownOfOutputs.of_model(model.card).without_promises()
+    estimator = None if known.estimator is None else known.estimator.to_dict()
+    return replace(model, card=replace(model.card, error_estimator=estimator, accept=()))
+
+
+class LanguageModelCard(NamedTuple):
+    """What a model knows about its words where a language model reads, without the trees."""
+
+    language_model: FittedLanguageModel
+    card: ModelCard
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> Self:
+        """What the file says beside its arrays."""
+        if about.get("kind") != KIND or about.get("version") != VERSION:
+            raise ValueError(f"does not say that it is a {KIND} of version {VERSION}")
+        language_model = FittedLanguageModel.from_json(dict(object_of(about, "language_model")))
+        return cls(language_model, ModelCard.from_json(object_of(about, "card")))
+
+    @classmethod
+    def load(cls, folder: Path) -> Self | None:
+        """That of a model in its folder, if it has one."""
+        path = folder / FILE
+        if not path.exists():
+            return None
+        with _damaged(path):
+            return cls.of(read_tensors(path)[1])
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    """What does not fit together is an `InputError` that names the file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.found, file=str(path), remedy=error.remedy or _DAMAGED) from None
+    except (OptionError, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"not whole: {error}", file=str(path), remedy=_DAMAGED) from None

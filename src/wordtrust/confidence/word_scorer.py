@@ -33,7 +33,7 @@ from .calibration.model_calibration import ModelCalibration
 from .calibrator_file import is_calibrator
 from .choice import Choice
 from .lattice_rnn import ArcScores, LatticeRNNScorer
-from .lm_part import LanguageModelPart
+from .lm_part import FittedLanguageModel, LanguageModelPart, ReadBy, without_promises
 from .model_file import Model, load_model
 from .out_of_domain import UsualFeatures
 from .shipped import folder_of
@@ -60,9 +60,10 @@ class WordScorer:
         allow_mismatch: bool = False,
         threads: int | None = None,
         evidence: LanguageEvidence | None = None,
+        read_by: ReadBy | None = None,
     ) -> None:
         self._model, self._allow_mismatch, self._threads = model, allow_mismatch, threads
-        self._evidence = evidence
+        self._evidence, self._read_by = evidence, read_by
         self._scorer = LatticeRNNScorer(
             model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic,
             trees=model.trees,
@@ -96,6 +97,25 @@ class WordScorer:
     def calibration(self) -> ModelCalibration | None:
         """The calibration of its confidences, if it is calibrated."""
         return self._calibration
+
+    @property
+    def language_model(self) -> str | None:
+        """The name of the language model that reads the sentences; None without one."""
+        return None if self._read_by is None else self._read_by.name
+
+    def another_language_model(self) -> FittedLanguageModel | None:
+        """The one that reads here, if the model was fitted with another one."""
+        return None if self._read_by is None or self._read_by.fitted_with is None else self._read_by.here
+
+    def language_model_warning(self) -> str | None:
+        """What to say of a language model that the model was not fitted with."""
+        fitted = None if self._read_by is None else self._read_by.fitted_with
+        if fitted is None:
+            return None
+        return (
+            f"the model was fitted with the language model {fitted}, and what {self.language_model} says means "
+            "something else: nothing is promised about these confidences until they are calibrated"
+        )
 
     def with_choice(self, choice: Choice) -> WordScorer:
         """The same model with another way to choose words."""
@@ -204,7 +224,8 @@ class WordScorer:
         """The same, for the recognizer of these lattices or networks (see `adapt`)."""
         model = adapt(self.model, batches)
         settings: dict[str, Any] = {"allow_mismatch": self._allow_mismatch, "threads": self._threads}
-        return WordScorer(model, **settings, evidence=self._evidence).with_choice(self.choice)
+        scorer = WordScorer(model, **settings, evidence=self._evidence, read_by=self._read_by)
+        return scorer.with_choice(self.choice)
 
     def adapted_ahead(self, batches: Iterable[Lattices]) -> tuple[WordScorer, Iterator[Lattices]]:
         """A generic model adapted to the first utterances that come, and all of them; other models as they are."""
@@ -349,15 +370,15 @@ def load(
             "this is a calibrator, for words that came with confidences; a model scores lattices", file=str(model),
             remedy="The verbs that take words with confidences take it, and so do wt.evaluate and wt.estimate",
         )  # fmt: skip
-    loaded, evidence = load_model(model, allow_mismatch=allow_mismatch), None
+    loaded, evidence, read_by = load_model(model, allow_mismatch=allow_mismatch), None, None
     if lm is not None:
-        loaded, evidence = _reading(loaded, model, lm, threads, allow_mismatch)
-    return WordScorer(loaded, allow_mismatch=allow_mismatch, threads=threads, evidence=evidence)
+        loaded, evidence, read_by = _reading(loaded, model, lm, threads, allow_mismatch)
+    return WordScorer(loaded, allow_mismatch=allow_mismatch, threads=threads, evidence=evidence, read_by=read_by)
 
 
 def _reading(
     model: Model, name: str | Path, lm: str | Path | LanguageEvidence, threads: int | None, allow_mismatch: bool
-) -> tuple[Model, LanguageEvidence]:
+) -> tuple[Model, LanguageEvidence, ReadBy]:
     """The model as it is with a language model, and that one; an `OptionError` if it was fitted with none."""
     from ..language_models.evidence import load_evidence
 
@@ -370,7 +391,12 @@ def _reading(
     paths = None if part is None else part.language_model.paths
     evidence = load_evidence(lm, k=paths, threads=threads) if isinstance(lm, str | Path) else lm
     if part is None:
-        return model, evidence
+        return model, evidence, ReadBy(Path(evidence.model.name).name)
+    here = FittedLanguageModel.of(evidence)
     if not allow_mismatch:
-        part.language_model.check(evidence, Path(name).name)
-    return part.applied(model), evidence
+        part.language_model.check(here, Path(name).name)
+    applied = part.applied(model)
+    if part.language_model.is_like(here):
+        return applied, evidence, ReadBy(part.language_model.name)
+    own = here.name if here.name != part.language_model.name else f"another {here.name}"
+    return without_promises(applied), evidence, ReadBy(own, part.language_model.name, here)

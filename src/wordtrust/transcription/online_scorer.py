@@ -64,6 +64,11 @@ class OnlineScorer:
         return networks
 
     @property
+    def language_model(self) -> str | None:
+        """The name of the one that reads the sentences, where there is one."""
+        return self._original.language_model
+
+    @property
     def known(self) -> KnownOfOutputs:
         """What the model knows about its outputs; of a recognizer that it does not know, nothing is promised."""
         return KnownOfOutputs.of_model(self._original.model.card)
@@ -117,6 +122,11 @@ class OnlineCombiner:
     def is_provisional(self) -> bool:
         """Whether later speech may change the words and confidences of earlier transcripts."""
         return any(scorer.is_provisional for scorer in self.scorers)
+
+    @property
+    def language_model(self) -> str | None:
+        """The name of the one that reads the sentences, where there is one."""
+        return self.scorers[0].language_model
 
     def accepted(self, precision: float) -> AcceptedPrecision:
         """From which confidence on words are accepted; an `OptionError` where the model cannot promise this."""

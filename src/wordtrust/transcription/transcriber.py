@@ -29,7 +29,7 @@ from ..base.journal import Journal
 from ..base.version import __version__
 from ..confidence.warm_up import warm_up
 from ..confidence.word_scorer import ALTERNATIVES
-from ..formats.transcript.records import WARNINGS, SpeechWarning, warnings_of
+from ..formats.transcript.records import LANGUAGE_MODEL, WARNINGS, SpeechWarning, warnings_of
 from ..lattices.lattice import Lattices
 from ..recognizers import Recognizer, RecognizerIdentity
 from ..recognizers.hallucinations import drop_hallucinations
@@ -175,8 +175,8 @@ class Transcriber:
             "recognizers": [identity.to_dict() for identity in self.identities],
             "models": [scorer.model for scorer in self.combiner.scorers],
         }
-        if self._lm is not None:
-            provenance["language_model"] = self._lm
+        if name := self.combiner.language_model:
+            provenance[LANGUAGE_MODEL] = name
         if len(self.identities) > 1:
             provenance["combined"] = "joint network" if self.combiner.joint else "by mean confidence"
         return provenance | ({} if self.accepted is None else {"accept": self.accepted.about})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
@@ -135,6 +135,11 @@ class TranscriptionJob:
     def resumed(self) -> int:
         """The number of segments that an interrupted job had finished."""
         return self._journal.resumed if self._journal is not None else 0
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What files of the words say about all of them."""
+        return self._transcriber.provenance
 
     def segments(self, recording: AudioRecording) -> Iterator[tuple[RecognizedSegment, Transcript]]:
         """The segments of a recording with their transcripts, as they come."""

@@ -9,15 +9,15 @@ from typing import Any
 from ..base.files import atomic_text
 from ..base.version import __version__
 from ..base.visible_text import json_text
-from ..formats.transcript.records import MEAN, MODELS
+from ..formats.transcript.records import LANGUAGE_MODEL, MEAN, MODELS
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords, rounded_mean
 
 
 def json_line(transcript: UtteranceWords, about: Mapping[str, Any] | None = None) -> str:
     """One line of .jsonl, with its end; `about` may name the models that gave the words their confidences."""
-    models = (about or {}).get(MODELS)
-    return json_text(transcript.to_dict() | ({MODELS: models} if models else {})) + "\n"
+    made_by = {name: value for name in (MODELS, LANGUAGE_MODEL) if (value := (about or {}).get(name))}
+    return json_text(transcript.to_dict() | made_by) + "\n"
 
 
 @contextmanager

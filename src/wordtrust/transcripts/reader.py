@@ -18,6 +18,7 @@ from ..formats import known_streams, read_stream
 from ..formats.format import Format, ReadOptions
 from ..formats.inputs import Stream, listed_paths
 from ..formats.transcript import FORMAT, open_transcripts
+from ..formats.transcript.records import language_models_of, note_language_models
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from .segmenting import segments
@@ -125,10 +126,12 @@ def _join_about(about: dict[str, Any], other: Mapping[str, Any]) -> None:
     lists = {name: [*about.get(name, ()), *other.get(name, ())] for name in ("recognizers", "models")}
     files = [file for known in (about, other) for file in (*known.get("files", ()), known.get("file")) if file]
     is_calibrated = about.get("calibrated") is not False and other.get("calibrated") is not False
+    read_by = [*language_models_of(about), *language_models_of(other)]
     of_one = {"file", "duration", "channel"}
     shared = {name: value for name, value in about.items() if name not in of_one and other.get(name) == value}
     about.clear()
     about |= shared | {name: _distinct(values) for name, values in {**lists, "files": files}.items() if values}
+    note_language_models(about, read_by)
     if not is_calibrated:
         about["calibrated"] = False
 

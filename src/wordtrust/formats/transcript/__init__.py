@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,17 @@ from ..inputs import HEAD, Stream
 from ..onebest.json_documents import scan_keys
 from ..onebest.lattices import MAX_DOCUMENT, lattices
 from ..onebest.recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord
-from .records import MEAN, MODELS, TranscriptFile, TranscriptRecord, Word, left_out_of, record_of
+from .records import (
+    LANGUAGE_MODEL,
+    MEAN,
+    MODELS,
+    TranscriptFile,
+    TranscriptRecord,
+    Word,
+    left_out_of,
+    note_language_models,
+    record_of,
+)
 
 NAME = "transcript"
 _PARQUET = b"PAR1"
@@ -54,8 +63,8 @@ def open_transcripts(stream: Stream, problems: Problems) -> TranscriptFile:
         return open_table(stream)
     if _is_json_lines(stream.head(HEAD)):
         lines = ((place, line) for place, line in stream.lines() if line.strip())
-        about: dict[str, Any] = {}
-        return TranscriptFile(_records(lines, stream, problems, "line", partial(_parse_line, about)), about)
+        notes = _LineNotes()
+        return TranscriptFile(_records(lines, stream, problems, "line", notes.parse), notes.about)
     try:
         document = check.parse(stream.document(MAX_DOCUMENT))
         if isinstance(document, dict) and "segments" in document:
@@ -69,14 +78,26 @@ def open_transcripts(stream: Stream, problems: Problems) -> TranscriptFile:
     return TranscriptFile(_records(enumerate(items), stream, problems, "record"))
 
 
-def _parse_line(about: dict[str, Any], line: Any) -> Any:
-    """What a line says; the models that it names are added to what is known about all of them."""
-    record = check.parse(line)
-    models = record.get(MODELS) if isinstance(record, dict) else None
-    for name in models if isinstance(models, list) else ():
-        if isinstance(name, str) and name not in about.setdefault(MODELS, []):
-            about[MODELS].append(name)
-    return record
+class _LineNotes:
+    """What lines say one by one about all of them: the models that they name."""
+
+    def __init__(self) -> None:
+        self.about: dict[str, Any] = {}
+        self._language_models: list[str | None] = []
+
+    def parse(self, line: Any) -> Any:
+        """What a line says."""
+        record = check.parse(line)
+        said = record if isinstance(record, dict) else {}
+        models, read_by = said.get(MODELS), said.get(LANGUAGE_MODEL)
+        for name in models if isinstance(models, list) else ():
+            if isinstance(name, str) and name not in self.about.setdefault(MODELS, []):
+                self.about[MODELS].append(name)
+        language_model = read_by if isinstance(read_by, str) else None
+        if language_model not in self._language_models:
+            self._language_models.append(language_model)
+            note_language_models(self.about, self._language_models)
+        return record
 
 
 def _is_json_lines(head: bytes) -> bool:

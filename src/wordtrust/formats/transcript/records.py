@@ -20,6 +20,7 @@ WARNINGS = "warnings"  # written where there are some
 SPEAKER = "speaker"  # written where somebody is named
 ACCEPTED = "accepted"  # written where somebody asked
 MODELS = "models"  # that gave the words their confidences: of a recording, or on every line
+LANGUAGE_MODEL = "language_model"  # that read with them, likewise; of several files a list, with null for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,20 @@ class TranscriptFile:
     records: Iterator[TranscriptRecord]
     about: dict[str, Any] = field(default_factory=dict)  # of lines: what those that were read say
     left_out: Sequence[LeftOut] | None = None  # None: not known
+
+
+def language_models_of(about: Mapping[str, Any]) -> list[str | None]:
+    """The language models that words were scored with; None stands for words that were scored without one."""
+    value = about.get(LANGUAGE_MODEL)
+    return [None if name is None else str(name) for name in (value if isinstance(value, list) else [value])]
+
+
+def note_language_models(about: dict[str, Any], names: Sequence[str | None]) -> None:
+    """Write down with which language models the words were scored, each once."""
+    distinct = list(dict.fromkeys(names))
+    about[LANGUAGE_MODEL] = distinct[0] if len(distinct) == 1 else distinct
+    if distinct == [None]:
+        del about[LANGUAGE_MODEL]
 
 
 def record_of(value: Any, utt: str) -> TranscriptRecord:
