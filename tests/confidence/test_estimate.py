@@ -93,6 +93,14 @@ def test_transcripts_that_a_language_model_read_are_estimated_by_what_is_known_o
         wt.estimate(tmp_path / "all.json")
 
 
+def test_a_larger_promise_than_was_asked_for_is_told() -> None:
+    rule = AcceptedPrecision(0.9, 0.5, 0.8, 0.95, 60)
+    assert rule.told(0.9) == rule.promise
+    assert (
+        rule.told(0.3) == f"{rule.promise} (30% was asked for; this is the next that the model has a threshold for)"
+    )
+
+
 def test_groups_are_sums_of_utterances() -> None:
     heard = [said("a", 0.9, 0.5), said("b", 0.2), said("a", 1.0), said("c")]
     utterances = [*output_utterances(heard, "f", {"b": "anna", "a": "anna"})]

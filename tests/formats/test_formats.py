@@ -49,12 +49,21 @@ def test_every_sample_reads(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"hello world, this is prose.\n", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"[{}]"]
+    ("data", "shown"),
+    [
+        (b"hello world, this is prose.\n", '"hello world, this is prose."'),
+        (b"abc\n" + "ä".encode() * 40, '"abc ' + "ä" * 18 + '"'),
+        ("a" * 39 + "ä" * 9, '"' + "a" * 39 + '"'),  # the cut letter is left out
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "bytes 89 50 4e 47 0d 0a 1a 0a 00 01 02 03 04 05 06 07"),
+        (b"\x1b[31mred", "bytes 1b 5b 33 31 6d 72 65 64"),
+        (b"[{}]", '"[{}]"'),
+    ],
 )
-def test_an_unknown_file_lists_the_known_formats(data: bytes) -> None:
+def test_an_unknown_file_lists_the_known_formats(data: bytes | str, shown: str) -> None:
+    data = data.encode() if isinstance(data, str) else data
     with pytest.raises(UnknownFormat, match="Known formats: store, kaldi-text") as caught:
         detect_format(unpacked(io.BytesIO(data), "x.bin", Path("x.bin")))
-    assert "x.bin: no known format: it begins with" in str(caught.value)
+    assert f"x.bin: no known format: it begins with {shown}. " in str(caught.value)
 
 
 def test_an_empty_file_says_so(tmp_path: Path) -> None:

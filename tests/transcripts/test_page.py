@@ -22,7 +22,7 @@ from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.visible_text import visible
 from wordtrust.transcripts.transcript import Transcript
 from wordtrust.transcripts.words import Alternative, Word, level, spelled
-from wordtrust.transcripts.writer import TranscriptWriter
+from wordtrust.transcripts.writer import TranscriptWriter, write_transcripts
 
 SIT = Word("Sit", "sit", 63.3, 63.68, 0.4, (Alternative("seat", 0.3), Alternative("<b>", 0.02)))
 FIRST = Transcript("talk", (Word("I'll", "i'll", 63, 63.3, 0.95), SIT, Word("there.", "there", 63.68, 64, 0.6)))
@@ -69,17 +69,25 @@ def test_counts(tmp_path: Path) -> None:
     assert "1.1 expected errors 21.2% of the words" in shown  # .05 + .6 + .4 + .01
 
 
+@pytest.mark.parametrize(("limit", "shown"), [(0.87, ["under 50%", "under 87%"]), (0.4062, ["under 40.62%"])])
+def test_the_legend_says_what_is_marked(tmp_path: Path, limit: float, shown: list[str]) -> None:
+    about = {"accept": {"threshold": limit, "promise": "most are right"}}
+    write_transcripts([FIRST.accepting(limit)], tmp_path / "a.html", about=about)
+    legend = (tmp_path / "a.html").read_text("utf-8").partition('<p class="legend')[2].partition("</p>")[0]
+    assert re.findall(r">(under [^<]*)<", legend) == shown
+
+
 def test_missing_words_and_whole_segments(tmp_path: Path) -> None:
     words = [replace(word, missing_before=gap) for word, gap in zip(FIRST.words, (0.01, 0.6, 0.2), strict=True)]
     text = written([replace(FIRST, words=tuple(words), correct=0.456, missing_end=0.3)], tmp_path / "a.html")
     marks = re.findall(r'<span class="missing" title="something may be missing here \((\d+)%\)">', text)
     assert marks == ["60", "30"]
-    assert 'title="all of it is right with 45%">1:03</a>' in text
+    assert "all right with 45%</small>" in text
     assert '<span class="missing">[…]</span> something may be missing here' in text  # the legend
     assert "besides, some are missing in 1.1 places" in text
     plain = written([FIRST], tmp_path / "a.html")  # of a model that does not tell
     assert "be missing here" not in plain
-    assert "all of it is right" not in plain
+    assert "all right with" not in plain
     assert "missing ones do not count" in plain
 
 

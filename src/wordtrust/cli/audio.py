@@ -118,8 +118,9 @@ def transcribe(
     at_once = jobs or default_jobs(recordings)
     with Transcriber(names, models, jobs=at_once, alternatives=alternatives, lm=lm, accept=accept) as transcriber:
         notify(*transcriber.combiner.messages())
-        if rule := transcriber.accepted:
-            notify(f"words from {rounded_up(rule.threshold, 4)} on are accepted, others in brackets: {rule.promise}")
+        if accept and (rule := transcriber.accepted):
+            limit = rounded_up(rule.threshold, 4)
+            notify(f"words from {limit} on are accepted, others in brackets: {rule.told(accept)}")
         with TranscriptionJob(transcriber, recordings, outputs, recognizer) as job:
             if job.resumed:
                 notify(f"resuming after {counted(job.resumed, 'segment')} done before")

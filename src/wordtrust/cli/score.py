@@ -118,7 +118,7 @@ def _accepted(scorer: WordScorer | CalibratedWords, precision: float, model: Pat
     from ..confidence.estimation.accepted import accepting
 
     rule = accepting(known_of(scorer).accept, precision, str(model))
-    notify(f"words from {rounded_up(rule.threshold, 4)} on are accepted: {rule.promise}")
+    notify(f"words from {rounded_up(rule.threshold, 4)} on are accepted: {rule.told(precision)}")
     return rule
 
 

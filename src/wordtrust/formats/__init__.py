@@ -43,6 +43,7 @@ from ..base.files import is_stream
 from ..base.json_checks import parse
 from ..base.number_format import counted
 from ..base.problems import Problems
+from ..base.visible_text import visible
 from ..lattices.assemble import Tokens
 from ..lattices.batching import SomeLattices, as_batches, reject_transcripts
 from ..lattices.lattice import Lattices, concatenate
@@ -362,5 +363,13 @@ def _unknown(source: Stream, head: bytes, nearest: Format | None) -> UnknownForm
     names = ", ".join(fmt.name for fmt in formats_by_name().values() if fmt.read)
     guess = f"The nearest is {nearest.title}: try --format {nearest.name}. " if nearest else ""
     return UnknownFormat(
-        f"no known format: it begins with {head[:40]!r}", file=source.name, remedy=f"{guess}Known formats: {names}"
+        f"no known format: it begins with {_beginning(head)}",
+        file=source.name,
+        remedy=f"{guess}Known formats: {names}",
     )
+
+
+def _beginning(head: bytes) -> str:
+    """Text as text, other things as numbers."""
+    text = " ".join(head[:40].decode("utf-8", "replace").rstrip("\ufffd").split())  # its last letter may be cut
+    return f'"{text}"' if text and text == visible(text) and "\ufffd" not in text else f"bytes {head[:16].hex(' ')}"

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from html import escape
 from importlib.resources import files
 from itertools import groupby
@@ -30,6 +31,7 @@ _TITLED = 3  # recordings that the title names
 _SHADES = 10  # of confidence
 _BARS, _BAR_SECONDS = (20, 120), 3.0  # of the strip that shows where the doubt is: how many, how long at least
 _LEGEND = '<span class="missing">[…]</span> something may be missing here '
+_MEDIUM = '<span class="w medium c7 on">under @HIGH@%</span> '
 _UNSEEN = 0.05  # a bar of this height, of 20
 
 
@@ -50,7 +52,9 @@ def _page(segments: Sequence[UtteranceWords], about: Mapping[str, Any], left_out
     yield _tiles(segments, HIGH if limit is None else limit, calibrated=about.get("calibrated") is not False)
     shown = f"{100 * HIGH:g}" if limit is None else f"{math.ceil(1e4 * limit - 1e-6) / 100:g}"
     legend = _LEGEND if any(segment.gaps for segment in segments) else ""
-    yield _resource("page.html").replace("@HIGH@", shown).replace("@LOW@", f"{100 * LOW:g}").replace("@GAPS@", legend)
+    low, medium = (f"{100 * LOW:g}", _MEDIUM) if limit is None or limit > LOW else (shown, "")
+    known = {"@MEDIUM@": medium, "@HIGH@": shown, "@LOW@": low, "@GAPS@": legend}
+    yield reduce(lambda text, name: text.replace(name, known[name]), known, _resource("page.html"))
     for index, (name, group) in enumerate(recordings):
         yield from _recording(name, group, index, len(names) > 1, left_out if len(recordings) == 1 else ())
     if not recordings:
@@ -183,12 +187,19 @@ def _recording(
 
 
 def _segment(segment: UtteranceWords, mark: str) -> str:
-    start, correct = segment.words[0].start, segment.correct
-    whole = "" if correct is None else f' title="all of it is right with {percent(correct)}"'
+    start = segment.words[0].start
     return (
-        f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}"{whole}>'
-        f'{clock(start)}</a><p dir="auto">{_speaker(segment)}{_words(segment)}{_warnings(segment)}</p></div>\n'
+        f'<div class="segment" id="{mark}"><a class="at" href="#{mark}" data-t="{start:.3f}">{clock(start)}</a>'
+        f'<p dir="auto">{_speaker(segment)}{_words(segment)}{_whole(segment)}{_warnings(segment)}</p></div>\n'
     )
+
+
+def _whole(segment: UtteranceWords) -> str:
+    """How likely all of it is right, after its words."""
+    if segment.correct is None:
+        return ""
+    title = "how likely every word of this segment is right, and none is missing"
+    return f' <small class="soft whole" title="{title}">all right with {percent(segment.correct)}</small>'
 
 
 def _speaker(segment: UtteranceWords) -> str:

@@ -46,6 +46,14 @@ class AcceptedPrecision:
             f"{percentage(self.level)} sure"
         )
 
+    def told(self, asked: float) -> str:
+        """The promise, and why it is a larger one than somebody asked for."""
+        if self.precision <= asked + 1e-9:
+            return self.promise
+        return (
+            f"{self.promise} ({percentage(asked)} was asked for; this is the next that the model has a threshold for)"
+        )
+
     @property
     def about(self) -> dict[str, Any]:
         """What files of transcripts say about it."""
