@@ -36,7 +36,7 @@ from wordtrust.evaluation.output_words import OutputWords
 from wordtrust.study.estimation import estimation_record
 
 PARTS = 5  # of the speakers
-AS_RECORDED = "as recorded"
+AS_RECORDED, DEGRADED = "as recorded", "any of these"
 CALIBRATOR = "kernel"
 Record = Mapping[str, Any]
 
@@ -70,6 +70,11 @@ class HeldOutOutput:
         names, speaker = np.unique(np.array(self.words.speakers), return_inverse=True)
         return np.asarray(balanced_folds(len(names), np.arange(len(names)), PARTS)[speaker], np.int64)
 
+    def own(self, condition: str | None) -> NDArray[np.bool_]:
+        """[utterances] which are of a condition, of any but as recorded, or (None) all."""
+        wanted = {condition} if condition != DEGRADED else set(self.condition) - {AS_RECORDED}
+        return np.array([condition is None or each in wanted for each in self.condition])
+
     @cache  # noqa: B019  # a few, as long as the program runs
     def fitted(self, part: int, without: str | None) -> tuple[Calibrator, ErrorEstimator]:
         """Calibration and estimator of the other parts, without a condition."""
@@ -82,12 +87,14 @@ class HeldOutOutput:
 
     def tried(self, condition: str | None, *, leave_out: bool) -> Iterator[tuple[int, Record]]:
         """What estimates are worth on each part of the speakers, and how many these are."""
-        own = np.array([condition in (None, each) for each in self.condition])
+        own = self.own(condition)
         for part in range(PARTS):
             new = self.words.some(own & (self.part == part))
             if not len(new):
                 continue
-            curve, estimator = self.fitted(part, condition if leave_out and condition != AS_RECORDED else None)
+            curve, estimator = self.fitted(
+                part, condition if leave_out and condition not in (AS_RECORDED, DEGRADED) else None
+            )
             shown = new.with_confidence(np.asarray(curve.predict(new.confidence), np.float64))
             yield len(set(new.speakers)), estimation_record(KnownOfOutputs(estimator), shown)["estimation"]
 
@@ -95,7 +102,7 @@ class HeldOutOutput:
         """One line of the table; None is everything together."""
         speakers, records = zip(*self.tried(condition, leave_out=leave_out), strict=True)
         assert self.words.counts is not None
-        counts = self.words.counts[np.array([condition in (None, each) for each in self.condition])].sum(axis=0)
+        counts = self.words.counts[self.own(condition)].sum(axis=0)
 
         def mean(level: str, measure: str) -> str:
             values = [record[level].get(measure, np.nan) for record in records]
@@ -142,7 +149,7 @@ def main(given: Sequence[str] | None = None) -> None:
     for name in arguments.recognizers:
         output = HeldOutOutput.of(arguments.study, name, conditions)
         kinds = sorted(set(output.condition) - {AS_RECORDED})
-        listed = [AS_RECORDED, *kinds, *([None] if kinds else [])]
+        listed = [AS_RECORDED, *kinds, *([DEGRADED, None] if kinds else [])]
         rows = tuple(output.row(kind, leave_out=arguments.leave_out) for kind in listed)
         print(Table(name, COLUMNS, rows, NOTE).to_markdown(), flush=True)
 

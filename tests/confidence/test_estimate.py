@@ -177,7 +177,11 @@ def test_selection_keeps_what_manifests_hold(tmp_path: Path) -> None:
     listed = candidates(estimates, read_lines(manifest))
     assert [each.utt for each in to_label(listed, 1.0)] == ["b"]
     assert [each.utt for each in under(listed, 0.5)] == ["a", "c"]
-    write_selection(tmp_path / "out.jsonl", listed)
+    write_selection(tmp_path / "out.jsonl", to_label(listed, 9.0))
+    first, second, third = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert (first["supervisions"], "text" in third) == (cut["supervisions"], False)  # nobody has labelled them
+    assert (second["text"], third["pred_text"]) == ("mine", "w0 w1")
+    write_selection(tmp_path / "out.jsonl", under(listed, 9.0))
     first, second, third = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
     assert {**first, **nemo} == first
     assert (first["text"], first["pred_text"]) == ("w0 w1", "w0 w1")

@@ -302,7 +302,8 @@ def print_estimates(estimates: Estimates, by: str) -> None:
     errors = total.substitutions + total.insertions + total.deletions
     ends = f" ({span(total.interval)})" if total.interval else ""
     out.print(
-        f"All: estimated WER {percent(total.wer, 1)}%{ends}: {errors:,.0f} errors in {total.words:,} words "
+        f"All: estimated WER {percent(total.wer, 1)}%{ends}: {counted(round(errors), 'error')} in "
+        f"{counted(total.words, 'word')} "
         f"({total.substitutions:,.0f} substituted, {total.insertions:,.0f} inserted, {total.deletions:,.0f} missing)."
     )
     if total.interval:

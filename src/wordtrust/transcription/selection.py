@@ -2,15 +2,16 @@
 
 Manifests are JSON lines, packed (.gz) or not, of two kinds: NeMo's (`audio_filepath`, `duration`, `text`) and
 lhotse's cuts and supervisions (`id`, `start`, `duration`, `supervisions`). Every line that is chosen is written as it
-was, with what it did not have: the estimate of its word error rate, and the words of the output (`pred_text`), which
-are its `text` too where it had none. Of lhotse's, that goes into `custom`, where lhotse keeps what it does not know.
+was, with what it did not have: the estimate of its word error rate, and the words of the output (`pred_text`). Of
+lhotse's, that goes into `custom`, where lhotse keeps what it does not know. What is sure enough to train on gets the
+words as its `text` too, where it had none; what is to be labelled does not.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class SelectedUtterance:
     duration: float  # seconds; of the words, where no manifest says more
     estimate: Estimate
     line: Mapping[str, Any] | None = None  # of the manifest
+    label: str = ""  # the text, where it is sure enough to train on
 
     @property
     def errors_per_minute(self) -> float:
@@ -46,10 +48,10 @@ class SelectedUtterance:
         if self.estimate.interval is not None:
             known["wer_interval"] = [round(end, 6) for end in self.estimate.interval]
         if self.line is None:
-            return {"utt": self.utt, "duration": round(self.duration, 3), "text": self.text, **known}
-        return (
-            _lhotse_line(self.line, self.text, known) if _is_lhotse(self.line) else _line(self.line, self.text, known)
-        )
+            about = {"utt": self.utt, "duration": round(self.duration, 3)}
+            return {**about, **_text(self.label), **known}
+        completed = _lhotse_line if _is_lhotse(self.line) else _line
+        return completed(self.line, self.label, known)
 
 
 def read_lines(manifest: Path) -> dict[str, dict[str, Any]]:
@@ -98,7 +100,7 @@ def candidates(estimates: Estimates, lines: Mapping[str, Mapping[str, Any]] | No
 
 def under(utterances: Iterable[SelectedUtterance], wer: float) -> list[SelectedUtterance]:
     """Those that have words and whose estimated word error rate is at most this, in their order."""
-    return [each for each in utterances if each.text and each.estimate.wer <= wer]
+    return [replace(each, label=each.text) for each in utterances if each.text and each.estimate.wer <= wer]
 
 
 def to_label(utterances: Iterable[SelectedUtterance], minutes: float) -> list[SelectedUtterance]:
@@ -132,17 +134,21 @@ def _duration(line: Mapping[str, Any], known: float) -> float:
     return known if duration is None or duration <= 0 else duration
 
 
-def _line(line: Mapping[str, Any], text: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    return {**line, **({} if line.get("text") else {"text": text}), **known}
+def _text(label: str) -> dict[str, str]:
+    return {"text": label} if label else {}
 
 
-def _lhotse_line(line: Mapping[str, Any], text: str, known: Mapping[str, Any]) -> dict[str, Any]:
+def _line(line: Mapping[str, Any], label: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    return {**line, **({} if line.get("text") else _text(label)), **known}
+
+
+def _lhotse_line(line: Mapping[str, Any], label: str, known: Mapping[str, Any]) -> dict[str, Any]:
     custom = line.get("custom")
     made = {**line, "custom": {**(custom if isinstance(custom, Mapping) else {}), **known}}
     supervisions = line.get("supervisions")
     if supervisions is None:
-        return made if line.get("text") else {**made, "text": text}
+        return made if line.get("text") else {**made, **_text(label)}
     listed = supervisions if isinstance(supervisions, list) else []
     if len(listed) == 1 and isinstance(listed[0], Mapping) and not listed[0].get("text"):
-        made["supervisions"] = [{**listed[0], "text": text}]
+        made["supervisions"] = [{**listed[0], **_text(label)}]
     return made
