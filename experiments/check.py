@@ -1,0 +1,177 @@
+"""How well transcripts are checked: the words of one recognizer, judged by others, as if it had never been heard of.
+
+    python -m experiments.check STUDY --networks PLAIN --forced FORCED [--test eval] [--json FILE]
+
+STUDY, PLAIN and FORCED are those of `tools.check_model`. For every recognizer a model is fitted that knows it neither
+as the author of a transcript nor as a listener, and judges its 1-best words of the test split. Beside it: the
+recognizer's own model, which sees its scores and networks; and votes, the share of transcripts that have the word
+(with one listener, plain agreement), calibrated on the held-out speakers that the model was calibrated on. With
+`--test dev` trees are fitted on three quarters of the speakers of train and calibrated on the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from tools.check_data import BARE, CheckedTranscript, all_transcripts, read_forced
+from tools.check_model import EMBEDDED, error_rates, fit, read_split
+
+from wordtrust.combination.check import CheckModel
+from wordtrust.confidence.calibration import make
+from wordtrust.evaluation.metrics import Scores
+from wordtrust.lattices.lattice import Flags
+from wordtrust.lattices.weights import Reals
+from wordtrust.study.layout import DEV, TRAIN, StudyFolder
+
+HELD_OUT = 4  # of the speakers of train one in so many is calibrated on, where dev is the test
+REVIEWED = 0.1  # share of the words: the least trusted
+OWN = "its own model"
+
+
+def measures(confidence: Reals, right: Flags) -> dict[str, float]:
+    """NCE, AUC, ECE, and what a person finds in the least trusted tenth."""
+    metrics = Scores.of(confidence, right).metrics()
+    few = np.argsort(confidence, kind="stable")[: round(REVIEWED * len(right))]
+    wrong = ~right
+    found = {"precision": float(wrong[few].mean()), "recall": float(wrong[few].sum() / max(1, wrong.sum()))}
+    return {name: float(getattr(metrics, name) or 0.0) for name in ("nce", "auc", "ece")} | found
+
+
+def listeners_of(transcript: CheckedTranscript) -> Iterator[tuple[str, ...]]:
+    """Each by itself, with the embedded one, and all of them."""
+    names = [name for name in transcript.heard if not name.endswith(BARE)]
+    yield from ((name,) for name in transcript.heard)
+    yield from ((EMBEDDED, name) for name in names if name != EMBEDDED and EMBEDDED in names)
+    yield tuple(names)
+
+
+def votes(transcript: CheckedTranscript, listeners: Sequence[str]) -> Reals:
+    """[words] the share of transcripts that have the word, its own counted."""
+    agrees = sum(transcript.heard[name].evidence.agrees.astype(np.float64) for name in listeners)
+    return np.asarray((1 + agrees) / (1 + len(listeners)))
+
+
+def of_transcript(model: CheckModel, test: CheckedTranscript, held_out: CheckedTranscript) -> dict[str, Any]:
+    """All measures of one author's transcript."""
+    found: dict[str, Any] = {OWN: measures(test.scores["confidence"].astype(np.float64), test.right)}
+    found["error rate"], found["words"] = float((~test.right).mean()), len(test.right)
+    for listeners in listeners_of(test):
+        ways = {
+            "check": judged(model, test, listeners),
+            "check with its scores": judged(model, test, listeners, "confidence"),
+        }
+        ways["check, text not scored"] = judged(model, test, listeners, forced=False)
+        calibrator = make("histogram").fit(votes(held_out, listeners), held_out.right)
+        ways["votes"] = np.asarray(calibrator.predict(votes(test, listeners)))
+        found["+".join(listeners)] = {way: measures(confidence, test.right) for way, confidence in ways.items()}
+        gaps = model.verdict(test.gathered(listeners))
+        found["+".join(listeners)]["gaps"] = _gap_measures(gaps.missing_before, gaps.missing_end, test)
+    return found
+
+
+def judged(
+    model: CheckModel,
+    test: CheckedTranscript,
+    listeners: Sequence[str],
+    score: str | None = None,
+    *,
+    forced: bool = True,
+) -> Reals:
+    """[words] the confidences that the model gives."""
+    return model.verdict(test.gathered(listeners, score, forced=forced)).confidence
+
+
+def _gap_measures(before: Reals, end: Reals, test: CheckedTranscript) -> dict[str, float]:
+    said = [
+        np.append(before[first:last], at_end)
+        for (first, last), at_end in zip(pairwise(test.facts.offsets.tolist()), end.tolist(), strict=True)
+    ]
+    metrics = Scores.of(np.concatenate(said), test.missing > 0).metrics()
+    return {name: float(getattr(metrics, name) or 0.0) for name in ("nce", "auc", "ece")}
+
+
+def run(
+    train: Sequence[CheckedTranscript], held_out: Sequence[CheckedTranscript], test: Sequence[CheckedTranscript],
+    rates: dict[str, float], *, share: float,
+) -> Iterator[tuple[str, dict[str, Any]]]:  # fmt: skip
+    """Each author in turn, left out of everything."""
+    for transcript in test:
+        own = next(one for one in held_out if one.whose == transcript.whose and one.scores)
+        model = fit(train, held_out, rates, left_out=transcript.whose, share=share)
+        yield transcript.whose, of_transcript(model, transcript, own)
+
+
+def split_by_speaker(
+    transcripts: Sequence[CheckedTranscript],
+) -> tuple[list[CheckedTranscript], list[CheckedTranscript]]:
+    """The transcripts of most speakers, and those of the others."""
+    parts: tuple[list[CheckedTranscript], list[CheckedTranscript]] = [], []
+    for one in transcripts:
+        is_held_out = np.array([crc32(name.encode()) % HELD_OUT == 0 for name in one.speaker])
+        for part, rows in zip(parts, (~is_held_out, is_held_out), strict=True):
+            part.append(one.take(np.flatnonzero(rows)))
+    return parts
+
+
+def tables(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> str:
+    """NCE by author (rows) and listener (columns), one table for each way; then the least trusted tenth."""
+    lines: list[str] = []
+    for way in ("check", "check with its scores", "check, text not scored", "votes"):
+        lines += ["", f"NCE, {way}:", "", *_head(["own", *listeners])]
+        for author, found in results.items():
+            cells = [f"{found[one][way]['nce']:.3f}" if one in found else "" for one in listeners]
+            lines.append(f"| {author} | {found[OWN]['nce']:.3f} | {' | '.join(cells)} |")
+    lines += ["", "Least trusted tenth, precision / recall:", "", *_head(["own", *listeners])]
+    for author, found in results.items():
+        cells = [_tenth(found[one]["check"]) if one in found else "" for one in listeners]
+        lines.append(f"| {author} | {_tenth(found[OWN])} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _head(columns: Sequence[str]) -> list[str]:
+    return [f"| transcript of | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+
+
+def _tenth(found: dict[str, float]) -> str:
+    return f"{found['precision']:.2f} / {found['recall']:.2f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.check", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("study", type=Path, help="the study of the shipped models")
+    parser.add_argument("--networks", type=Path, required=True, help="the study that has networks of all splits")
+    parser.add_argument("--forced", type=Path, help="folder of scores of given texts, by listener")
+    parser.add_argument("--test", default="eval", help="the split that is judged")
+    parser.add_argument("--share", type=float, default=0.5, help="of the utterances that trees are fitted on")
+    parser.add_argument("--json", type=Path, help="a file for all measures")
+    given = parser.parse_args(arguments)
+    study, plain = StudyFolder(given.study), StudyFolder(given.networks)
+    names = sorted(path.name for path in study.with_trees.iterdir() if (plain.work / path.name).is_dir())
+    splits = [TRAIN, DEV] if given.test == DEV else [TRAIN, DEV, given.test]
+    read = {split: read_split(study, plain, split, names, held_out=split in (TRAIN, DEV)) for split in splits}
+    rates, forced = error_rates(read[TRAIN]), read_forced(given.forced, splits)
+    made = {
+        split: [
+            one.with_forced(forced) for one in all_transcripts(of, rates, changed=split == TRAIN or len(read) > 2)
+        ]
+        for split, of in read.items()
+    }
+    train, held_out = split_by_speaker(made[TRAIN]) if given.test == DEV else (made[TRAIN], made[DEV])
+    test = [one for one in made[given.test] if one.scores]
+    results = dict(run(train, held_out, test, rates, share=given.share))
+    print(tables(results, names))
+    if given.json is not None:
+        given.json.write_text(json.dumps(results, indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

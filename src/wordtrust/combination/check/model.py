@@ -1,0 +1,170 @@
+"""Which words of a transcript are wrong, and where words are missing: the verdict on what listeners heard.
+
+Gradient-boosted trees look at the columns of each word (`columns`), others at those of each gap between words; what
+they say is calibrated on speakers that they never saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.arrays import csr_rows
+from ...base.errors import InputError
+from ...base.json_checks import number, object_of
+from ...base.tensors import read_tensors, write_tensors
+from ...confidence.calibration import Calibrator, calibrator_from_dict
+from ...confidence.trees import Trees
+from ...lattices.lattice import Flags, Floats, Lattices, Offsets
+from ...lattices.weights import Reals
+from ...transcripts.words import Alternative
+from .columns import GAP_COLUMNS, WORD_COLUMNS, gap_table, repeats, word_table
+from .gathered import Gathered, gather
+from .heard_instead import alternatives
+from .listener import ForcedWords, Listener
+
+KIND, VERSION = "wordtrust check model", 1
+FILE = "check.safetensors"
+LOOP, SILENCE = "loop", "silence"  # why a word seems to be made up
+_DOUBTED, _LOOPS, _MOSTLY = 0.5, 2, 0.5  # confidence; repetitions; share of listeners, or of their belief
+_PARTS = {"words": WORD_COLUMNS, "gaps": GAP_COLUMNS}
+
+
+class CheckedWords(NamedTuple):
+    """The verdict on the words of a transcript, utterances end to end."""
+
+    offsets: Offsets  # [utterances + 1]
+    confidence: Reals  # [words] how likely each word is right
+    missing_before: Reals  # [words] how likely words are missing before it
+    missing_end: Reals  # [utterances] and after the last one
+    alternatives: list[tuple[Alternative, ...]]  # [words] what listeners heard instead; "": nothing
+    made_up: list[str]  # [words] "silence": nothing was heard there, "loop": said again and again, else ""
+    heard: Floats  # [words] the share of listeners whose output has the word
+
+
+@dataclass(frozen=True, eq=False)
+class TreesAndCalibration:
+    """Trees for one kind of row, and the calibrator of their probabilities."""
+
+    trees: Trees
+    calibrator: Calibrator
+
+    def probability(self, table: Floats) -> Reals:
+        """[rows]."""
+        return np.asarray(self.calibrator.predict(sigmoid(self.trees.log_odds(table))))
+
+
+@dataclass(frozen=True, eq=False)
+class CheckModel:
+    """Judges the words of any transcript by what listeners heard."""
+
+    words: TreesAndCalibration
+    gaps: TreesAndCalibration
+    error_rates: Mapping[str, float]  # of the listeners that are known
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def judge(
+        self, pivot: Lattices, listeners: Sequence[Listener], forced: Mapping[str, ForcedWords] | None = None
+    ) -> CheckedWords:
+        """Judge the words of a transcript, chains of words; `forced` are scores of its words by listeners' names.
+
+        All utterances count as one file: among its words the scores that came with them are ranked.
+        """
+        return self.verdict(self.gather(pivot, listeners, forced))
+
+    def gather(
+        self, pivot: Lattices, listeners: Sequence[Listener], forced: Mapping[str, ForcedWords] | None = None
+    ) -> Gathered:
+        """The evidence alone, for some utterances of a long transcript; `joined` puts them together."""
+        return gather(pivot, listeners, self.error_rates, forced)
+
+    def verdict(self, gathered: Gathered) -> CheckedWords:
+        """Judge what was gathered."""
+        facts, heard = gathered.facts, gathered.heard
+        confidence = self.words.probability(word_table(facts, heard))
+        missing = self.gaps.probability(gap_table(facts, heard))
+        gap = np.arange(len(facts.word)) + csr_rows(facts.offsets)
+        share = np.zeros(len(facts.word), np.float32)
+        if heard:
+            share = np.stack([one.evidence.agrees for one in heard]).mean(axis=0)
+        return CheckedWords(
+            facts.offsets, confidence, missing[gap], missing[facts.offsets[1:] + np.arange(len(gathered))],
+            alternatives(gathered.instead, len(facts.word)), _made_up(gathered, confidence, share), share,
+        )  # fmt: skip
+
+    def save(self, path: Path) -> None:
+        """Write the model, completely or not at all."""
+        parts = {"words": self.words, "gaps": self.gaps}
+        tables = [(part, one.trees.arrays()) for part, one in parts.items()]
+        arrays = {f"{part}.{name}": values for part, own in tables for name, values in own.items()}
+        card: dict[str, Any] = {
+            "kind": KIND, "version": VERSION, "columns": {part: list(names) for part, names in _PARTS.items()},
+            "trees": {part: one.trees.to_json() for part, one in parts.items()},
+            "calibration": {part: one.calibrator.to_dict() for part, one in parts.items()},
+            "error_rates": dict(self.error_rates), "about": dict(self.card),
+        }  # fmt: skip
+        write_tensors(path, arrays, card)
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> CheckModel:
+        """Read a model, or the shipped one; anything inconsistent is an `InputError`."""
+        file = Path(__file__).with_name(FILE) if path is None else path
+        arrays, card = read_tensors(file)
+        remedy = "It is damaged or of another version: get it again"
+        if (card.get("kind"), card.get("version")) != (KIND, VERSION):
+            raise InputError(f"no {KIND} of version {VERSION}", file=str(file), remedy=remedy)
+        try:
+            words, gaps = (_part(arrays, card, part) for part in _PARTS)
+            return cls(words, gaps, _rates(card), object_of(card, "about"))
+        except InputError as error:
+            raise error.at(file=str(file)) from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"its parts do not fit together: {error}"[:200], file=str(file), remedy=remedy) from None
+
+
+def _part(arrays: Mapping[str, Any], card: Mapping[str, Any], part: str) -> TreesAndCalibration:
+    if list(object_of(card, "columns")[part]) != list(_PARTS[part]):
+        raise ValueError(f"{part} were fitted on other columns")
+    own = {name.removeprefix(f"{part}."): values for name, values in arrays.items() if name.startswith(f"{part}.")}
+    trees = Trees.from_arrays(object_of(card, "trees")[part], own, len(_PARTS[part]))
+    return TreesAndCalibration(trees, calibrator_from_dict(object_of(card, "calibration")[part]))
+
+
+def _rates(card: Mapping[str, Any]) -> dict[str, float]:
+    rates = object_of(card, "error_rates")
+    found = {str(name): float(number(rates, name)) for name in rates}
+    if not all(0 <= rate <= 10 for rate in found.values()):
+        raise ValueError("an error rate is not a share")
+    return found
+
+
+def _made_up(gathered: Gathered, confidence: Reals, share: Floats) -> list[str]:
+    """[words] why a doubted word seems to be made up, or nothing."""
+    facts, heard = gathered.facts, gathered.heard
+    if not heard:
+        return [""] * len(facts.word)
+    doubted = (confidence < _DOUBTED) & (share < _MOSTLY)
+    said = np.stack([one.evidence.words for one in heard]).mean(axis=0)
+    other = np.stack([one.evidence.has_other for one in heard]).mean(axis=0)
+    silent = doubted & (said < _MOSTLY) & (other < _MOSTLY)
+    loops = doubted & _in_loops(repeats(facts.word, facts.offsets))
+    reasons: list[str] = np.where(loops, LOOP, np.where(silent, SILENCE, "")).tolist()
+    return reasons
+
+
+def _in_loops(repeated: Floats) -> Flags:
+    """[words] which are part of a run of repeated words that is long enough."""
+    run = np.cumsum(repeated == 0)  # words of a run have the same number, the one before it too
+    longest = np.zeros(int(run.max(initial=0)) + 1, np.float32)
+    np.maximum.at(longest, run, repeated)
+    in_loops: Flags = (repeated > 0) & (longest[run] >= _LOOPS)
+    return in_loops
+
+
+def sigmoid(odds: Reals) -> Reals:
+    """Probabilities from log-odds."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -40, 40))))
