@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
@@ -10,17 +10,19 @@ import pytest
 
 from tests.helpers.joint_data import chain, corpus, shared
 from wordtrust import OptionError
-from wordtrust.combination.joint import FitOptions, JointHypotheses
+from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel
 from wordtrust.combination.joint.arc_models import ConfidenceModel, Layers, PotentialModel, columns_of, marginals
-from wordtrust.combination.joint.fit import fit_confidences
+from wordtrust.combination.joint.fit import fit_confidences, spelling_votes
 from wordtrust.combination.joint.objective import (
     UnionExample,
     accuracies,
     confidence_gradients,
     expected_accuracy,
+    oracle_words,
     word_gradients,
 )
 from wordtrust.combination.joint.union import JointLattice
+from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.posterior import FlatGraph, arc_masses, arc_shares
 from wordtrust.networks.build_store import REFERENCE, noted_references
 
@@ -33,6 +35,11 @@ def heard(reference: str, *recognizers: list[tuple[str, float, float]]) -> Joint
     )
 
 
+def accuracies_of(union: JointLattice) -> np.ndarray:
+    references = noted_references(union.lattices)
+    return accuracies(union, references, oracle_words(union.lattices, references))
+
+
 def example(seed: int = 0) -> UnionExample:
     recognizers, _ = corpus(2, 4, (0.3, 0.3), seed=seed)
     return UnionExample.of(JointHypotheses.of(recognizers), (0, 1))
@@ -42,9 +49,7 @@ def test_accuracies_by_hand() -> None:
     right = [("i", 0.0, 0.4), ("will", 0.4, 0.8), ("sit", 0.8, 1.2)]
     wrong = [("i", 0.0, 0.4), ("well", 0.4, 0.8), ("sit", 0.8, 1.2), ("down", 1.2, 1.5)]
     union = heard("i will sit", right, wrong)
-    found = dict(
-        zip(union.lattices[0].words, accuracies(union, noted_references(union.lattices)).tolist(), strict=True)
-    )
+    found = dict(zip(union.lattices[0].words, accuracies_of(union).tolist(), strict=True))
     assert found["i"] == found["will"] == found["sit"] == pytest.approx(1.0)
     assert found["well"] == pytest.approx(0.0)  # a substitution is no worse than a deletion
     assert found["down"] == pytest.approx(-1.0)  # an insertion
@@ -60,7 +65,7 @@ def every_path(flat: FlatGraph, node: int, end: int) -> list[list[int]]:
 def test_expected_accuracy_is_that_of_all_paths() -> None:
     union = heard("i will sit", [("i", 0.0, 0.4), ("will", 0.4, 0.8)], [("i", 0.0, 0.4), ("well", 0.4, 0.9)],
                   [("hi", 0.0, 0.3), ("sit", 0.9, 1.2)])  # fmt: skip
-    flat, accuracy = FlatGraph.of(union.lattices), accuracies(union, noted_references(union.lattices))
+    flat, accuracy = FlatGraph.of(union.lattices), accuracies_of(union)
     potential = np.random.default_rng(0).normal(size=len(accuracy))
 
     def expected(potential: np.ndarray) -> float:
@@ -120,3 +125,33 @@ def test_confidences_learn_how_often_words_are_right() -> None:
 def test_options_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(OptionError, match="a joint model is fitted"):
         FitOptions(**wrong)  # type: ignore[arg-type]
+
+
+def _equating(words: list[tuple[str, float, float]], reference: str) -> Lattices:
+    made = chain(words, 1.5)
+    return replace(made, notes={REFERENCE: (reference,)}, origin=replace(made.origin, equate="numbers"))
+
+
+def test_votes_on_spellings_by_hand() -> None:
+    """Where recognizers write a right word differently: odds of the reference's spelling, one more on either side."""
+    said = [("met", 0.0, 0.5), ("six", 0.5, 1.0), ("dogs", 1.0, 1.5)]
+    digits = [("met", 0.0, 0.5), ("6", 0.5, 1.0), ("dogs", 1.0, 1.5)]
+    wrong = [("met", 0.0, 0.5), ("sick", 0.5, 1.0), ("dogs", 1.0, 1.5)]
+    three = shared(*(_equating(words, "met six dogs") for words in (said, digits, wrong)))
+    assert spelling_votes(JointHypotheses.of(three)) == (2.0, 0.5, 1.0)
+    assert spelling_votes(JointHypotheses.of(three[1:])) == (1.0, 1.0)  # they agree where both are right
+
+
+def test_a_word_is_written_as_most_votes_have_it() -> None:
+    said, digits = (("met", 0.0, 0.5), ("six", 0.5, 1.5)), (("met", 0.0, 0.5), ("6", 0.5, 1.5))
+    three = JointHypotheses.of(shared(*(_equating(list(words), "met six") for words in (digits, said, digits))))
+
+    def words(spelling: Sequence[float]) -> list[str]:
+        return [word for word in three.union([0, 1, 2], spelling=spelling).lattices[0].words if word]
+
+    assert words([]) == words([1.0, 1.9, 1.0]) == ["met", "6"]
+    assert words([1.0, 2.1, 1.0]) == ["met", "six"]
+    assert three.union([1, 0], spelling=[1.0, 1.0]).lattices[0].words == ("met", "six")  # a tie, to the first
+    model = JointModel(("a", "b", "c"), (), spelling=(1.0, 2.1, 1.0))
+    assert model.union(three, (0, 1, 2)).lattices[0].words == ("met", "six")
+    assert model.union(three.order([0, 2]), (0, 2)).lattices[0].words == ("met", "6")

@@ -217,8 +217,11 @@ def test_recognizers_are_matched_by_utterance() -> None:
 
 def test_the_file_gives_the_same_model(tmp_path: Path, fitted: Fit) -> None:
     model, systems, names = fitted
+    assert model.spelling == (1.0, 1.0, 1.0)  # no word has two spellings
+    model = replace(model, spelling=(0.5, 2.0, 1.0))
     save_joint(model, tmp_path / "joint")
     again = load_joint(tmp_path / "joint")
+    assert again.spelling == model.spelling
     one, other = model.decode(systems, names), again.decode(systems, names)
     assert one.paths.arcs.tolist() == other.paths.arcs.tolist()
     assert one.confidence.tolist() == other.confidence.tolist()
@@ -253,6 +256,9 @@ def broken(path: Path, about: dict[str, object], **arrays: np.ndarray) -> Path:
         ({"subsets": 3}, "damaged"),
         ({"whole_utterances": {"calibrator": "platt", "format": 1}}, "params"),
         ({"whole_utterances": None}, "calibrator"),
+        ({"spelling": [1.0]}, "votes on spellings"),
+        ({"spelling": [1.0, 0.0, 1.0]}, "votes on spellings"),
+        ({"spelling": [1.0, float("nan"), 1.0]}, "votes on spellings"),
     ],
 )
 def test_a_damaged_file_says_so(tmp_path: Path, fitted: Fit, about: dict[str, object], message: str) -> None:

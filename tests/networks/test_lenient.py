@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.strategies import all_paths, batch_of, lattices
+from tests.helpers.strategies import all_paths, assembled, batch_of, lattices
 from wordtrust.lattices.lattice import Lattice
 from wordtrust.networks import lenient as module
+from wordtrust.networks.equivalents import ALL
 from wordtrust.networks.equivalents.alternatives import Alternatives
 from wordtrust.networks.gaps import missing_words
 from wordtrust.networks.labels import score_paths
@@ -93,8 +94,9 @@ def test_the_oracle_is_the_best_of_all_paths(lattice: Lattice, reference: tuple[
         fewest_errors(reference[0], tuple(reference[1]), [int(word) for word in lattice.word[list(path)] if word])
         for path in all_paths(lattice)
     ]
-    best = oracle_paths(batch, said)
-    assert score_paths(batch, best, said).errors == min(errors)
+    for as_written in (False, True):
+        best = oracle_paths(batch, said, as_written=as_written)
+        assert score_paths(batch, best, said).errors == min(errors)
 
 
 @given(references(), st.lists(WORDS, min_size=1, max_size=6))
@@ -108,3 +110,16 @@ def test_long_utterances_are_no_worse_than_without_alternatives(
     exact = align_leniently(said, hypothesis.copy(), ends.copy(), unknown=-1)
     strict = align_leniently(said.strict, hypothesis, ends, unknown=-1)
     assert exact.errors <= banded.errors <= strict.errors
+
+
+def test_words_of_the_reference_come_before_those_that_stand_for_them() -> None:
+    """Two words for one have the larger sum of posteriors; as they are written, the one word is taken."""
+    lattice = assembled(
+        "u", time=[0.0, 0.5, 1.0, 1.5], ends=[(0, 1), (0, 2), (1, 2), (2, 3)], tokens=["it", "it's", "is", "fine"],
+        posterior=[0.6, 0.4, 0.6, 1.0],
+    ).batch()  # fmt: skip
+    for reference, plain in (("it's fine", [0, 2, 3]), ("it is fine", [0, 2, 3]), ("it's", [0, 2, 3])):
+        said = ReferenceWords.of([reference.split()], lattice, ALL)
+        assert oracle_paths(lattice, said).arcs.tolist() == plain
+        as_written = [1, 3] if "'" in reference else plain
+        assert oracle_paths(lattice, said, as_written=True).arcs.tolist() == as_written

@@ -285,14 +285,22 @@ def _merge_spellings(batch: Lattices, layout: _MergeGroups, posterior: Reals) ->
     members = members[: kernels.list_marked(layout.group, layout.mixed_words, members)]
     on_path = np.zeros(len(batch.source), np.bool_)
     on_path[one_best(batch).arcs_in(batch)] = True
-    weight, size = posterior[members] + _ON_PATH * on_path[members], len(batch.vocabulary)
-    word, surface, owner = layout.word.copy(), surface.copy(), layout.group[members]
-    groups, best = _heaviest(owner, batch.word[members], weight, size)
-    word[groups] = best
-    says_it = batch.word[members] == word[owner]
-    groups, best = _heaviest(owner[says_it], batch.surface[members[says_it]], weight[says_it], size)
-    surface[groups] = best
+    weight, word, surface = posterior[members] + _ON_PATH * on_path[members], layout.word.copy(), surface.copy()
+    choose_spellings(batch, members, layout.group[members], weight, word, surface)
     return word, surface
+
+
+def choose_spellings(batch: Lattices, arcs: Offsets, owner: Ints, weight: Reals, word: Ints, surface: Ints) -> None:
+    """Of the words that `arcs` bring to the network arcs `owner`, take the heaviest, and its heaviest surface.
+
+    `word` and `surface` of the network arcs are changed in place; ties go to the one that comes first.
+    """
+    size = len(batch.vocabulary)
+    groups, best = _heaviest(owner, batch.word[arcs], weight, size)
+    word[groups] = best
+    says_it = batch.word[arcs] == word[owner]
+    groups, best = _heaviest(owner[says_it], batch.surface[arcs[says_it]], weight[says_it], size)
+    surface[groups] = best
 
 
 def _merge_extra(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> dict[str, Floats]:

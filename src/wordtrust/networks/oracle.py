@@ -31,11 +31,12 @@ class OraclePaths:
     alternative: Ints  # [arcs of all paths] the arc of the alternatives that says the same word, -1 for none
 
 
-def oracle_paths(lattices: Lattices, references: ReferenceWords) -> Paths:
+def oracle_paths(lattices: Lattices, references: ReferenceWords, *, as_written: bool = False) -> Paths:
     """The path with the fewest errors through each lattice; ties to the larger sum of posteriors of right words.
 
-    Exact, but for utterances of thousands of words: there a node is only compared with what the 1-best has been
-    aligned with within ten seconds of it.
+    With `as_written`, a word that stands for others is worth 1 less, so that a path with the words of the reference
+    comes first: otherwise two words in place of one would have the larger sum. Exact, but for utterances of thousands
+    of words: there a node is only compared with what the 1-best has been aligned with within ten seconds of it.
     """
     worth = lattices.posterior
     if worth is None:
@@ -43,7 +44,8 @@ def oracle_paths(lattices: Lattices, references: ReferenceWords) -> Paths:
         worth.flags.writeable = False  # as posteriors are, or the kernel would be compiled twice
     windows = _windows(lattices, references)
     graphs = WordGraphs(lattices.node_offsets, lattices.arc_offsets, lattices.source, lattices.target, lattices.word)
-    return find_oracles(graphs, worth, references, windows, lattices.vocabulary.find(UNKNOWN)).paths
+    unknown, stands_for_others = lattices.vocabulary.find(UNKNOWN), -1.0 if as_written else 0.0
+    return find_oracles(graphs, worth, references, windows, unknown, stands_for_others).paths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,16 +60,20 @@ class WordGraphs:
 
 
 def find_oracles(
-    graph: WordGraphs, worth: Worth32, references: ReferenceWords, windows: Windows, unknown: int
-) -> OraclePaths:
-    """The path with the fewest errors through each graph, within windows of the reference for each node."""
+    graph: WordGraphs, worth: Worth32, references: ReferenceWords, windows: Windows, unknown: int,
+    stands_for_others: float = 0.0,
+) -> OraclePaths:  # fmt: skip
+    """The path with the fewest errors through each graph, within windows of the reference for each node.
+
+    Words of alternatives are worth `stands_for_others` more.
+    """
     nodes = graph.node_offsets[-1]
     path, alternative = np.empty(max(1, nodes), np.int32), np.empty(max(1, nodes), np.int32)
     offsets, others = np.zeros(len(graph.node_offsets), np.int64), references.alternatives
     _oracles(
         graph.node_offsets, graph.arc_offsets, graph.source, graph.target, graph.word, worth,
         references.words, references.offsets, others.offsets, others.source, others.target, others.word,
-        others.states, unknown, *windows, path, alternative, offsets,
+        others.states, unknown, stands_for_others, *windows, path, alternative, offsets,
     )  # fmt: skip
     return OraclePaths(Paths(offsets, path[: offsets[-1]]), alternative[: offsets[-1]])
 
@@ -149,8 +155,8 @@ def _take_alternatives(node: int, t: int, arc: int, arcs: int, word: int, worth:
 
 @inner
 def _fill(source: Ints, target: Ints, word: Ints, worth: Worth32, reference: Ints, from_state: Ints, to_state: Ints,
-          said: Ints, states: int, unknown: int, low: Ints, high: Ints, row: Offsets, cost: Ints, gain: Worth,
-          back: Offsets) -> None:  # fmt: skip
+          said: Ints, states: int, unknown: int, more: float, low: Ints, high: Ints, row: Offsets, cost: Ints,
+          gain: Worth, back: Offsets) -> None:  # fmt: skip
     """Fewest errors from the start to each (node, state) in the windows.
 
     A state is the number of reference words before the node, or lies within an alternative.
@@ -175,11 +181,11 @@ def _fill(source: Ints, target: Ints, word: Ints, worth: Worth32, reference: Int
                 _offer(cost, gain, back, next_cell, errors + (1 if word[arc] > 0 else 0), value, 2 * arc)
             if word[arc] > 0 and j < words and low[t] <= j + 1 <= high[t]:
                 same = word[arc] == reference[j] and word[arc] != unknown
-                more = worth[arc] if same else 0.0
-                _offer(cost, gain, back, next_cell + 1, errors + (0 if same else 1), value + more, 2 * arc + 1)
+                value += worth[arc] if same else 0.0
+                _offer(cost, gain, back, next_cell + 1, errors + (0 if same else 1), value, 2 * arc + 1)
         _take_alternatives(
-            node, t, arc, len(source), word[arc], worth[arc], from_state, to_state, said, states, words, low, high,
-            row, cost, gain, back,
+            node, t, arc, len(source), word[arc], worth[arc] + more, from_state, to_state, said, states, words, low,
+            high, row, cost, gain, back,
         )  # fmt: skip
 
 
@@ -187,7 +193,7 @@ def _fill(source: Ints, target: Ints, word: Ints, worth: Worth32, reference: Int
 def _oracles(
     node_offsets: Offsets, arc_offsets: Offsets, source: Ints, target: Ints, word: Ints, worth: Worth32,
     reference_words: Ints, reference_offsets: Offsets, other_offsets: Offsets, from_state: Ints, to_state: Ints,
-    said: Ints, states: Offsets, unknown: int, low: Ints, high: Ints,
+    said: Ints, states: Offsets, unknown: int, more: float, low: Ints, high: Ints,
     path: Ints, alternative: Ints, offsets: Offsets,
 ) -> None:  # fmt: skip
     for u in range(len(offsets) - 1):
@@ -203,7 +209,7 @@ def _oracles(
         cost[0] = 0
         _fill(
             source[a0:a1], target[a0:a1], word[a0:a1], worth[a0:a1], reference, from_state[others],
-            to_state[others], said[others], states[u], unknown, lows, highs, row, cost, gain, back,
+            to_state[others], said[others], states[u], unknown, more, lows, highs, row, cost, gain, back,
         )  # fmt: skip
         out, length, node, j = path[offsets[u] :], 0, n1 - n0 - 1, len(reference)
         while node > 0:

@@ -154,7 +154,8 @@ class HeldOutFolds:
         """[thresholds, utterances] word errors of the joint output, each fold by the weights fitted without it."""
         errors = []
         for fold, potentials in zip(self.folds, model.potential_models, strict=True):
-            errors += [_errors(part.union(members), potentials, members, thresholds) for part in fold.batches(BATCH)]
+            for part in fold.order(members).batches(BATCH):
+                errors.append(_errors(model.union(part, members), potentials, members, thresholds))
         return np.concatenate(errors, axis=1)
 
     def settings(self, model: JointModel, members: Members, least_gain: float) -> SubsetSettings:
@@ -183,6 +184,24 @@ def output_errors(hypotheses: Lattices) -> Ints:
     return errors_by_utterance(hypotheses, one_best(hypotheses))
 
 
+def spelling_votes(systems: JointHypotheses) -> tuple[float, ...]:
+    """For each recognizer, the odds that its spelling is that of the reference where recognizers differ in it."""
+    spelled = []
+    for lattices in systems.hypotheses:
+        references = noted_references(lattices)
+        said = score_paths(lattices, one_best(lattices), references)
+        right, word = said.alignments.correct, np.full(len(references.words), -1, np.int32)
+        first = references.offsets[said.words.utterance_of_arc[right]]
+        word[first + said.alignments.reference[right]] = lattices.word[said.words.arcs_in(lattices)[right]]
+        spelled.append(word)
+    table = np.stack(spelled)
+    least = np.where(table < 0, np.iinfo(np.int32).max, table).min(axis=0)
+    differs = (table >= 0) & (table.max(axis=0) > least)
+    same = differs & (table == references.words)
+    odds: Reals = (same.sum(axis=1) + 1) / (differs.sum(axis=1) - same.sum(axis=1) + 1)
+    return tuple(odds.tolist())
+
+
 def _errors(union: JointLattice, model: PotentialModel, members: Members, thresholds: Sequence[float]) -> Ints:
     """[thresholds, utterances] word errors of one model's decoding of a union."""
     x, silent = inputs(union, evidence(union)), union.lattices.word == 0
@@ -208,7 +227,8 @@ def fit_joint(
     key = _draft_key(systems, names, options)
     folds = _speaker_folds(systems, options.folds)
     with ThreadPoolExecutor(jobs) as pool:
-        begun = _load_draft(draft, key) or JointModel(tuple(names), (), card={"key": key, _OPEN: True})
+        unfitted = JointModel(tuple(names), (), card={"key": key, _OPEN: True}, spelling=spelling_votes(systems))
+        begun = _load_draft(draft, key) or unfitted
         held_out = HeldOutFolds.of(folds)
         model = begun if begun.confidence_models else _fit_folds(begun, folds, options, pool, report, draft)
         if _OPEN in model.card:

@@ -21,7 +21,7 @@ from ...lattices.paths import Paths, best_paths
 from ...lattices.posterior import FlatGraph
 from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
-from ...networks.equivalents import Equate
+from ...networks.equivalents import NONE, Equate
 from ...networks.labels import score_paths
 from ...networks.text_probability import text_probability
 from ...transcripts.transcript import ALTERNATIVES, Transcript, transcripts
@@ -107,6 +107,12 @@ class JointModel:
     settings: Mapping[Members, SubsetSettings] = field(default_factory=dict)
     card: Mapping[str, object] = field(default_factory=dict)
     whole_utterances: Calibrator | None = None  # of the probability that all words are right, and none is missing
+    spelling: tuple[float, ...] = ()  # votes of each recognizer on how a word is written; without, one each
+
+    def union(self, systems: JointHypotheses, members: Members) -> JointLattice:
+        """The union of `systems`, which are these members, the best first; written as most of them write."""
+        votes = [self.spelling[member] for member in members] if self.spelling else ()
+        return systems.union(range(len(members)), spelling=votes)
 
     def decode(self, systems: JointHypotheses, names: Sequence[str]) -> JointDecoding:
         """Decode recognizers together; `names` are those of `systems`, in any order."""
@@ -120,7 +126,7 @@ class JointModel:
 
     def _decode(self, systems: JointHypotheses, members: Members) -> JointDecoding:
         """Decode just these recognizers, the best first."""
-        union = systems.union(range(len(members)))
+        union = self.union(systems, members)
         x, silent = inputs(union, evidence(union)), union.lattices.word == 0
         flat = FlatGraph.of(union.lattices)
         potentials = [model.potentials(x, silent, members) for model in self.potential_models]
@@ -160,8 +166,8 @@ def best_words(union: JointLattice, marginal: Reals, threshold: float) -> Paths:
 
 
 def errors_by_utterance(lattices: Lattices, paths: Paths) -> Ints:
-    """[utterances] word errors of paths through networks that carry their references."""
-    return score_paths(lattices, paths, noted_references(lattices).strict).alignments.errors
+    """[utterances] word errors of paths through networks that carry their references, as words are written."""
+    return score_paths(lattices, paths, noted_references(lattices, NONE)).alignments.errors
 
 
 def joint_errors(

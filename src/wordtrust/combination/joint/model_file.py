@@ -40,6 +40,8 @@ def save_joint(model: JointModel, path: Path) -> None:
     }  # fmt: skip
     if model.whole_utterances is not None:
         card["whole_utterances"] = model.whole_utterances.to_dict()
+    if model.spelling:
+        card["spelling"] = list(model.spelling)
     write_tensors(path, arrays, card)
 
 
@@ -78,7 +80,10 @@ def _model(arrays: Arrays, card: Mapping[str, Any]) -> JointModel:
     confidences = tuple(_confidences(arrays, f"{_CONFIDENCE}.{fold}", len(names)) for fold in range(confidence_folds))
     settings = dict(_settings(card["subsets"], len(names)))
     calibrator = calibrator_from_dict(card["whole_utterances"]) if "whole_utterances" in card else None
-    return JointModel(names, potentials, confidences, threshold, settings, dict(card["about"]), calibrator)
+    spelling = tuple(map(float, card.get("spelling", ())))
+    if spelling and (len(spelling) != len(names) or not all(0 < votes <= _MAX_WEIGHT for votes in spelling)):
+        raise ValueError("its votes on spellings are not those of its recognizers")
+    return JointModel(names, potentials, confidences, threshold, settings, dict(card["about"]), calibrator, spelling)
 
 
 def _potentials(arrays: Arrays, name: str, systems: int) -> PotentialModel:

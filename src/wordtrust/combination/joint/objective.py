@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from ...base.arrays import csr_offsets
 from ...base.jit import compiled
-from ...lattices.lattice import Flags, Ints, Offsets, Times
+from ...lattices.lattice import Flags, Ints, Lattices, Offsets, Times
 from ...lattices.path_kernels import Numbers
 from ...lattices.posterior import FlatGraph, arc_masses, arc_shares
 from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
-from ...networks.labels import label_arcs, score_paths
+from ...networks.labels import ScoredPaths, score_paths
 from ...networks.oracle import oracle_paths
 from ...networks.reference_words import ReferenceWords
 from .arc_models import ConfidenceModel, Layers, Matrix, PotentialModel, Rows, inputs, rows_of, sigmoid
@@ -57,14 +57,17 @@ class UnionExample:
         """Join some recognizers."""
         union = systems.union(members)
         lattices, references = union.lattices, noted_references(union.lattices)
+        best = oracle_words(lattices, references)
+        right = np.zeros(len(lattices.word), np.bool_)
+        right[best.words.arcs_in(lattices)[best.alignments.correct]] = True
         return cls(
             members=tuple(members),
             small=inputs(union, evidence(union)).astype(np.float16),
             silent=lattices.word == 0,
             flat=FlatGraph.of(lattices),
-            oracle=on_paths(lattices, oracle_paths(lattices, references)),
-            right=label_arcs(lattices, references) > 0,
-            accuracy=accuracies(union, references),
+            oracle=on_paths(lattices, best.paths),
+            right=right,
+            accuracy=accuracies(union, references, best),
             words=len(references.words),
         )
 
@@ -101,10 +104,17 @@ def _random_subset(random: np.random.Generator, systems: int) -> list[int]:
     return sorted(random.choice(systems, int(random.integers(2, most + 1)), replace=False).tolist())
 
 
-def accuracies(union: JointLattice, references: ReferenceWords) -> Reals:
-    """[arcs] by how much each arc brings the words of a path closer to the reference; 0 for silence."""
+def oracle_words(lattices: Lattices, references: ReferenceWords) -> ScoredPaths:
+    """The best path there is. Words in another spelling are right, but those of the reference come first.
+
+    Otherwise two words in place of one, which count as one, would be worth more than that.
+    """
+    return score_paths(lattices, oracle_paths(lattices, references, as_written=True), references)
+
+
+def accuracies(union: JointLattice, references: ReferenceWords, best: ScoredPaths) -> Reals:
+    """[arcs] by how much each arc brings the words of a path closer to the best path; 0 for silence."""
     lattices, time = union.lattices, separated_times(union)
-    best = score_paths(lattices, oracle_paths(lattices, references), references)
     aligned = best.alignments.reference >= 0
     owner = best.words.utterance_of_arc[aligned]
     arc, first_node = best.words.arcs_in(lattices)[aligned], lattices.node_offsets[owner]

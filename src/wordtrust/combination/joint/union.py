@@ -10,7 +10,8 @@ what begins there begins after it.
 **One network.** All hypotheses, on the pivot's clock, between a shared start and a shared end, are merged like any
 lattice (`networks.hwcn`): the same word at the same time becomes one arc, and where recognizers meet in a node, paths
 may cross from one to another. Merging never loses a word or a path, so every recognizer's output is a path of the
-union.
+union. An arc that recognizers write differently (`6`, `six`) is written as most of their outputs have it, each with
+as many votes as its spelling deserves.
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ from ...lattices.assemble import RawLattices, Tokens, assemble
 from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets, Origin, Times, concatenate
 from ...lattices.paths import one_best
 from ...lattices.text import UNKNOWN
+from ...lattices.weights import Reals
 from ...networks.align import align_ids
 from ...networks.equivalents import Equate
 from ...networks.equivalents.classes import classes_of
-from ...networks.hwcn import TOLERANCE, build
+from ...networks.hwcn import TOLERANCE, Networks, build, choose_spellings
 from .hypotheses import CONFIDENCE, IN_ONE_BEST, Letters
 
 MIN_JUMP = 0.03  # seconds: a smaller jump of the clock is one instant, in its middle
 _STEP = 1e-6  # minimum seconds between two nodes of an utterance: no two share an instant
 _START, _END, _OWN = 0, 1, 2  # node numbers: the shared start and end, then the first recognizer's nodes
 _SYSTEM, _IN_OUTPUT = "system", "output"
+_BESIDE_OUTPUT = 1e-3  # votes of confidence 1 on the spelling of a word that is in no output
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,13 +215,19 @@ class JointHypotheses:
             ),
         )
 
-    def union(self, members: Sequence[int], *, tolerance: float = TOLERANCE) -> JointLattice:
-        """The union of these recognizers; the first one is the pivot."""
+    def union(
+        self, members: Sequence[int], *, spelling: Sequence[float] = (), tolerance: float = TOLERANCE
+    ) -> JointLattice:
+        """The union of these recognizers; the first one is the pivot.
+
+        `spelling` says how many votes each of them has on how a word is written, one unless it is given.
+        """
         pivot = self.hypotheses[members[0]]
         warped = [self._warped(member, members[0]) for member in members]
         origin = Origin(times=pivot.origin.times, equate=pivot.origin.equate)
         lattices = assemble(_between_shared_ends(warped, pivot), self.tokens, origin=origin)
-        return _merged(lattices, len(members), tolerance, self.letters)
+        votes = np.array(spelling or [1.0] * len(members))
+        return _merged(lattices, votes, tolerance, self.letters)
 
     def _warped(self, member: int, pivot: int) -> _WarpedNetworks:
         lattices, words = self.hypotheses[member], self.output[member]
@@ -349,8 +358,8 @@ def _between_shared_ends(members: Sequence[_WarpedNetworks], pivot: Lattices) ->
     )
 
 
-def _merged(joined: Lattices, systems: int, tolerance: float, letters: Letters) -> JointLattice:
-    networks = build(joined, tolerance=tolerance, equate=Equate.of_networks(joined.origin))
+def _merged(joined: Lattices, votes: Reals, tolerance: float, letters: Letters) -> JointLattice:
+    networks, systems = build(joined, tolerance=tolerance, equate=Equate.of_networks(joined.origin)), len(votes)
     arcs, is_merged = len(networks.lattices.source), networks.arc >= 0
     cell = networks.arc[is_merged].astype(np.int64) * systems + joined.extra[_SYSTEM][is_merged].astype(np.int64)
 
@@ -362,6 +371,25 @@ def _merged(joined: Lattices, systems: int, tolerance: float, letters: Letters) 
     assert joined.posterior is not None
     in_output, posterior = table(joined.extra[_IN_OUTPUT]) > 0, table(joined.posterior)
     mean = posterior.mean(axis=1, dtype=np.float32)
-    lattices = replace(networks.lattices, picked=in_output[:, 0].copy(), extra={}, posterior=mean)
+    word, surface = _spellings(joined, networks, votes)
+    lattices = replace(
+        networks.lattices, word=word, surface=surface, picked=in_output[:, 0].copy(), extra={}, posterior=mean
+    )
     in_one_best = table(joined.extra[IN_ONE_BEST]) > 0
     return JointLattice(lattices, table(joined.extra[CONFIDENCE]), posterior, in_output, in_one_best, letters)
+
+
+def _spellings(joined: Lattices, networks: Networks, votes: Reals) -> tuple[Ints, Ints]:
+    """The word and the surface of each arc; of words that count as the same, those with the most votes."""
+    word, surface, owner = networks.lattices.word, networks.lattices.surface, networks.arc
+    is_merged = owner >= 0
+    is_mixed = np.zeros(len(word), np.bool_)
+    is_mixed[owner[is_merged & (joined.word != word[owner])]] = True
+    arcs = np.flatnonzero(is_merged & is_mixed[owner])
+    if not len(arcs):
+        return word, surface
+    in_output, confidence = joined.extra[_IN_OUTPUT][arcs], joined.extra[CONFIDENCE][arcs]
+    weight = votes[joined.extra[_SYSTEM][arcs].astype(np.int64)] * (in_output + _BESIDE_OUTPUT * confidence)
+    word, surface = word.copy(), surface.copy()
+    choose_spellings(joined, arcs, owner[arcs], weight, word, surface)
+    return word, surface
