@@ -1,5 +1,7 @@
 """How fast Moonshine's beam search is, in parts of real time, and against the published graphs run the usual way.
 
+How much of that scoring a given text takes.
+
 Run with `python -m benchmarks.moonshine`. Seconds are those of the processor, one thread. The speech is a reading in
 Moonshine's wheel. The usual way: int8 graphs, with a copy of the utterance and of the memory for every hypothesis.
 """
@@ -21,6 +23,7 @@ from wordtrust.recognizers.moonshine.adapter import BEAM, MoonshineRecognizer, m
 from wordtrust.recognizers.moonshine.search import SearchResult, UtteranceDecoder, beam_search
 
 PIECES, SECONDS = 3, 8.0
+TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom, and of foolishness.".split()
 
 
 def _pieces() -> list[Samples]:
@@ -52,6 +55,7 @@ def _ways(ours: MoonshineRecognizer, engine: Engine) -> dict[str, Callable[[Samp
         "encoder": ours.model.encode,
         "search": search,
         "times": times,
+        "scores": lambda piece: ours.score_texts(piece, [TEXT]),
         "their encoder": engine.hear,
         "their greedy": lambda piece: beam_search(engine.hear(piece), beam=1, max_tokens=longest),
         "their search": lambda piece: beam_search(engine.hear(piece), beam=BEAM, max_tokens=longest),
@@ -70,6 +74,8 @@ def run() -> None:
     print(
         f"Moonshine tiny, {PIECES} x {SECONDS:.0f} s of reading, parts of real time: encoder {taken['encoder']:.4f}, "
         f"beam {BEAM} {search:.4f}, times {taken['times']:.4f}, all {whole:.4f}\n"
+        f"scores of a given text of {len(TEXT)} words: {taken['scores'] / whole:.2f} of recognizing a piece, "
+        f"{(taken['scores'] - taken['encoder']) / whole:.2f} where it has been encoded\n"
         f"against the published graphs: beam {BEAM} {search / theirs:.2f} times theirs, "
         f"all {whole / taken['their search']:.2f} times their encoder and beam {BEAM}, "
         f"{whole / taken['their greedy']:.2f} times their encoder and greedy"
