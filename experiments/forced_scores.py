@@ -2,7 +2,7 @@
 
     python -m experiments.forced_scores STUDY CLIPS --listener moonshine --clips 300
 
-The 1-best words of each recognizer of a study are scored by the listener (CLIPS has an audio file for each utterance):
+The 1-best words of each recognizer of a study are scored by the listener (CLIPS has the audio of each utterance):
 as they were written, in lower case, with a capital in front and a point behind, and in the style of what the listener
 wrote itself, which is what `recognizers.forced` does. A word has the log-probability of all its tokens, the mean of
 these, that of its least probable token, and how far a token is from the most probable one.
