@@ -20,7 +20,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from tools.check_data import BARE, CheckedTranscript, all_transcripts, read_forced
+from tools.check_data import BARE, CONFIDENCE, CheckedTranscript, all_transcripts, read_forced
 from tools.check_model import EMBEDDED, error_rates, fit, read_split
 
 from wordtrust.combination.check import CheckModel
@@ -32,7 +32,7 @@ from wordtrust.study.layout import DEV, TRAIN, StudyFolder
 
 HELD_OUT = 4  # of the speakers of train one in so many is calibrated on, where dev is the test
 REVIEWED = 0.1  # share of the words: the least trusted
-OWN = "its own model"
+OWN, SCORED, UNASKED = "its own model", "check with its own confidences", "check, text not scored"
 
 
 def measures(confidence: Reals, right: Flags) -> dict[str, float]:
@@ -60,14 +60,11 @@ def votes(transcript: CheckedTranscript, listeners: Sequence[str]) -> Reals:
 
 def of_transcript(model: CheckModel, test: CheckedTranscript, held_out: CheckedTranscript) -> dict[str, Any]:
     """All measures of one author's transcript."""
-    found: dict[str, Any] = {OWN: measures(test.scores["confidence"].astype(np.float64), test.right)}
+    found: dict[str, Any] = {OWN: measures(test.scores[CONFIDENCE].astype(np.float64), test.right)}
     found["error rate"], found["words"] = float((~test.right).mean()), len(test.right)
     for listeners in listeners_of(test):
-        ways = {
-            "check": judged(model, test, listeners),
-            "check with its scores": judged(model, test, listeners, "confidence"),
-        }
-        ways["check, text not scored"] = judged(model, test, listeners, forced=False)
+        ways = {"check": judged(model, test, listeners), SCORED: judged(model, test, listeners, scored=True)}
+        ways[UNASKED] = judged(model, test, listeners, forced=False)
         calibrator = make("histogram").fit(votes(held_out, listeners), held_out.right)
         ways["votes"] = np.asarray(calibrator.predict(votes(test, listeners)))
         found["+".join(listeners)] = {way: measures(confidence, test.right) for way, confidence in ways.items()}
@@ -77,15 +74,11 @@ def of_transcript(model: CheckModel, test: CheckedTranscript, held_out: CheckedT
 
 
 def judged(
-    model: CheckModel,
-    test: CheckedTranscript,
-    listeners: Sequence[str],
-    score: str | None = None,
-    *,
-    forced: bool = True,
+    model: CheckModel, test: CheckedTranscript, listeners: Sequence[str], *, scored: bool = False, forced: bool = True
 ) -> Reals:
-    """[words] the confidences that the model gives."""
-    return model.verdict(test.gathered(listeners, score, forced=forced)).confidence
+    """[words] the confidences that the model gives; `scored`: the transcript comes with those of its own model."""
+    gathered = test.gathered(listeners, CONFIDENCE if scored else None, forced=forced)
+    return model.confidence(gathered, calibrated=scored)
 
 
 def _gap_measures(before: Reals, end: Reals, test: CheckedTranscript) -> dict[str, float]:
@@ -123,7 +116,7 @@ def split_by_speaker(
 def tables(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> str:
     """NCE by author (rows) and listener (columns), one table for each way; then the least trusted tenth."""
     lines: list[str] = []
-    for way in ("check", "check with its scores", "check, text not scored", "votes"):
+    for way in ("check", SCORED, UNASKED, "votes"):
         lines += ["", f"NCE, {way}:", "", *_head(["own", *listeners])]
         for author, found in results.items():
             cells = [f"{found[one][way]['nce']:.3f}" if one in found else "" for one in listeners]

@@ -41,6 +41,7 @@ from wordtrust.training.study_training import model_folders
 REFERENCES = "references"
 BARE = " (1-best)"  # ends the name of a listener that is a mere transcript
 OFTEN_BARE = ("moonshine-tiny", "whisper-small", "kaldi-small-2020")
+POSTERIOR, CONFIDENCE = "posterior", "confidence"  # scores that a transcript may come with
 EVERY = 3  # utterances, one of which is also seen without times
 CHANGED = 0.4  # of these, the share where words are made up, repeated or left out
 
@@ -226,7 +227,7 @@ def all_transcripts(
         networks = recognizer.networks
         assert networks.posterior is not None
         posterior = word_confidence(networks, networks.posterior, one_best(networks).without_silence(networks))
-        scores = {"posterior": posterior.astype(np.float32), "confidence": recognizer.one_best_confidence}
+        scores = {POSTERIOR: posterior.astype(np.float32), CONFIDENCE: recognizer.one_best_confidence}
         yield replace(made, scores=scores)
         if changed:
             yield _without_times(recognizer.name, _texts(transcript), first, others, error_rates)

@@ -19,6 +19,7 @@ import numpy as np
 
 from tools.check_data import (
     BARE,
+    CONFIDENCE,
     CheckedTranscript,
     Recognizer,
     all_transcripts,
@@ -27,11 +28,13 @@ from tools.check_data import (
 from wordtrust.base.files import atomic_folder
 from wordtrust.combination.check import CheckModel
 from wordtrust.combination.check.columns import gap_table, word_table
-from wordtrust.combination.check.model import FILE, TreesAndCalibration, sigmoid
+from wordtrust.combination.check.model import FILE, TreesAndCalibration, score_inputs, sigmoid
 from wordtrust.confidence.calibration import make
+from wordtrust.confidence.calibration.parametric import fit_logistic
 from wordtrust.confidence.trees import Trees
 from wordtrust.lattices.lattice import Flags, Floats
 from wordtrust.lattices.paths import one_best
+from wordtrust.lattices.weights import Reals
 from wordtrust.networks.build_store import noted_references
 from wordtrust.networks.labels import score_paths
 from wordtrust.study.layout import DEV, TRAIN, StudyFolder
@@ -40,10 +43,11 @@ from wordtrust.training.trees import tables_of
 TREES = {"words": (240, 5, 0.1), "gaps": (120, 4, 0.1)}  # how many, their depth, the learning rate
 LEAST_IN_LEAF, PENALTY = 60, 10.0
 SMALLEST_FILE, LARGEST_FILE = 3, 300  # utterances that are judged together
+SCORED_FILES = 10  # of each transcript, that scores are weighed on
 HOW_MANY = (0.55, 0.25, 0.1, 0.1)  # how often there are 1, 2, 3, 4 listeners
 EMBEDDED, EMBEDDED_WEIGHT, BARE_WEIGHT = "moonshine-tiny", 3.0, 0.5
 SCORED, TIMELESS, UNASKED = 0.5, 0.15, 0.25  # shares of files
-USUAL_ERRORS = 0.12  # of transcripts with more wrong words fewer are seen: people check what is nearly right
+USUAL_ERRORS = 0.06  # of transcripts with more wrong words fewer are seen: people check what is nearly right
 
 
 def tables(
@@ -54,9 +58,10 @@ def tables(
     known = [one for one in transcripts if one.whose != left_out]
     rows: dict[str, list[tuple[Floats, Flags]]] = {"words": [], "gaps": []}
     for transcript in known:
-        order, first = rng.permutation(len(transcript)), 0
-        weight = min(1.0, USUAL_ERRORS / max(1e-9, float((~transcript.right).mean())))
-        while first < share * weight * len(order):
+        rows_wanted, first = int(np.ceil(share * _weight(transcript) * len(transcript))), 0
+        rounds = range(rows_wanted // max(1, len(transcript)) + 1)
+        order = np.concatenate([rng.permutation(len(transcript)) for _ in rounds])[:rows_wanted]
+        while first < len(order):
             size = int(np.exp(rng.uniform(np.log(SMALLEST_FILE), np.log(LARGEST_FILE))))
             for kind, part in _rows_of(transcript.take(order[first : first + size]), left_out, rng).items():
                 rows[kind].append(part)
@@ -117,8 +122,30 @@ def fit(
     for kind in TREES:
         trees, (table, is_so) = fit_trees(*of_train[kind], kind), of_held_out[kind]
         parts[kind] = TreesAndCalibration(trees, make("platt").fit(sigmoid(trees.log_odds(table)), is_so))
+    weights = _score_weights(parts["words"].trees, held_out, left_out)
     known = {name: rate for name, rate in rates.items() if name != left_out}
-    return CheckModel(parts["words"], parts["gaps"], known, card or {})
+    return CheckModel(parts["words"], parts["gaps"], weights, known, card or {})
+
+
+def _score_weights(trees: Trees, held_out: Sequence[CheckedTranscript], left_out: str | None) -> Reals:
+    """How much trees and confidences count, of transcripts that come with calibrated ones."""
+    rng, inputs, right = np.random.default_rng(2), list[Reals](), list[Flags]()
+    for transcript in held_out:
+        if transcript.whose == left_out or CONFIDENCE not in transcript.scores:
+            continue
+        names = sorted(name for name in transcript.heard if name.removesuffix(BARE) != left_out)
+        for _ in range(SCORED_FILES):
+            file = transcript.take(rng.choice(len(transcript), int(_weight(transcript) * len(transcript) / 3)))
+            gathered = file.gathered(draw_listeners(names, rng), CONFIDENCE, forced=rng.random() >= UNASKED)
+            log_odds = trees.log_odds(word_table(gathered.facts, gathered.heard))
+            inputs.append(score_inputs(log_odds, gathered.facts.score, gathered.heard))
+            right.append(file.right)
+    return fit_logistic(np.concatenate(inputs), np.concatenate(right))
+
+
+def _weight(transcript: CheckedTranscript) -> float:
+    """The share of its utterances that is seen."""
+    return min(1.0, USUAL_ERRORS / max(1e-9, float((~transcript.right).mean())))
 
 
 def error_rates(recognizers: Iterable[Recognizer]) -> dict[str, float]:

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.arrays import csr_rows
+from ...base.arrays import csr_rows, logit
 from ...base.errors import InputError
-from ...base.json_checks import number, object_of
+from ...base.json_checks import list_of, number, object_of
 from ...base.tensors import read_tensors, write_tensors
 from ...confidence.calibration import Calibrator, calibrator_from_dict
 from ...confidence.trees import Trees
 from ...lattices.lattice import Flags, Floats, Lattices, Offsets
 from ...lattices.weights import Reals
 from ...transcripts.words import Alternative
-from .columns import GAP_COLUMNS, WORD_COLUMNS, gap_table, repeats, word_table
+from .columns import GAP_COLUMNS, WORD_COLUMNS, Heard, gap_table, repeats, word_table
 from .gathered import Gathered, gather
 from .heard_instead import alternatives
 from .listener import ForcedWords, Listener
@@ -31,6 +31,9 @@ KIND, VERSION = "wordtrust check model", 1
 FILE = "check.safetensors"
 LOOP, SILENCE = "loop", "silence"  # why a word seems to be made up
 _DOUBTED, _LOOPS, _MOSTLY = 0.5, 2, 0.5  # confidence; repetitions; share of listeners, or of their belief
+_SURE = 1e-4  # confidences nearer to 0 or 1 count as this near
+_UNKNOWN_RATE = 0.2  # the error rate of listeners that nobody knows
+_SCORE_INPUTS, _LARGEST_WEIGHT = 5, 100.0
 _PARTS = {"words": WORD_COLUMNS, "gaps": GAP_COLUMNS}
 
 
@@ -58,23 +61,37 @@ class TreesAndCalibration:
         return np.asarray(self.calibrator.predict(sigmoid(self.trees.log_odds(table))))
 
 
+def score_inputs(log_odds: Reals, score: Floats, heard: Sequence[Heard]) -> Reals:
+    """[words, 5] what is weighed where a transcript came with calibrated confidences.
+
+    What trees say and what the confidence says, both also times the error rate of the best listener: the weaker it
+    is, the more the confidence counts.
+    """
+    own = logit(np.clip(score.astype(np.float64), _SURE, 1 - _SURE))
+    rate = min((one.error_rate for one in heard if one.error_rate == one.error_rate), default=_UNKNOWN_RATE)
+    return np.stack([log_odds, own, rate * log_odds, rate * own, np.ones(len(own))], axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class CheckModel:
     """Judges the words of any transcript by what listeners heard."""
 
     words: TreesAndCalibration
     gaps: TreesAndCalibration
+    score_weights: Reals  # of `score_inputs`, for transcripts with calibrated confidences
     error_rates: Mapping[str, float]  # of the listeners that are known
     card: Mapping[str, Any] = field(default_factory=dict)
 
     def judge(
-        self, pivot: Lattices, listeners: Sequence[Listener], forced: Mapping[str, ForcedWords] | None = None
-    ) -> CheckedWords:
+        self, pivot: Lattices, listeners: Sequence[Listener], forced: Mapping[str, ForcedWords] | None = None,
+        *, calibrated: bool = False,
+    ) -> CheckedWords:  # fmt: skip
         """Judge the words of a transcript, chains of words; `forced` are scores of its words by listeners' names.
 
-        All utterances count as one file: among its words the scores that came with them are ranked.
+        `calibrated`: the confidences that came with the transcript (posteriors of `pivot`) are probabilities, such as
+        those of a model of ours. All utterances count as one file: among its words such scores are ranked.
         """
-        return self.verdict(self.gather(pivot, listeners, forced))
+        return self.verdict(self.gather(pivot, listeners, forced), calibrated=calibrated)
 
     def gather(
         self, pivot: Lattices, listeners: Sequence[Listener], forced: Mapping[str, ForcedWords] | None = None
@@ -82,10 +99,20 @@ class CheckModel:
         """The evidence alone, for some utterances of a long transcript; `joined` puts them together."""
         return gather(pivot, listeners, self.error_rates, forced)
 
-    def verdict(self, gathered: Gathered) -> CheckedWords:
+    def confidence(self, gathered: Gathered, *, calibrated: bool = False) -> Reals:
+        """[words] how likely each word is right."""
+        facts, heard = gathered.facts, gathered.heard
+        log_odds = self.words.trees.log_odds(word_table(facts, heard))
+        confidence = np.asarray(self.words.calibrator.predict(sigmoid(log_odds)))
+        scored = np.flatnonzero(~np.isnan(facts.score)) if calibrated else np.zeros(0, np.int64)
+        inputs = score_inputs(log_odds[scored], facts.score[scored], heard)
+        confidence[scored] = sigmoid(inputs @ self.score_weights)
+        return confidence
+
+    def verdict(self, gathered: Gathered, *, calibrated: bool = False) -> CheckedWords:
         """Judge what was gathered."""
         facts, heard = gathered.facts, gathered.heard
-        confidence = self.words.probability(word_table(facts, heard))
+        confidence = self.confidence(gathered, calibrated=calibrated)
         missing = self.gaps.probability(gap_table(facts, heard))
         gap = np.arange(len(facts.word)) + csr_rows(facts.offsets)
         share = np.zeros(len(facts.word), np.float32)
@@ -105,7 +132,8 @@ class CheckModel:
             "kind": KIND, "version": VERSION, "columns": {part: list(names) for part, names in _PARTS.items()},
             "trees": {part: one.trees.to_json() for part, one in parts.items()},
             "calibration": {part: one.calibrator.to_dict() for part, one in parts.items()},
-            "error_rates": dict(self.error_rates), "about": dict(self.card),
+            "score_weights": self.score_weights.tolist(), "error_rates": dict(self.error_rates),
+            "about": dict(self.card),
         }  # fmt: skip
         write_tensors(path, arrays, card)
 
@@ -119,7 +147,7 @@ class CheckModel:
             raise InputError(f"no {KIND} of version {VERSION}", file=str(file), remedy=remedy)
         try:
             words, gaps = (_part(arrays, card, part) for part in _PARTS)
-            return cls(words, gaps, _rates(card), object_of(card, "about"))
+            return cls(words, gaps, _score_weights(card), _rates(card), object_of(card, "about"))
         except InputError as error:
             raise error.at(file=str(file)) from None
         except (KeyError, TypeError, ValueError) as error:
@@ -132,6 +160,13 @@ def _part(arrays: Mapping[str, Any], card: Mapping[str, Any], part: str) -> Tree
     own = {name.removeprefix(f"{part}."): values for name, values in arrays.items() if name.startswith(f"{part}.")}
     trees = Trees.from_arrays(object_of(card, "trees")[part], own, len(_PARTS[part]))
     return TreesAndCalibration(trees, calibrator_from_dict(object_of(card, "calibration")[part]))
+
+
+def _score_weights(card: Mapping[str, Any]) -> Reals:
+    weights = np.array(list_of(card, "score_weights"), np.float64)
+    if weights.shape != (_SCORE_INPUTS,) or not (np.abs(weights) <= _LARGEST_WEIGHT).all():
+        raise ValueError("the weights of scores are not as many numbers as are needed, or too large")
+    return weights
 
 
 def _rates(card: Mapping[str, Any]) -> dict[str, float]:
