@@ -70,7 +70,8 @@ def test_known_utterances_are_usual_and_others_are_not(networks: Lattices) -> No
 def test_means_are_those_of_the_words_of_the_one_best(networks: Lattices) -> None:
     model = made_model(networks)  # statistics of 0 and 1: features as they are
     columns = columns_of(model)
-    means, words = out_of_domain._mean_features(model, columns, networks[:5], in_training=False)
+    seen = out_of_domain._features(model, columns, networks[:5], in_training=False)
+    means, words = out_of_domain._means(networks[:5], seen)
     column = columns.index("acoustic")
     for index, lattice in enumerate(networks[:5]):
         arcs = [arc for arc in one_best(lattice.batch()).arcs.tolist() if lattice.word[arc]]
@@ -78,6 +79,13 @@ def test_means_are_those_of_the_words_of_the_one_best(networks: Lattices) -> Non
         assert lattice.acoustic is not None
         expected = np.clip(lattice.acoustic[arcs], -8, 8).mean()
         assert means[index, column] == pytest.approx(expected, rel=1e-5)
+
+
+def test_features_that_scoring_has_made_give_the_same_p_values(networks: Lattices) -> None:
+    model = model_of(networks)
+    usual = UsualFeatures.fit(model, [networks])
+    seen = wt.WordScorer(model).arc_scores(networks).features
+    np.testing.assert_array_equal(usual.p_values(model, networks, seen), usual.p_values(model, networks))
 
 
 def test_covariances_between_and_within_are_told_apart() -> None:

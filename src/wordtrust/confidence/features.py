@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import csr_offsets, logit
+from ..base.arrays import logit
 from ..base.errors import InputError, OptionError
 from ..lattices.evidence import OPTIONAL_EVIDENCE
 from ..lattices.lattice import Flags, Floats, Lattices, Offsets
@@ -91,32 +91,28 @@ class Arcs(ScaleFreeColumns):
     @property
     def depth(self) -> Values:
         """The log of the number of arcs at the middle of each."""
-        longest = float(self._end.max(initial=0.0) - self._start.min(initial=0.0)) + 1.0
-        shift = self._utterance * longest
-        # rounded: the middle of 0.01 and 0.09 is a little less than 0.05, and beside a large shift it is not
-        start, middle, end = (
-            np.round(time, 6) + shift for time in (self._start, (self._start + self._end) / 2, self._end)
-        )
-        begun = np.searchsorted(start, middle, "right")  # arcs are sorted by their source, nodes by time
-        ended = np.searchsorted(np.sort(end), middle, "right")
-        return np.asarray(np.log(np.maximum(begun - ended, 1)))
+        from .feature_kernels import count_crossing  # numba is loaded when it is first needed
+
+        networks, count = self.networks, np.empty(len(self._start), np.int64)
+        # rounded: the middle of 0.01 and 0.09 is a little less than 0.05
+        time, middle = (np.round(seconds, 6) for seconds in (networks.time, (self._start + self._end) / 2))
+        graph = networks.node_offsets, networks.arc_offsets, networks.source, networks.target
+        count_crossing(*graph, time, middle, count)
+        return np.asarray(np.log(np.maximum(count, 1)))
 
     @cached_property
     def word_posterior(self) -> Values:
         """The summed posteriors of all arcs that say the word of each at its middle."""
-        networks = self.networks
-        first = networks.time[networks.node_offsets[:-1]][self._utterance]
-        begin, end = (np.rint((time - first) / TICK).astype(np.int64) for time in (self._start, self._end))
-        words = self._utterance * len(networks.vocabulary) + networks.word
-        grouped = np.argsort(words, kind="stable")  # arcs are sorted by their source, nodes by time
-        group = np.empty(len(words), np.int64)
-        group[grouped] = np.cumsum(np.diff(words[grouped], prepend=-1) != 0)
-        group *= 2 * int(end.max(initial=0)) + 2  # so that all times of one are before those of the next
-        grains = np.rint(self.posterior / GRAIN).astype(np.int64)
-        begun = _sum_until((group + 2 * begin)[grouped], grains[grouped], group + begin + end)
-        by_end = np.argsort(group + 2 * end, kind="stable")
-        ended = _sum_until((group + 2 * end)[by_end], grains[by_end], group + begin + end)
-        return np.clip((begun - ended) * GRAIN, self.posterior, 1.0)
+        from .feature_kernels import number_words, sum_crossing  # numba is loaded when it is first needed
+
+        networks, group = self.networks, np.empty(len(self._start), np.int64)
+        last = np.zeros(len(networks.vocabulary), np.int64)
+        groups = number_words(networks.arc_offsets, networks.word, last, group)
+        first = np.repeat(networks.time[networks.node_offsets[:-1]], np.diff(networks.node_offsets))
+        ticks, grains = np.rint((networks.time - first) / TICK), np.rint(self.posterior / GRAIN).astype(np.int64)
+        total = np.empty(len(group), np.int64)
+        sum_crossing(group, groups, networks.batch_source, networks.batch_target, ticks, grains, total)
+        return np.clip(total * GRAIN, self.posterior, 1.0)
 
     @property
     def word_posterior_logit(self) -> Values:
@@ -167,11 +163,6 @@ _NEEDED = {
     "flat_utterance_posterior": "picked", "sharp_utterance_posterior": "picked",
 }  # fmt: skip
 _COMPUTED = frozenset(ALL) - set(EVIDENCE) - OPTIONAL - set(_ARRAYS)  # attributes of `Arcs`
-
-
-def _sum_until(times: Offsets, values: Offsets, limits: Offsets) -> Offsets:
-    """[limits] the sum of the values whose time is not after each limit; times rise."""
-    return csr_offsets(values)[np.searchsorted(times, limits, "right")]
 
 
 def clipped_logit(probability: NDArray[np.floating]) -> Values:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..base.arrays import csr_rows
 from ..base.blas import one_blas_thread
 from ..base.jit import compiled
-from ..lattices.lattice import Floats, Ints, Lattices
+from ..lattices.lattice import Flags, Floats, Ints, Lattices, Offsets
 from ..lattices.weights import Reals
 from ..networks.gaps import Gaps
-from .gap_inputs import NearWords, fixed_inputs, model_inputs
+from .gap_inputs import NearSums, fixed_inputs, model_inputs
 
 SUREST = 80.0  # as a logit
 
@@ -29,9 +28,8 @@ class GapHead:
 
     def probability(self, networks: Lattices, gaps: Gaps, hidden: Floats, share: Reals, chance: Reals) -> Reals:
         """[gaps] from each arc's hidden layer, its share of all paths, and the chance that its word is right."""
-        near = near_words(gaps)
-        of_model = model_inputs(gaps.before, gaps.after, near, share, chance)
-        inputs = np.concatenate([fixed_gap_inputs(networks, gaps, near), of_model], axis=1)
+        of_model = model_inputs(gaps.before, gaps.after, near_sums(gaps, share), share, chance)
+        inputs = np.concatenate([fixed_gap_inputs(networks, gaps), of_model], axis=1)
         with one_blas_thread():
             words = hidden[gaps.after[gaps.after >= 0]] @ self._words
             layer = inputs @ self._inputs
@@ -62,15 +60,28 @@ def _add_layer(layer: Floats, bias: Floats, words: Floats, before: Ints, after: 
             last, coming = coming, coming + 1
 
 
-def fixed_gap_inputs(networks: Lattices, gaps: Gaps, near: NearWords) -> Floats:
+def fixed_gap_inputs(networks: Lattices, gaps: Gaps) -> Floats:
     """[gaps, FIXED] what does not depend on a model."""
     assert networks.posterior is not None
-    rival_posterior = near.rivals(networks.posterior, len(gaps))
+    rival_posterior = near_sums(gaps, networks.posterior.astype(np.float64)).rival
     length = networks.end_time - networks.start_time
     return fixed_inputs(gaps.seconds, gaps.before, gaps.after, length, rival_posterior)
 
 
-def near_words(gaps: Gaps) -> NearWords:
-    """The words near gaps, as sums are taken over them."""
-    flags = (gaps.is_rival.astype(np.float64), gaps.is_inside.astype(np.float64))
-    return NearWords(csr_rows(gaps.near_offsets), gaps.near, *flags)
+def near_sums(gaps: Gaps, values: Reals) -> NearSums:
+    """The sums of the values of arcs over the words near each gap, in the order of the arcs."""
+    sums = np.empty((3, len(gaps)))
+    _sum_near(gaps.near_offsets, gaps.near, gaps.is_rival, gaps.is_inside, values, sums)
+    return NearSums(*sums)
+
+
+@compiled
+def _sum_near(offsets: Offsets, near: Ints, is_rival: Flags, is_inside: Flags, values: Reals, sums: Reals) -> None:
+    for gap in range(len(offsets) - 1):
+        rival, inside, whole = 0.0, 0.0, 0.0
+        for index in range(offsets[gap], offsets[gap + 1]):
+            value = values[near[index]]
+            rival += value if is_rival[index] else 0.0
+            inside += value if is_inside[index] else 0.0
+            whole += value
+        sums[0, gap], sums[1, gap], sums[2, gap] = rival, inside, whole

@@ -40,24 +40,12 @@ class Scale(NamedTuple):
 MASS, DOUBT, SECONDS, WORD = Scale(5.0, 3.0), Scale(3.0, 2.0), Scale(3.0, 1.5), Scale(-0.3, 0.3)
 
 
-class NearWords(NamedTuple):
-    """The words near some gaps, as sums over them are taken."""
+class NearSums(NamedTuple):
+    """[gaps] the sums of some values over the words near each gap."""
 
-    gap: Ints  # [near] that each is near
-    arc: Ints  # [near]
-    is_rival: Reals  # [near] 1 or 0
-    is_inside: Reals
-
-    def rivals(self, values: NDArray[np.floating], gaps: int) -> Reals:
-        """[gaps] the sums of values of rivals."""
-        return np.bincount(self.gap, values[self.arc] * self.is_rival, gaps).astype(np.float64)
-
-    def sums(self, values: NDArray[np.floating], gaps: int) -> tuple[Reals, Reals, Reals]:
-        """[gaps] the sums of values of the arcs: of rivals, of those inside, and of all."""
-        near = values[self.arc].astype(np.float64)
-        weights = (near * self.is_rival, near * self.is_inside, near)
-        rival, inside, whole = (np.bincount(self.gap, weight, gaps).astype(np.float64) for weight in weights)
-        return rival, inside, whole
+    rival: Reals
+    inside: Reals
+    whole: Reals
 
 
 def fixed_inputs(
@@ -75,9 +63,9 @@ def fixed_inputs(
     return np.stack(columns, axis=1).astype(np.float32)
 
 
-def model_inputs(before: Ints, after: Ints, near: NearWords, share: Reals, chance: Reals) -> Floats:
+def model_inputs(before: Ints, after: Ints, near_share: NearSums, share: Reals, chance: Reals) -> Floats:
     """[gaps, OF_MODEL] from each arc's share of all paths and the chance that its word is right."""
-    rival, inside, whole = near.sums(share, len(before))
+    rival, inside, whole = near_share
     excess = whole - (before >= 0) - (after >= 0)
     doubts = [1.0 - _of_words(values, words, 1.0) for values in (share, chance) for words in (before, after)]
     columns = [

@@ -52,6 +52,7 @@ class ArcScores:
     chance: Reals  # [arcs] that a word is right where it is on the path; not meant for silence
     network_chance: Reals  # [arcs] the same by the network alone, before trees correct it
     hidden: Floats | None  # [arcs, hidden] where the model tells where words are missing
+    features: Floats  # [arcs, columns] as the network saw them
 
 
 class _ArcOutputs(NamedTuple):
@@ -59,6 +60,7 @@ class _ArcOutputs(NamedTuple):
 
     outputs: Floats  # [arcs, outputs] corrected by trees, where there are any
     logit: Floats  # [arcs] the last of them before trees corrected it
+    features: Floats  # [arcs, columns]
     hidden: Floats | None  # [arcs, hidden] if the head for missing words needs it
 
 
@@ -97,7 +99,7 @@ class LatticeRNNScorer:
 
     def scores(self, networks: Lattices) -> ArcScores:
         """All that the model knows of the arcs."""
-        outputs, logit, hidden = self._arcs(networks)
+        outputs, logit, seen, hidden = self._arcs(networks)
         assert networks.posterior is not None
         chance = _sigmoid(outputs[:, -1])
         if self.config.head == "independent":
@@ -107,7 +109,7 @@ class LatticeRNNScorer:
             share = path_shares(networks, outputs[:, 0])
             confidence = np.where(networks.word == 0, share, share * chance)
         network_chance = chance if self._trees is None else _sigmoid(logit)
-        return ArcScores(confidence.astype(np.float32), share, chance, network_chance, hidden)
+        return ArcScores(confidence.astype(np.float32), share, chance, network_chance, hidden, seen)
 
     def missing(self, networks: Lattices, scores: ArcScores, paths: Paths) -> Reals | None:
         """[gaps] how likely words are missing in each gap of these paths; None if the model does not tell."""
@@ -136,16 +138,16 @@ class LatticeRNNScorer:
             with ThreadPoolExecutor(min(self._threads, len(bounds))) as pool:
                 parts = list(pool.map(self._of_part, (networks[slice(*bound)] for bound in bounds)))
         hidden = [part.hidden for part in parts if part.hidden is not None]
-        outputs, logit = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
-        return _ArcOutputs(outputs, logit, np.concatenate(hidden) if hidden else None)
+        outputs, logit, seen = (np.concatenate([part[column] for part in parts]) for column in range(3))
+        return _ArcOutputs(outputs, logit, seen, np.concatenate(hidden) if hidden else None)
 
     def _of_nothing(self) -> _ArcOutputs:
         hidden = np.zeros((0, self.config.hidden), np.float32) if self._gap_head else None
-        outputs = np.zeros((0, self.config.outputs), np.float32)
-        return _ArcOutputs(outputs, outputs[:, -1], hidden)
+        outputs, seen = (np.zeros((0, size), np.float32) for size in (self.config.outputs, len(self.config.columns)))
+        return _ArcOutputs(outputs, outputs[:, -1], seen, hidden)
 
     def _of_part(self, networks: Lattices) -> _ArcOutputs:
-        part = _Part.of(networks, self.config.merge, self._inputs(networks))
+        part = _Part.of(networks, self.config.merge, *self._inputs(networks))
         hidden = np.empty((len(networks.source), self.config.hidden), np.float32)
         hidden[:] = self._hidden_bias
         depth = part.ahead[networks.node_offsets[1:] - 1]
@@ -159,12 +161,12 @@ class LatticeRNNScorer:
         logit = outputs[:, -1]
         if self._trees is not None:
             outputs = self._corrected(part, outputs, self._trees)
-        return _ArcOutputs(outputs, logit, hidden if self._gap_head else None)
+        return _ArcOutputs(outputs, logit, part.features, hidden if self._gap_head else None)
 
     def _corrected(self, part: _Part, outputs: Floats, trees: Trees) -> Floats:
-        normalised, columns = self.config.head == "normalised", len(self.config.columns)
+        normalised = self.config.head == "normalised"
         share = path_shares(part.networks, outputs[:, 0]) if normalised else np.ones(len(outputs))
-        seen = with_evidence(part.inputs[:, :columns], part.networks, trees.evidence)
+        seen = with_evidence(part.features, part.networks, trees.evidence)
         return trees.correct(seen, share, outputs, part.networks.word != 0)
 
     def _skip_inputs(self, part: _Part) -> Floats:
@@ -175,16 +177,17 @@ class LatticeRNNScorer:
         local = local_log_posterior(part.networks.batch_source, part.posterior)
         return np.concatenate([local[:, None], logit], axis=1)
 
-    def _inputs(self, networks: Lattices) -> Floats:
-        """[arcs, inputs + 1] features, vectors, and a 1 for the bias."""
+    def _inputs(self, networks: Lattices) -> tuple[Floats, Floats]:
+        """[arcs, columns] features; [arcs, inputs + 1] these, vectors, and a 1 for the bias."""
         rows, facts = self._words.of(networks.vocabulary, networks.word)
         arcs = Arcs(networks, *facts[rows, :2].T.astype(np.float64))
         columns = len(self.config.columns)
         inputs = np.empty((len(rows), self.config.inputs + 1), np.float32)
-        inputs[:, :columns] = features.normalised(arcs, self._statistics, lenient=self._lenient)
+        seen = features.normalised(arcs, self._statistics, lenient=self._lenient)
+        inputs[:, :columns] = seen
         inputs[:, columns:-1] = facts[:, 2:][rows]
         inputs[:, -1] = 1.0
-        return inputs
+        return seen, inputs
 
 
 def path_shares(networks: Lattices, potential: Floats) -> NDArray[np.float64]:
@@ -214,6 +217,7 @@ class _Part:
     """Networks, and what of them does not depend on weights."""
 
     networks: Lattices
+    features: Floats
     inputs: Floats
     posterior: Floats
     ahead: Ints  # [nodes] levels
@@ -221,12 +225,12 @@ class _Part:
     shares: list[Floats]  # [arcs] in both directions
 
     @classmethod
-    def of(cls, networks: Lattices, merge: str, inputs: Floats) -> _Part:
+    def of(cls, networks: Lattices, merge: str, seen: Floats, inputs: Floats) -> _Part:
         assert networks.posterior is not None
         ahead, behind = node_levels(networks)
         source, target = networks.batch_source, networks.batch_target
         shares = [merge_weights(merge, entered, networks.posterior) for entered in (target, source)]
-        return cls(networks, inputs, networks.posterior, ahead, behind, shares)
+        return cls(networks, seen, inputs, networks.posterior, ahead, behind, shares)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import InputError
-from ..lattices.lattice import Lattices
+from ..lattices.lattice import Floats, Lattices
 from ..lattices.paths import one_best
 from . import features
 from .features import FLAGS, Statistics
@@ -46,7 +46,7 @@ class UsualFeatures:
     def fit(cls, model: Model, batches: Iterable[Lattices]) -> UsualFeatures:
         """Learn what is usual from networks of the training data, or of others like them."""
         columns = columns_of(model)
-        parts = [_mean_features(model, columns, batch, in_training=True) for batch in batches]
+        parts = [_means(batch, _features(model, columns, batch, in_training=True)) for batch in batches]
         if not parts:
             raise InputError("there are no utterances to learn from")
         means, words = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -58,9 +58,15 @@ class UsualFeatures:
         unscaled = cls(columns, mean, between, within, np.zeros(len(_LEVELS)))
         return replace(unscaled, distances=np.quantile(unscaled._distance(means, words), _LEVELS))
 
-    def p_values(self, model: Model, networks: Lattices) -> Values:
-        """[utterances] the share of known utterances that are at least as unusual; 1 where there are no words."""
-        means, words = _mean_features(model, self.columns, networks, in_training=False)
+    def p_values(self, model: Model, networks: Lattices, seen: Floats | None = None) -> Values:
+        """[utterances] the share of known utterances that are at least as unusual; 1 where there are no words.
+
+        `seen` has all features of the arcs as the model sees them, if they are known.
+        """
+        if seen is None:
+            means, words = _means(networks, _features(model, self.columns, networks, in_training=False))
+        else:
+            means, words = _means(networks, seen, [model.config.columns.index(column) for column in self.columns])
         p_values = np.ones(len(words))
         distance = self._distance(means[words > 0], words[words > 0])
         p_values[words > 0] = 1.0 - np.interp(distance, self.distances, _LEVELS)
@@ -107,24 +113,27 @@ def columns_of(model: Model) -> tuple[str, ...]:
     return tuple(column for column in model.config.columns if column not in NO_SCORES)
 
 
-def _mean_features(
-    model: Model, columns: Sequence[str], networks: Lattices, *, in_training: bool
-) -> tuple[Values, Values]:
-    """[utterances, columns] the mean features of the words of the 1-best; [utterances] the number of words.
+def _features(model: Model, columns: Sequence[str], networks: Lattices, *, in_training: bool) -> Floats:
+    """[arcs, columns] some features of the arcs of networks, as the model sees them.
 
     Of utterances `in_training`, what they themselves added to the frequency of words does not count.
     """
     arcs = known_arcs(networks, model.table, in_training=in_training)[0]
     kept = [model.config.columns.index(column) for column in columns]
     statistics = Statistics(tuple(columns), model.statistics.mean[kept], model.statistics.std[kept])
-    matrix = features.normalised(arcs, statistics, lenient=model.is_generic)
-    paths = one_best(networks)
-    chosen = paths.arcs_in(networks)
-    is_word = networks.word[chosen] > 0
-    utterance = np.repeat(np.arange(len(networks)), np.diff(paths.offsets))[is_word]
-    chosen = chosen[is_word]
-    words = np.bincount(utterance, minlength=len(networks)).astype(np.float64)
-    sums = [np.bincount(utterance, matrix[chosen, index], len(networks)) for index in range(len(columns))]
+    return features.normalised(arcs, statistics, lenient=model.is_generic)
+
+
+def _means(networks: Lattices, seen: Floats, kept: Sequence[int] | None = None) -> tuple[Values, Values]:
+    """[utterances, kept] the mean features of the words of the 1-best; [utterances] the number of words.
+
+    `kept` says which columns of the features count [all].
+    """
+    paths = one_best(networks).without_silence(networks)
+    utterance, words = paths.utterance_of_arc, np.diff(paths.offsets).astype(np.float64)
+    rows = seen[paths.arcs_in(networks)]
+    kept = range(rows.shape[1]) if kept is None else kept
+    sums = [np.bincount(utterance, rows[:, column], len(networks)) for column in kept]
     return np.stack(sums, axis=1) / np.maximum(words, 1.0)[:, None], words
 
 

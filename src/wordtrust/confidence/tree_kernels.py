@@ -1,6 +1,8 @@
-"""The compiled loop over trees (see `trees`): a block of arcs goes down one tree together, level by level.
+"""The compiled loop over trees (see `trees`): a block of arcs goes through one tree together, from its leaves up.
 
-Which way an arc goes is a number that is added and not a branch that is taken, since no processor could predict it.
+Every node hands up, for each arc, what came from its left or its right child. That visits all nodes, where walking
+down would visit one on each level; but all arcs of a block see the same node at the same time and stand side by side
+in memory. Vector instructions do that, and for trees of depth 4 it takes half the time.
 """
 
 from __future__ import annotations
@@ -8,30 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.jit import compiled, inner
+from ..base.jit import compiled
 from ..lattices.lattice import Floats
 
 BLOCK = 64  # arcs: their inputs and one tree stay in the cache
 Bytes = NDArray[np.uint8]
-_ONE, _TWO = np.uint32(1), np.uint32(2)
-
-
-@inner
-def _go_down(block: Floats, arcs: int, feature: Bytes, threshold: Floats, missing_right: Bytes, has_nan: bool,
-             at: NDArray[np.uint32]) -> None:  # fmt: skip
-    """From the root of one tree to the leaf of each arc of a block; `at` has their numbers behind those of nodes."""
-    for arc in range(arcs):
-        at[arc] = 0
-    level = 1
-    while level <= len(feature):
-        for arc in range(arcs):
-            node = at[arc]
-            value = block[feature[node], arc]
-            right = np.uint32(value > threshold[node])
-            if has_nan:
-                right |= np.uint32(value != value) & np.uint32(missing_right[node])  # noqa: PLR0124
-            at[arc] = _TWO * node + _ONE + right
-        level *= 2
+Bits = NDArray[np.uint32]
 
 
 @compiled
@@ -40,19 +24,30 @@ def add_leaves(
 ) -> None:
     """Add the leaf that every arc comes to in every tree to its total."""
     nodes = feature.shape[1]
-    at = np.empty(BLOCK, np.uint32)  # the node that each arc has come to
-    block = np.empty((inputs.shape[1], BLOCK), np.float32)  # inputs of arcs side by side
+    handed_up = np.empty((nodes, BLOCK), np.uint32)  # numbers by their bits
+    arrived = handed_up.view(np.float32)
+    leaves = leaf.view(np.uint32)
+    block = np.zeros((inputs.shape[1], BLOCK), np.float32)  # inputs of arcs side by side
     for first in range(0, len(inputs), BLOCK):
-        arcs, has_nan = min(BLOCK, len(inputs) - first), False
+        arcs = min(BLOCK, len(inputs) - first)
         for arc in range(arcs):
             for column in range(inputs.shape[1]):
-                value = inputs[first + arc, column]
-                has_nan |= value != value  # noqa: PLR0124
-                block[column, arc] = value
+                block[column, arc] = inputs[first + arc, column]
         for tree in range(len(feature)):
-            if has_nan:
-                _go_down(block, arcs, feature[tree], threshold[tree], missing_right[tree], True, at)
-            else:
-                _go_down(block, arcs, feature[tree], threshold[tree], missing_right[tree], False, at)
+            for node in range(nodes - 1, -1, -1):
+                seen, limit, child = np.int64(feature[tree, node]), threshold[tree, node], 2 * node + 1
+                missing = missing_right[tree, node] > 0
+                if child >= nodes:
+                    low, high = leaves[tree, child - nodes], leaves[tree, child + 1 - nodes]
+                    for arc in range(BLOCK):
+                        value = block[seen, arc]
+                        right = not value <= limit if missing else value > limit  # of NaN neither is true
+                        handed_up[node, arc] = low ^ ((low ^ high) & (np.uint32(0) - np.uint32(right)))
+                else:
+                    for arc in range(BLOCK):
+                        low, high = handed_up[child, arc], handed_up[child + 1, arc]
+                        value = block[seen, arc]
+                        right = not value <= limit if missing else value > limit  # of NaN neither is true
+                        handed_up[node, arc] = low ^ ((low ^ high) & (np.uint32(0) - np.uint32(right)))
             for arc in range(arcs):
-                total[first + arc] += leaf[tree, at[arc] - np.uint32(nodes)]
+                total[first + arc] += arrived[0, arc]

@@ -157,11 +157,16 @@ class WordScorer:
             if message := adapted.adaptation_warning():
                 warnings.warn(f"{message}. Score all you have in one call", WordtrustWarning, stacklevel=3)
             return adapted.score(networks, alternatives=alternatives)
-        return self.with_warnings(networks, self.transcripts(networks, alternatives=alternatives))
-
-    def transcripts(self, networks: Lattices, *, alternatives: int = ALTERNATIVES) -> Transcripts:
-        """The transcripts of networks, without warnings."""
         scores = self.arc_scores(networks)
+        return self.with_warnings(
+            networks, self.transcripts(networks, alternatives=alternatives, scores=scores), scores
+        )
+
+    def transcripts(
+        self, networks: Lattices, *, alternatives: int = ALTERNATIVES, scores: ArcScores | None = None
+    ) -> Transcripts:
+        """The transcripts of networks, without warnings; `scores` are those of their arcs, if they are known."""
+        scores = self.arc_scores(networks) if scores is None else scores
         paths = self.choice.paths(networks, scores.confidence)
         missing = self._scorer.missing(networks, scores, paths)
         return transcripts(
@@ -192,9 +197,10 @@ class WordScorer:
     def _calibrated(self, part: str, probability: Reals) -> Reals:
         return probability if self.calibration is None else self.calibration.of_part(part, probability)
 
-    def with_warnings(self, networks: Lattices, of: Transcripts) -> Transcripts:
+    def with_warnings(self, networks: Lattices, of: Transcripts, scores: ArcScores | None = None) -> Transcripts:
         """The transcripts of networks with what is unusual about each of them, which changes no confidence."""
-        found = model_warnings(self.model, self._usual_features, networks, [each.words for each in of])
+        seen = None if scores is None else scores.features
+        found = model_warnings(self.model, self._usual_features, networks, [each.words for each in of], seen)
         return Transcripts(
             replace(each, warnings=unusual) if unusual else each for each, unusual in zip(of, found, strict=True)
         )

@@ -231,7 +231,8 @@ def _merged(batch: Lattices, layout: _MergeGroups, scales: Scales, push: bool, o
     """The graph of the networks with all its scores."""
     posterior, time = posteriors(batch, scales, flat=layout.flat), np.empty(layout.node_offsets[-1])
     kernels.merge_times(batch.node_offsets, batch.time, posterior.node, layout.node, time)
-    word, surface = _merge_spellings(batch, layout, posterior.arc)
+    printed = one_best(batch).arcs_in(batch)
+    word, surface = _merge_spellings(batch, layout, posterior.arc, printed)
     return replace(
         batch,
         node_offsets=layout.node_offsets,
@@ -244,7 +245,7 @@ def _merged(batch: Lattices, layout: _MergeGroups, scales: Scales, push: bool, o
         acoustic=_merge_acoustic(batch, layout, push),
         transition=_merge_transition(batch, layout, push),
         posterior=np.minimum(layout.sums(posterior.arc), 1.0).astype(np.float32),  # P(e|X) = sum_i P(e_i|X)
-        picked=_picked(batch, layout),
+        picked=_picked(layout, printed),
         extra=_merge_extra(batch, layout, posterior.arc),
         scales=scales,
         origin=origin,
@@ -272,11 +273,11 @@ def _heaviest(owner: Ints, ids: Ints, weight: Reals, size: int) -> tuple[Offsets
     return owners[best], pairs[best] % size
 
 
-def _merge_spellings(batch: Lattices, layout: _MergeGroups, posterior: Reals) -> tuple[Ints, Ints]:
+def _merge_spellings(batch: Lattices, layout: _MergeGroups, posterior: Reals, printed: Offsets) -> tuple[Ints, Ints]:
     """The word and the surface of every arc.
 
-    Of words that count as the same, the one on the recognizer's own 1-best, or else the one with the largest
-    posterior among all members; ties go to the one that comes first.
+    Of words that count as the same, the one on the recognizer's own 1-best (`printed`), or else the one with the
+    largest posterior among all members; ties go to the one that comes first.
     """
     surface = _merge_surfaces(batch, layout, posterior)
     if not layout.mixed_words.any():
@@ -284,7 +285,7 @@ def _merge_spellings(batch: Lattices, layout: _MergeGroups, posterior: Reals) ->
     members = np.empty(len(batch.source), np.int64)
     members = members[: kernels.list_marked(layout.group, layout.mixed_words, members)]
     on_path = np.zeros(len(batch.source), np.bool_)
-    on_path[one_best(batch).arcs_in(batch)] = True
+    on_path[printed] = True
     weight, word, surface = posterior[members] + _ON_PATH * on_path[members], layout.word.copy(), surface.copy()
     choose_spellings(batch, members, layout.group[members], weight, word, surface)
     return word, surface
@@ -362,10 +363,9 @@ def _exact_transition(layout: _MergeGroups, logs: Reals) -> Reals:
     return total - mass[layout.in_batch(layout.source)]
 
 
-def _picked(batch: Lattices, layout: _MergeGroups) -> Flags:
-    """The arcs of what the recognizer itself would print."""
-    path = one_best(batch)
-    groups = layout.group[path.arcs_in(batch)]
+def _picked(layout: _MergeGroups, printed: Offsets) -> Flags:
+    """[network arcs] whether they are what the recognizer itself would print: arcs of the lattices."""
+    groups = layout.group[printed]
     picked = np.zeros(len(layout.source), bool)
     picked[groups[groups != kernels.ABSORBED]] = True
     return picked

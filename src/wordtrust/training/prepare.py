@@ -16,7 +16,7 @@ from ..base.folds import speaker_id
 from ..confidence import features
 from ..confidence.config import GENERIC
 from ..confidence.features import Statistics
-from ..confidence.gap_head import fixed_gap_inputs, near_words
+from ..confidence.gap_head import fixed_gap_inputs
 from ..confidence.lattice_rnn_kernels import node_levels
 from ..confidence.model_card import ModelCard
 from ..confidence.model_file import load_model
@@ -206,7 +206,7 @@ def _gaps_of_paths(networks: Lattices, paths: Paths) -> GapData:
         before=within(gaps.before, first),
         after=within(gaps.after, first),
         missing=(missing_words(scored.alignments, references.offsets) > 0).astype(np.int8),
-        fixed=fixed_gap_inputs(networks, gaps, near_words(gaps)),
+        fixed=fixed_gap_inputs(networks, gaps),
         near_offsets=gaps.near_offsets,
         near=within(gaps.near, np.repeat(first, np.diff(gaps.near_offsets))),
         is_rival=gaps.is_rival,

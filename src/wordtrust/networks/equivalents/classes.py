@@ -24,7 +24,7 @@ def classes_of(words: Ints | Offsets, vocabulary: Vocabulary, equate: Equate) ->
     words = words[words > 0].astype(np.int64)
     rows, _, table = table_for(equate).rows(vocabulary, words, ())
     own = table.word_class[rows[words]]
-    if len(np.unique(own)) == len(own):
+    if np.bincount(own).max(initial=0) <= 1:
         return None
     classes = np.zeros(len(vocabulary), np.int32)
     classes[words] = own + np.int32(1)
