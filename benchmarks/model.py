@@ -100,7 +100,7 @@ class Job:
         trees = made_up_trees(len(config.columns)) if with_trees else None
         scorer = LatticeRNNScorer(config, weights, made.table, made.statistics, threads=1, trees=trees)
         words = WordInputs(made.table, config)
-        return cls(networks, made.dev, words, network, scorer, scorer._inputs(networks)[:, :-1])
+        return cls(networks, made.dev, words, network, scorer, scorer._inputs(networks)[1][:, :-1])
 
     def score(self) -> Floats:
         """All utterances at once."""
