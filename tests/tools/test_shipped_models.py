@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file
 from tools.shipped_models.__main__ import current_page
 from tools.shipped_models.cards import RECOGNIZERS, page
-from tools.shipped_models.make import LARGEST, add_shipped, make_shipped
+from tools.shipped_models.make import LARGEST, add_shipped, make_shipped, replace_combination
 from tools.shipped_models.small import SharedWords, cut, shrink, useful_words
 
 import wordtrust as wt
@@ -251,6 +251,10 @@ def test_a_combination_is_shipped_and_knows_its_utterances(ours: Path, tmp_path:
         patch.setattr("tools.shipped_models.make.LARGEST_LIST", 100)
         make_shipped(tmp_path / "models", tmp_path / "out")
         assert "fitted on" not in run("combine", *models, "--no-joint", "--joint", "both").stderr
+        assert replace_combination(tmp_path / "models" / "both", tmp_path / "out") == "both"  # without counts
+        assert [each.card.metrics for each in wt.models()] == [{}]
+        replace_combination(tmp_path / "models" / "both", tmp_path / "out", study=tmp_path / "study.json")
+        assert [each.card for each in wt.models()] == [combination.card]
 
 
 def test_a_shipped_model_is_calibrated_into_another_folder(ours: Path) -> None:

@@ -4,6 +4,7 @@ python -m tools.shipped_models make STUDY/models --networks STUDY/work --split d
        --vectors glove.txt.gz
 python -m tools.shipped_models add STUDY/models/NAME --networks STUDY/work --split dev --split eval
 python -m tools.shipped_models estimators STUDY --lm SCORES
+python -m tools.shipped_models joint STUDY/models/joint --study EVAL/study.json
 python -m tools.shipped_models docs docs/shipped-models.md
 """
 
@@ -23,7 +24,7 @@ from wordtrust.study.layout import StudyFolder
 
 from .cards import page
 from .estimators import refit_estimator
-from .make import add_shipped, make_shipped
+from .make import add_shipped, make_shipped, replace_combination
 from .small import MOST_WORDS
 
 
@@ -70,6 +71,15 @@ def estimators(study: Path, out: Path, recognizers: str | None, lm: str | None) 
         if (study / "work" / "trained" / name).is_dir():
             refit_estimator(StudyFolder(study), out / name, evidence)
             click.echo(name)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=shipped.FOLDER, help="[inside the package]")
+@click.option("--study", type=click.Path(path_type=Path), help="The study.json that its card has the counts of.")
+def joint(folder: Path, out: Path, study: Path | None) -> None:
+    """Put a combination in place of the one that is there; models stay as they are."""
+    click.echo(f"{out}: {replace_combination(folder, out, study=study)}")
 
 
 @main.command()

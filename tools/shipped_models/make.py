@@ -77,6 +77,18 @@ def add_shipped(model: Path, out: Path, *, networks: Path | None = None, splits:
     return name
 
 
+def replace_combination(folder: Path, out: Path, *, study: Path | None = None) -> str:
+    """Put a combination in place of the one of that name, or beside the others; models stay as they are.
+
+    The card has the counts of `study`, a study.json, where one is given. Gives its name.
+    """
+    name = folder.resolve().name
+    with atomic_folder(out / name) as draft:
+        _ship_combination(folder, draft, study)
+    _check_sizes(out)
+    return name
+
+
 def _write_models(models: Mapping[str, Model], out: Path, words: int, vectors: Path | None) -> None:
     """All of them, with the words that they share in one file."""
     if not models:
@@ -156,23 +168,24 @@ def measure(folder: Path, store: Path) -> dict[str, Any]:
     return {name: value for name, value in measured.items() if name != "arcs_paper"}
 
 
-def _ship_combination(folder: Path, out: Path, study: Path) -> None:
+def _ship_combination(folder: Path, out: Path, study: Path | None) -> None:
     """What was fitted for several recognizers; a long list of the utterances it was fitted on is left out."""
     from wordtrust.combination.combination_file import FittedCombination
 
     fitted = FittedCombination.load(folder)
     if len(json.dumps(sorted(fitted.utterances))) > LARGEST_LIST:
         fitted = replace(fitted, utterances=frozenset())
-    fitted.save(out)
+    out.mkdir(exist_ok=True)
+    fitted.write(out)
     written = json.loads((out / COMBINATION).read_text("utf-8"))
     (out / COMBINATION).write_text(_compact(written), "utf-8")
     metrics: dict[str, Any] = {}
-    if study.is_file():
+    if study is not None and study.is_file():
         record = json.loads(study.read_text("utf-8"))
         counts = {name: record[name] for name in ("better", "equal", "worse") if name in record}
         metrics = {str(record.get("about", {}).get("test", "eval")): counts} if len(counts) == 3 else {}
     with atomic_text(out / CARD) as file:
-        file.write(json.dumps(joint_card(out.name, fitted.order, metrics).to_json()) + "\n")
+        file.write(json.dumps(joint_card(folder.resolve().name, fitted.order, metrics).to_json()) + "\n")
 
 
 def _check_sizes(out: Path) -> None:
