@@ -37,6 +37,10 @@ from .shift import measures, networks_with_references, write_results
 
 _DRAWS = 20  # of what is right, by chance
 WORDS = ("output", "one_best")
+_NOTE = (
+    "Intervals of 90%. Speakers: clips that are there several times, each differently, count as several occasions; "
+    "at once: all that each said together, copies of one sentence included."
+)
 ENOUGH_WRONG = 0.05  # of the words: where fewer are wrong, NCE says little
 
 
@@ -137,15 +141,26 @@ def _estimates(rows: Mapping[str, Any], model: str) -> str:
     cells = []
     for condition, row in rows.items():
         if "estimation" in row:
-            made, wholes = row["estimation"], (row["estimation"]["utterances"], row["estimation"]["speakers"])
+            made = row["estimation"]
+            wholes = (made[name] for name in ("utterances", "speakers", "speakers_at_once"))
             rates = [made["corpus"].get(name) for name in ("true", "estimated", "low", "high")]
             coverages = [_percent(each.get("coverage")) for each in wholes]
             correlation = _number(made["utterances"].get("correlation"))
             cells.append((condition, *map(_percent, rates), *coverages, correlation))
-    head = ("speech", "WER", "estimated", "from", "to", "utterances inside %", "speakers inside %", "correlation")
+    head = (
+        "speech",
+        "WER",
+        "estimated",
+        "from",
+        "to",
+        "utterances inside %",
+        "speakers inside %",
+        "at once",
+        "correlation",
+    )
     if not cells:
         return ""
-    return Table(f"Estimated error rates, {model}", head, tuple(cells), "Intervals of 90%.").to_markdown()
+    return Table(f"Estimated error rates, {model}", head, tuple(cells), _NOTE).to_markdown()
 
 
 def _told(made: Mapping[str, Any]) -> str:

@@ -14,33 +14,31 @@ from ..evaluation.output_words import OutputWords
 def estimation_record(known: KnownOfOutputs, output: OutputWords | None) -> dict[str, Any]:
     """What study.json says about the estimates for one recognizer; nothing where the model makes none.
 
-    Speakers are counted as where the estimator is fitted: one whose utterances are there twice counts twice.
+    `speakers` are counted as where the estimator is fitted: one whose utterances are there twice counts twice (see
+    `OutputWords.occasions`); `speakers_at_once` are all that each said, copies included.
     """
     estimator = known.estimator
     if estimator is None or output is None or output.counts is None:
         return {}
-    group, who = output.occasions()
-    counts = output.counts.astype(np.float64)
-    by_speaker = np.zeros((len(who), 4))
-    np.add.at(by_speaker, group, counts)
-    expected = estimator.expected(output)
-    spoken = expected.summed(group, len(who))
-    levels = {
-        "utterances": (expected.wer, counts, estimator.off(expected, LEVEL, of_utterances=True)),
-        "speakers": (spoken.wer, by_speaker, estimator.off(spoken, LEVEL)),
-    }
+    counts, expected = output.counts.astype(np.float64), estimator.expected(output)
+    occasion, _ = output.occasions()
+    _, speaker = np.unique(np.array(output.speakers), return_inverse=True)
+    measured = {"utterances": _measured(expected.wer, counts, estimator.off(expected, LEVEL, of_utterances=True))}
+    for name, group in (("speakers", occasion), ("speakers_at_once", speaker)):
+        spoken, true = expected.summed(group, int(group.max()) + 1), np.zeros((group.max() + 1, 4))
+        np.add.at(true, group, counts)
+        measured[name] = _measured(spoken.wer, true, estimator.off(spoken, LEVEL))
     total, errors = counts[:, :3].sum(), counts[:, 1:].sum()
     estimated = expected.errors.sum() / max(1.0, float(expected.reference_words.sum()))
     corpus = {"estimated": float(estimated), "true": float(errors / max(1.0, total)), "level": LEVEL}
     if estimator.of_speakers is not None:
         scale = estimator.spread(spoken) * np.maximum(spoken.reference_words, 1.0)
-        ends = estimator.of_speakers.of_groups(scale, np.zeros(len(who), np.int64), 1, LEVEL)[0]
+        ends = estimator.of_speakers.of_groups(scale, np.zeros(len(scale), np.int64), 1, LEVEL)[0]
         corpus["low"], corpus["high"] = (float(estimated + end / spoken.reference_words.sum()) for end in ends)
     kinds = {
         name: [float(getattr(expected, name).sum()), float(counts[:, column].sum())]
         for name, column in (("substitutions", 1), ("deletions", 2), ("insertions", 3))
     }
-    measured = {name: _measured(*each) for name, each in levels.items()}
     plain = _plain_sum(output, counts)
     return {"estimation": {"corpus": corpus, "expected_and_true": kinds, **measured, "plain_sum": plain}}
 
