@@ -30,7 +30,8 @@ from .estimation.held_out import KnownOfOutputs
 from .estimation.speaker_intervals import LEVEL, check_level
 from .lm_part import LanguageModelCard
 from .model_file import load_card
-from .shipped import folder_of, is_model
+from .shipped import COMBINATION, folder_of, is_model
+from .shipped import names as names_of
 from .word_scorer import WordScorer
 
 _LEAST_SPEAKERS = "the model was calibrated on too few speakers for intervals of this level"
@@ -262,6 +263,11 @@ def named_model(names: Iterable[str]) -> str:
     if len(distinct) != 1:
         several = f"these transcripts are of {', '.join(distinct)}" if distinct else "the transcripts name no model"
         raise OptionError(f"{several}: name the MODEL that gave the words their confidences before them")
+    if distinct[0] in names_of(COMBINATION):
+        raise OptionError(
+            f"the transcripts are of {distinct[0]}, which joins several recognizers, and nothing is known about "
+            "whole outputs of it. Estimate those of one, or calibrate its words (wordtrust calibrate --scores)"
+        )
     if not is_model(distinct[0]) and not is_calibrator(Path(distinct[0])):
         raise OptionError(
             f"the transcripts were made with {distinct[0]}, which is not here: name MODEL or calibrator first"

@@ -231,6 +231,7 @@ def measure_with_lm(plain: WordScorer, reading: WordScorer, store: str) -> dict[
         for scorer in (plain, reading)
     )
     record = with_lm.to_dict() | {"model": {"choice": asdict(reading.choice)}}
+    record |= estimation_record(KnownOfOutputs.of_model(reading.model.card), with_lm.output)
     differences: dict[str, Any] = {
         name: _test_record(compare(own["best_confidence"], other["best_confidence"])["wer"])
         for name, own, other in (
