@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .lattices.text import Normalizer
     from .networks.build_store import BuildOptions, build_networks
     from .networks.hwcn import Network, Networks, build
+    from .transcription.check import check
     from .transcription.transcriber import transcribe
     from .transcripts.reader import read_transcripts
     from .transcripts.transcript import Transcript, Transcripts
@@ -59,6 +60,7 @@ _HOMES = {
     "calibrate": "confidence.calibration",
     "calibrate_model": "confidence.calibrate_model",
     "calibrate_scores": "confidence.calibrate_scores",
+    "check": "transcription.check",
     "combine": "combination.combine",
     "drift": "confidence.drift",
     "estimate": "confidence.estimate",
@@ -82,7 +84,7 @@ _MODULES = {"calibrate", "metrics"}  # public modules; all else is a class or a 
 __all__ = [
     "BuildOptions", "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError",
     "Transcript", "Transcripts", "UnknownFormat", "WordScorer", "WordtrustError", "WordtrustWarning", "build",
-    "build_networks", "calibrate", "calibrate_model", "calibrate_scores", "combine", "drift", "estimate",
+    "build_networks", "calibrate", "calibrate_model", "calibrate_scores", "check", "combine", "drift", "estimate",
     "evaluate", "fit_combination", "from_nbest", "load", "metrics", "models", "read", "read_references",
     "read_transcripts", "stream", "threshold", "transcribe", "tune", "write",
 ]  # fmt: skip

@@ -15,7 +15,20 @@ from ..base.errors import WordtrustError
 from ..base.processes import exit_code, raising_when_terminated
 from ..base.version import __version__
 from ..base.visible_text import visible
-from . import audio, calibration, combination, estimate, evaluation, lattices, networks, score, shipped, study, train
+from . import (
+    audio,
+    calibration,
+    check,
+    combination,
+    estimate,
+    evaluation,
+    lattices,
+    networks,
+    score,
+    shipped,
+    study,
+    train,
+)
 from .inputs import InterruptedResumable, announce_compilation
 from .messages import echo, notify
 from .options import out_option
@@ -113,6 +126,7 @@ def demo(out: Path) -> None:
 for _verb in (
     lattices.info, lattices.convert, lattices.formats, networks.tune, networks.build, train.train, score.score,
     shipped.models, shipped.adapt, calibration.calibrate, evaluation.threshold, evaluation.evaluate,
-    estimate.estimate, combination.combine, study.study, audio.transcribe, audio.recognize, audio.recognizers,
+    estimate.estimate, combination.combine, study.study, audio.transcribe, check.check,
+    audio.recognize, audio.recognizers,
 ):  # fmt: skip
     cli.add_command(_verb)

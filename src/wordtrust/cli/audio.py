@@ -132,10 +132,10 @@ def transcribe(
                     _show(job, recording, progress, as_json=as_json, must_be_read=not outputs)
                     progress.finish_recording()
             for path, words in job.write():
-                echo(f"{_as_given(path, out)}: {counted(words, 'word')}", err=True)
+                echo(f"{as_given(path, out)}: {counted(words, 'word')}", err=True)
 
 
-def _as_given(path: Path, patterns: tuple[str, ...]) -> Path:
+def as_given(path: Path, patterns: tuple[str, ...]) -> Path:
     """The path of an output as the user would write it: from here, if all were given so."""
     here, is_relative = Path.cwd().resolve(), not any(Path(pattern).is_absolute() for pattern in patterns)
     return path.relative_to(here) if is_relative and path.is_relative_to(here) else path

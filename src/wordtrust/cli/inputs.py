@@ -187,6 +187,7 @@ _STEPS = {  # of every verb that compiles; a helper process begins with the last
     "evaluate": ("paths", "confidence", "labels", "segments", "metrics"),
     "study": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics", "consensus"),
     "transcribe": ("graph", "networks", "paths", "confidence"),
+    "check": ("graph", "paths", "networks", "confidence", "labels"),
     "recognize": ("graph", "paths"),
     "demo": ("graph", "paths", "labels", "networks", "network labels", "confidence", "metrics"),
 }

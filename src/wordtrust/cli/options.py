@@ -59,8 +59,8 @@ lm_option = click.option(
 )
 
 
-def _share_of_words(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
-    """A share of words that has to be right, given as 98% or 0.98."""
+def share_of_words(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """A share of words, given as 98% or 0.98."""
     if value is None:
         return None
     text = value.strip()
@@ -76,7 +76,7 @@ def _share_of_words(context: click.Context, option: click.Parameter, value: str 
 accept_option = click.option(
     "--accept",
     metavar="PRECISION",
-    callback=_share_of_words,
+    callback=share_of_words,
     help="Mark the words that can go unread, so that this share of them is right: 98% (docs/calibration.md).",
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is there already.")

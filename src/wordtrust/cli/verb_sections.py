@@ -11,6 +11,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Transcripts (you have audio, or what a recognizer wrote)": {
         "demo": "See all of it on bundled samples.",
         "transcribe": "Audio to words with confidences.",
+        "check": "Which words of a transcript from somewhere are wrong?",
         "score": "The same from lattices, N-best lists or 1-best output.",
         "estimate": "How many errors transcripts have, without references.",
         "recognizers": "Which recognizers are ready, and how to get the others.",

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..base.arrays import csr_offsets, row_offsets
 from ..base.errors import InputError, OptionError
 from ..evaluation.evaluation import one_best_words
-from ..formats.ctm import written_times
+from ..formats.kept_times import written_times
 from ..formats.references import Reference
 from ..lattices.lattice import Floats, Ints, Lattices, Offsets, Times
 from ..lattices.paths import Paths, one_best

@@ -13,6 +13,7 @@
     kaldi/              text, binary, script files
     htk/                Standard Lattice Format, as HTK, SRILM and PocketSphinx write it
     sphinx, openfst, jsonl, ctm, trn, nbest/
+    kept_times          times of words as files have them, beside lattices
     ctm_lines           from CTM to CTM, line by line: other confidences, and nothing else
     transcript/         our own transcripts: .json, .jsonl, .parquet
     onebest/            JSON of Whisper, Vosk and speech services; subtitles; plain text

@@ -44,10 +44,9 @@ from ..lattices.text import JOINER, UNKNOWN, UNKNOWN_MARKS, is_mark
 from .chains import SegmentWords, linear_lattice, segment_chains
 from .format import Format, ReadOptions, WriteOptions
 from .inputs import Stream
+from .kept_times import time_parts
 from .onebest.lattices import checked_confidence
 
-DURATION = "duration"
-MIDDLES = ("middle", "middle_rest", "middle_last")  # a number in three parts, as arcs carry floats
 ALTERNATION = {b"<ALT_BEGIN>", b"<ALT>", b"<ALT_END>"}
 _NO_CONFIDENCE = {b"NA", b"N/A", b"-", b"na", b"n/a", b"-1", b"-1.0", b"-1.000000"}
 _NO_WORD_TYPES = {b"noise", b"non-lex", b"misc"}
@@ -188,11 +187,7 @@ class CtmRecording:
         Their durations as well.
         """
         start, end, _, _, middle, _ = self._table()
-        rest, parts = middle[words], {DURATION: (end - start)[words].astype(np.float32)}
-        for name in MIDDLES:
-            parts[name] = rest.astype(np.float32)
-            rest = rest - parts[name]
-        return parts
+        return time_parts(middle[words], (end - start)[words])
 
     def columns(self) -> tuple[Times, Times, Ints, Times]:
         """Start, end, token and confidence of every word."""
@@ -205,24 +200,6 @@ class CtmRecording:
 
     def _table(self) -> Times:
         return np.array(self.rows).reshape(-1, len(_COLUMNS)).T.copy()
-
-
-def exact_middles(lattices: Lattices) -> Times | None:
-    """[arcs] the middles of words as CTM has them, if they were kept: a lattice moves words that overlap."""
-    if not all(name in lattices.extra for name in MIDDLES):
-        return None
-    middles: Times = np.sum([lattices.extra[name].astype(np.float64) for name in reversed(MIDDLES)], axis=0)
-    return middles
-
-
-def written_times(lattices: Lattices) -> tuple[Times, Times] | None:
-    """[arcs] the starts and ends of words as CTM has them, if they were kept."""
-    middles = exact_middles(lattices)
-    if middles is None or DURATION not in lattices.extra:
-        return None
-    duration = np.round(lattices.extra[DURATION].astype(np.float64), 6)
-    start: Times = np.round(middles - duration / 2, 6)
-    return start, start + duration
 
 
 def names_and_channels(lattices: Lattices) -> dict[str, tuple[str, str]]:

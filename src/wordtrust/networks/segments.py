@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.arrays import Reals, csr_offsets
 from ..base.errors import InputError, OptionError
-from ..formats.ctm import exact_middles
+from ..formats.kept_times import exact_middles
 from ..formats.references.glm import Glm
 from ..formats.references.nist_text import NO_WORD, Parts, SpelledWord, Spelling, as_written, cached, normalised
 from ..formats.references.reference import Reference, Segment

@@ -42,6 +42,7 @@ from ..transcripts.utterance import distinct_warnings
 from .left_out import HeardSegment, left_out
 from .online_scorer import OnlineCombiner
 
+_ARGUMENTS = {"transcribe": "samples", "check": "transcript, samples"}  # of functions that take audio
 _KERNELS = ("graph", "networks", "paths", "confidence")  # compiled steps of scoring
 
 
@@ -58,6 +59,11 @@ class AudioRecording:
         """What files of its words say about it."""
         about: dict[str, Any] = {"file": self.audio.path, "duration": self.audio.duration}
         return about if self.channel is None else about | {"channel": self.channel}
+
+    @property
+    def file(self) -> str:
+        """What is read."""
+        return str(self.audio.path)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -143,18 +149,18 @@ class Transcriber:
         accept: float | None = None,
     ) -> None:
         self._stack, self._accept = ExitStack(), accept
-        self._pools = [RecognizerPool(spec, jobs=jobs, keep=drop_hallucinations) for spec in recognizers]
+        self.pools = [RecognizerPool(spec, jobs=jobs, keep=drop_hallucinations) for spec in recognizers]
         self._models, self._alternatives, self._lm = models, alternatives, lm
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            for pool in self._pools:
+            for pool in self.pools:
                 stack.enter_context(pool)
             # Kernels are loaded while recognizers are, so that the first words come sooner.
             warming = Thread(target=warm_up, args=(_KERNELS,))
             warming.start()
             stack.callback(warming.join)
-            self.identities: tuple[RecognizerIdentity, ...] = tuple(pool.identity for pool in self._pools)
+            self.identities: tuple[RecognizerIdentity, ...] = tuple(pool.identity for pool in self.pools)
             self.combiner = OnlineCombiner(
                 self.identities, self._models, alternatives=self._alternatives, lm=self._lm
             )
@@ -200,7 +206,7 @@ class Transcriber:
     def _recognize_all(self, coming: Iterable[Segment]) -> Iterator[tuple[Segment, tuple[RecognitionResult, ...]]]:
         """Each recognizer works on a segment while the next one works on the segments before it."""
         recognized: Iterable[tuple[Segment, tuple[RecognitionResult, ...]]] = ((segment, ()) for segment in coming)
-        for pool in self._pools:
+        for pool in self.pools:
             recognized = _with_results(pool, recognized)
         return iter(recognized)
 
@@ -274,8 +280,8 @@ def transcribe(
     between the names. `accept` (0.98) marks the words that can go unread so that this share of them is right. Two
     `jobs` and more are processes, so a script that asks for them needs `if __name__ == "__main__"`.
     """
-    files = _opened(audio, sample_rate)
-    named = [with_language(each, language) if isinstance(each, str) else each for each in _recognizers(recognizer)]
+    files = opened_audio(audio, sample_rate)
+    named = [with_language(each, language) if isinstance(each, str) else each for each in recognizer_list(recognizer)]
     with Transcriber(
         named, split_names(model or ()), alternatives=alternatives, accept=accept, jobs=jobs
     ) as transcriber:
@@ -305,7 +311,7 @@ def _channel_option(files: Sequence[AudioFile], channel: int | None) -> str:
     return str(channel)
 
 
-def _opened(audio: Any, sample_rate: float | None) -> list[AudioFile]:
+def opened_audio(audio: Any, sample_rate: float | None, verb: str = "transcribe") -> list[AudioFile]:
     """The audio that Python code names or holds; what else people try is an error that says what to do."""
     files = [audio] if isinstance(audio, str | Path) else audio
     if isinstance(files, list | tuple) and files and all(isinstance(each, str | Path) for each in files):
@@ -315,15 +321,15 @@ def _opened(audio: Any, sample_rate: float | None) -> list[AudioFile]:
     is_samples = hasattr(audio, "__array__") or (isinstance(audio, list) and len(audio) > 2)
     if not is_samples:
         raise TypeError(
-            f"transcribe takes the path of an audio file, several, or samples, not {type(audio).__name__}: "
-            "wt.transcribe(samples, sample_rate=16000)"
+            f"{verb} takes the path of an audio file, several, or samples, not {type(audio).__name__}: "
+            f"wt.{verb}({_ARGUMENTS[verb]}, sample_rate=16000)"
         )
     if sample_rate is None:
-        raise OptionError("samples need their rate: wt.transcribe(samples, sample_rate=16000)")
+        raise OptionError(f"samples need their rate: wt.{verb}({_ARGUMENTS[verb]}, sample_rate=16000)")
     return [AudioSamples.of(audio, sample_rate)]
 
 
-def _recognizers(given: Any) -> list[str | Recognizer]:
+def recognizer_list(given: Any) -> list[str | Recognizer]:
     """Recognizers that are named, or loaded already."""
     if isinstance(given, str | Path):
         return [*split_names(given)]

@@ -7,28 +7,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
 from ..base.files import is_stream, require_new, require_parent
 from ..base.journal import Journal
-from ..base.locks import claimed
 from ..base.problems import Problems
 from ..base.threads import available_cores
-from ..transcripts.ctm_writer import channel_name
 from ..transcripts.transcript import Transcript
+from ..transcripts.words import LeftOut
 from ..transcripts.writer import TranscriptWriter
 from .left_out import HeardSegment, left_out
+from .recording_job import Outputs, Recording, RecordingJob
 from .transcriber import AudioRecording, RecognizedSegment, Transcriber, recordings
 
-Outputs = Mapping[Path, Sequence[AudioRecording]]  # the recordings that go into each file
-
 _SEVERAL = (".jsonl", ".jsonl.gz", ".ctm", ".ctm.gz", ".parquet")  # formats that may hold several recordings
-_MOST_CLAIMED = 100  # files that nobody else may write meanwhile: each takes a descriptor of the process
 _LONG = 120.0  # seconds of audio from which on it pays to start processes
 
 
@@ -39,7 +34,12 @@ def default_jobs(of: Sequence[AudioRecording]) -> int:
 
 def open_recordings(paths: Sequence[str], channels: str, problems: Problems) -> list[AudioRecording]:
     """The recordings of audio files, all opened before the work begins."""
-    files = []
+    return recordings(open_audio(paths, problems), channels)
+
+
+def open_audio(paths: Sequence[str], problems: Problems | None = None) -> list[AudioFile]:
+    """Audio files, all opened; one that cannot be goes to `problems`."""
+    files, problems = list[AudioFile](), problems or Problems()
     for path in paths:
         try:
             files.append(AudioFile.open(path))
@@ -47,15 +47,15 @@ def open_recordings(paths: Sequence[str], channels: str, problems: Problems) -> 
             problems.report(error)
     if not files:
         raise OptionError("no audio file is left")
-    return recordings(files, channels)
+    return files
 
 
-def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording], *, overwrite: bool = True) -> Outputs:
+def plan_outputs(patterns: Sequence[str], of: Sequence[Recording], *, overwrite: bool = True) -> Outputs:
     """The files to write, from names in which {name} stands for a recording's; refuses now what would fail later.
 
     What is there already is only replaced if that is said (`overwrite`).
     """
-    outputs: dict[Path, list[AudioRecording]] = {}
+    outputs: dict[Path, list[Recording]] = {}
     for pattern in patterns:
         holds_several = pattern.endswith(_SEVERAL) or (is_stream(Path(pattern)) and not Path(pattern).suffix)
         if "{name}" not in pattern and len(of) > 1 and not holds_several:
@@ -73,7 +73,7 @@ def plan_outputs(patterns: Sequence[str], of: Sequence[AudioRecording], *, overw
     return outputs
 
 
-def _check_writable(path: Path, inputs: Sequence[AudioRecording], *, may_make_folder: bool) -> None:
+def _check_writable(path: Path, inputs: Sequence[Recording], *, may_make_folder: bool) -> None:
     """Refuse what cannot be written; the folder of many files is made if it is the only one that is missing."""
     will_make = may_make_folder and not path.parent.exists()
     require_parent(path.parent if will_make else path)
@@ -83,11 +83,11 @@ def _check_writable(path: Path, inputs: Sequence[AudioRecording], *, may_make_fo
         raise OptionError(f"{path}: cannot be written: it is a folder")
     if not os.access(path.parent.parent if will_make else path.parent, os.W_OK):
         raise OptionError(f"{path}: cannot be written: the folder does not allow it")
-    if any(path == Path(recording.audio.path).resolve() for recording in inputs):
+    if any(path == Path(recording.file).resolve() for recording in inputs):
         raise OptionError(f"{path}: is what is read; name another file")
 
 
-class TranscriptionJob:
+class TranscriptionJob(RecordingJob):
     """Transcribes recordings segment by segment, then writes the files.
 
         with TranscriptionJob(transcriber, recordings, outputs, "moonshine") as job:
@@ -101,40 +101,14 @@ class TranscriptionJob:
     def __init__(
         self, transcriber: Transcriber, of: Sequence[AudioRecording], outputs: Outputs, recognizer: str
     ) -> None:
-        self._transcriber, self._recordings, self._outputs = transcriber, of, outputs
-        self._transcripts: dict[str, list[Transcript]] = {}
+        self._transcriber, self._recordings = transcriber, of
         self._heard: dict[str, list[HeardSegment]] = {}
-        self._stack = ExitStack()
-        self._journal: Journal | None = None
-        self._files = [path for path in outputs if not is_stream(path)]
-        if self._files:
-            work = {
-                "about": transcriber.provenance,
-                "asked": recognizer,
-                "recordings": [recording.fingerprint for recording in of],
-            }
-            self._journal = Journal(self._files[0], work)
-
-    def __enter__(self) -> Self:
-        with ExitStack() as on_error:
-            for folder in {path.parent for path in self._files}:
-                folder.mkdir(exist_ok=True)
-            for path in self._files[:_MOST_CLAIMED]:
-                on_error.enter_context(claimed(path))
-            if self._journal is not None:
-                on_error.enter_context(self._journal)
-            self._stack = on_error.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    @property
-    def resumed(self) -> int:
-        """The number of segments that an interrupted job had finished."""
-        return self._journal.resumed if self._journal is not None else 0
+        work = {
+            "about": transcriber.provenance,
+            "asked": recognizer,
+            "recordings": [recording.fingerprint for recording in of],
+        }
+        super().__init__(outputs, work)
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -143,7 +117,7 @@ class TranscriptionJob:
 
     def segments(self, recording: AudioRecording) -> Iterator[tuple[RecognizedSegment, Transcript]]:
         """The segments of a recording with their transcripts, as they come."""
-        self._transcripts[recording.name], self._heard[recording.name] = [], []
+        self.transcripts[recording.name], self._heard[recording.name] = [], []
         for segment in self._transcriber.recognize(recording, self._journal):
             transcript = self._transcriber.transcript(recording, segment)
             self._keep(recording, segment, transcript)
@@ -151,7 +125,7 @@ class TranscriptionJob:
 
     def _keep(self, recording: AudioRecording, segment: RecognizedSegment, transcript: Transcript) -> None:
         if transcript.words:
-            self._transcripts[recording.name].append(transcript)
+            self.transcripts[recording.name].append(transcript)
         heard = HeardSegment(segment.start, segment.end, bool(transcript.words), segment.dropped)
         self._heard[recording.name].append(heard)
 
@@ -160,26 +134,20 @@ class TranscriptionJob:
         if self._journal is not None and self._transcriber.combiner.is_provisional:
             for recording in self._recordings:
                 self._revise(recording, self._journal)
-        for path, members in self._outputs.items():
-            yield path, self._write_file(path, members)
-        if self._journal is not None:
-            self._journal.remove()
+        return super().write()
 
     def _revise(self, recording: AudioRecording, journal: Journal) -> None:
         """Score all segments again with models adapted to all of them; nothing is recognised again."""
-        self._transcripts[recording.name], self._heard[recording.name] = [], []
+        self.transcripts[recording.name], self._heard[recording.name] = [], []
         for segment in self._transcriber.recognize(recording, journal):
             self._keep(recording, segment, self._transcriber.transcript(recording, segment, learn=False))
 
-    def _write_file(self, path: Path, members: Sequence[AudioRecording]) -> int:
-        about, stretches = self._transcriber.provenance, None
-        if len(members) == 1:
-            about = members[0].about | about
-            audio = members[0].audio
-            stretches = left_out(self._heard[members[0].name], audio.damaged, audio.duration)
-        by_channel = [recording for recording in members if recording.channel]
-        channels = {recording.name: channel_name(recording.name, recording.about) for recording in by_channel}
-        with TranscriptWriter(path, recordings=True, about=about, left_out=stretches, channels=channels) as writer:
-            for recording in members:
-                writer.add(self._transcripts[recording.name])
-        return sum(len(segment.words) for recording in members for segment in self._transcripts[recording.name])
+    def about(self, members: Sequence[Recording]) -> dict[str, Any]:
+        """What a file of these recordings says about them."""
+        of_one = members[0].about if len(members) == 1 else {}
+        return of_one | self._transcriber.provenance
+
+    def left_out(self, name: str) -> Sequence[LeftOut] | None:
+        """The stretches of the recording of this name that have no words."""
+        audio = next(recording.audio for recording in self._recordings if recording.name == name)
+        return left_out(self._heard[name], audio.damaged, audio.duration)

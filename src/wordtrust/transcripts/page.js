@@ -69,7 +69,7 @@
   const others = (word) => JSON.parse(word.dataset.o || "[]");
   const surest = (word) => {  // the alternative that is surer than the word itself
     const [first] = others(word);
-    return first && first[1] > Number(word.dataset.c) + 0.05 ? first[0] : "";
+    return first && word.dataset.h === undefined && first[1] > Number(word.dataset.c) + 0.05 ? first[0] : "";
   };
   const show = (word) => {
     clearTimeout(closing);
@@ -79,7 +79,8 @@
     card.replaceChildren(
       row("b", word.textContent, Number(word.dataset.c)),
       element("div", clock(Number(word.dataset.t)) + " to " + clock(Number(word.dataset.e)), "facts"),
-      ...(list.length ? [element("div", "or it may be", "or"), ...list] : []),
+      ...(list.length ? [element("div", word.dataset.h === undefined ? "or it may be" : "listeners heard", "or"), ...list] : []),
+      ...(word.dataset.h ? [element("div", word.dataset.h, "why")] : []),
       ...(surer ? [element("div", "\u201c" + surer + "\u201d is surer by itself, but not in the sequence: words are chosen together.", "why")] : []),
     );
     card.hidden = false;
@@ -112,7 +113,7 @@
     place();
     if (speak) {
       const list = others(word).map(([text, value]) => text + " " + percent(value)).join(", ");
-      $("spoken").textContent = word.textContent + ", " + percent(sure[k]) + (list ? "; or " + list : "")
+      $("spoken").textContent = word.textContent + ", " + percent(sure[k]) + (list ? (word.dataset.h === undefined ? "; or " : "; heard ") + list : "") + (word.dataset.h ? "; " + word.dataset.h : "")
         + (surest(word) ? "; " + surest(word) + " is surer by itself, but not in the sequence" : "");
     }
   };

@@ -24,7 +24,19 @@ from ..base.visible_text import visible
 from .page_style import security_policy, style_sheet
 from .target import AddTranscripts, Target, accept_threshold
 from .utterance import UtteranceWords
-from .words import HIGH, LOW, LeftOut, Word, clock, missing_mark, percent, shown_level, spelled
+from .words import (
+    HIGH,
+    LOW,
+    LeftOut,
+    Word,
+    clock,
+    made_up_mark,
+    missing_mark,
+    percent,
+    shown_alternative,
+    shown_level,
+    spelled,
+)
 
 MOST_LETTERS = 300  # of the title and of what is known about a recording
 _TITLED = 3  # recordings that the title names
@@ -238,9 +250,10 @@ def _word(word: Word, written: str) -> str:
     confidence_level = shown_level(word)
     doubtful = "" if confidence_level == "high" else " on"
     marks = f"w {confidence_level} c{round(word.confidence * _SHADES)}{doubtful}"
-    others = [[visible(other.word), round(100 * other.confidence, 1)] for other in word.alternatives]
+    others = [[shown_alternative(word, other), round(100 * other.confidence, 1)] for other in word.alternatives]
     data = f' data-o="{escape(json.dumps(others, ensure_ascii=False))}"' if others else ""
     times = f'data-t="{word.start:.3f}" data-e="{word.end:.3f}"'
+    data += "" if word.heard is None else f' data-h="{_text(made_up_mark(word))}"'
     return f'<span class="{marks}" data-c="{100 * word.confidence:.4f}" {times}{data}>{_text(written)}</span>'
 
 

@@ -49,7 +49,7 @@ def _schema(target: Target) -> Any:
     types = {
         "index": pa.int32(), "start": number, "end": number, "confidence": number,
         "joins_next": pa.bool_(), "accepted": pa.bool_(),
-        "missing_before": number, "missing_end": number, "utterance_confidence": number,
+        "heard": number, "missing_before": number, "missing_end": number, "utterance_confidence": number,
         "alternatives": pa.list_(pa.struct([("word", text), ("confidence", number)])),
         "warnings": pa.list_(pa.struct([("name", text), ("figure", number), ("message", text)])),
     }  # fmt: skip

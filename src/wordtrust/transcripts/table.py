@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next",
-           "missing_before", "missing_end", "utterance_confidence", "accepted", "warnings", "speaker")  # fmt: skip
+           "missing_before", "missing_end", "utterance_confidence", "accepted", "warnings", "speaker",
+           "heard", "made_up")  # fmt: skip
 
 
 def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
@@ -21,8 +22,9 @@ def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
     for index, word in enumerate(transcript.words):
         others = [{"word": other.word, "confidence": other.confidence} for other in word.alternatives]
         of_word = word.word, word.norm, word.start, word.end, word.confidence, others, word.joins_next
+        checked = word.heard, word.made_up
         beyond = word.missing_before, transcript.missing_end, transcript.correct
-        yield transcript.utt, index, *of_word, *beyond, word.accepted, warnings, transcript.speaker
+        yield transcript.utt, index, *of_word, *beyond, word.accepted, warnings, transcript.speaker, *checked
 
 
 def data_frame(transcripts: Iterable[UtteranceWords]) -> pd.DataFrame:

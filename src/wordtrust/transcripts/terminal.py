@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..base.visible_text import visible
-from .words import LOW, Word, clock, missing_mark, percent, shown_level, spelled, surer_alternative
+from .words import (
+    LOW,
+    Word,
+    clock,
+    made_up_mark,
+    missing_mark,
+    percent,
+    shown_alternative,
+    shown_level,
+    spelled,
+    surer_alternative,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -98,7 +109,9 @@ def _alternatives(word: Word, written: str) -> Text:
     confidence_level = shown_level(word)
     text = Text(("?" if confidence_level == "low" else "") + visible(written), _STYLES[confidence_level])
     shown = word.alternatives[:_MOST_ALTERNATIVES]
-    others = ", ".join(f"{visible(other.word)} {percent(other.confidence)}" for other in shown)
+    others = ", ".join(f"{shown_alternative(word, other)} {percent(other.confidence)}" for other in shown)
+    others = f"heard {others}" if others and word.heard is not None else others
     surer = surer_alternative(word)
     why = f' ("{visible(surer.word)}" is surer by itself, but not in the sequence)' if surer else ""
+    why += f" ({mark})" if (mark := made_up_mark(word)) else ""
     return Text.assemble(text, f" {percent(word.confidence)}" + (f": {others}" if others else "") + why)

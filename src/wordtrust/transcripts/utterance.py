@@ -12,7 +12,9 @@ from ..base.visible_text import visible
 from ..formats import ctm
 from ..formats.transcript.records import (
     ACCEPTED,
+    HEARD,
     JOINS,
+    MADE_UP,
     MEAN,
     MISSING_BEFORE,
     MISSING_END,
@@ -147,5 +149,7 @@ def _word_dict(word: Word) -> dict[str, Any]:
         **({} if word.missing_before is None else {MISSING_BEFORE: round(word.missing_before, 6)}),
         **({ACCEPTED: word.accepted} if word.accepted is not None else {}),
         **({JOINS: True} if word.joins_next else {}),
-        **({SURER: True} if any(how_sure > confidence for _, how_sure in others) else {}),
+        **({} if word.heard is None else {HEARD: round(word.heard, 6)}),
+        **({MADE_UP: word.made_up} if word.made_up else {}),
+        **({SURER: True} if any(how_sure > confidence for _, how_sure in others) and word.heard is None else {}),
     }

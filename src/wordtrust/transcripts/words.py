@@ -11,10 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from ..base.visible_text import visible
 from ..formats.transcript.records import Alternative, LeftOut, Word
 
 __all__ = ["HIGH", "LOW", "MISSING", "Alternative", "LeftOut", "Level", "Word", "accepting", "clock", "level",
-           "missing_mark", "percent", "shown_level", "spelled", "surer_alternative"]  # fmt: skip
+           "made_up_mark", "missing_mark", "percent", "shown_alternative", "shown_level", "spelled",
+           "surer_alternative"]  # fmt: skip
 
 Level = Literal["low", "medium", "high"]
 LOW, HIGH = 0.5, 0.9  # under LOW a word is more likely wrong than right; from HIGH on most people just read on
@@ -45,16 +47,28 @@ def accepting(words: Iterable[Word], threshold: float) -> tuple[Word, ...]:
     return tuple(replace(word, accepted=word.confidence >= threshold) for word in words)
 
 
+def shown_alternative(word: Word, other: Alternative) -> str:
+    """An alternative to be read; listeners may have heard nothing where a checked word stands."""
+    return visible(other.word) or ("(nothing)" if word.heard is not None else "")
+
+
+def made_up_mark(word: Word) -> str:
+    """What is said about a word that nobody seems to have said; nothing about others."""
+    return {"silence": "nothing was heard here", "loop": "said again and again: a loop?"}.get(word.made_up or "", "")
+
+
 def percent(confidence: float) -> str:
     """In whole percent, rounded down: what is shown as 90% is not under 90%."""
     return f"{math.floor(100 * confidence + 1e-9)}%"
 
 
 def surer_alternative(word: Word) -> Alternative | None:
-    """The alternative that has more confidence than the word itself, if one has.
+    """The alternative that has more confidence than the word itself, if one has; of a checked word, none.
 
     Words are chosen as a sequence, so a word can be part of the surest sequence while another is surer by itself.
     """
+    if word.heard is not None:
+        return None  # nobody chose it among these
     first = max(word.alternatives, key=lambda other: other.confidence, default=None)
     return first if first is not None and first.confidence > word.confidence else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..formats.ctm import written_times
+from ..formats.kept_times import written_times
 from ..lattices.lattice import Lattices, Offsets, Times
 from ..lattices.text import JOINER
 

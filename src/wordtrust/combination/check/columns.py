@@ -136,12 +136,11 @@ def _together(heard: Sequence[Heard], words: int) -> dict[str, Floats]:
     asked = [one.forced for one in heard if one.forced is not None]
     if asked:
         rates, margins = np.stack([_rate(one) for one in asked]), np.stack([one.margin for one in asked])
-        known = ~np.isnan(rates).all(axis=0)
-        for name, values in (("mean_forced_rate", np.nanmean(rates[:, known], axis=0)),
-                             ("most_forced_rate", np.nanmax(rates[:, known], axis=0)),
-                             ("least_forced_margin", np.nanmin(margins[:, known], axis=0))):  # fmt: skip
+        for name, reduced, values in (("mean_forced_rate", np.nanmean, rates), ("most_forced_rate", np.nanmax, rates),
+                                      ("least_forced_margin", np.nanmin, margins)):  # fmt: skip
+            known = ~np.isnan(values).all(axis=0)
             columns[name] = np.full(words, np.nan, np.float32)
-            columns[name][known] = values
+            columns[name][known] = reduced(values[:, known], axis=0)
     return columns
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...base.errors import InputError
 from ...base.problems import Problems
@@ -29,6 +29,7 @@ from ...lattices.lattice import Lattices, Origin, Times
 from ..chains import linear_lattice
 from ..format import Format, ReadOptions
 from ..inputs import Stream
+from ..kept_times import time_parts
 from ..nbest.lists import LARGEST_SCORE
 from .alternatives import branched_lattice
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
@@ -163,7 +164,8 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
     else:
         token = np.array([_token(tokens, word) for word in words], np.int32)
         phrase = np.repeat(np.arange(len(phrases)), [len(phrase.words) for phrase in phrases])
-        extra = {PHRASE: phrase.astype(np.float64)} if options.keep_times else {}
+        extra: dict[str, ArrayLike] = {PHRASE: phrase.astype(np.float64)} if options.keep_times else {}
+        extra |= time_parts((start + end) / 2, end - start) if options.keep_times and not aligned else {}
         extra |= _token_evidence(words) | _segment_evidence(phrases)
         speaker, names = _speakers(phrases) if options.keep_times else (None, [])
         extra |= {} if speaker is None else {SPEAKER: speaker}

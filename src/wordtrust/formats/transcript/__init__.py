@@ -133,10 +133,12 @@ def is_record(value: Any) -> bool:
     return hasattr(value, "utt") and isinstance(words, tuple) and all(isinstance(word, Word) for word in words)
 
 
-def record_lattices(records: Iterable[Any], problems: Problems | None = None) -> Iterator[Lattices]:
+def record_lattices(
+    records: Iterable[Any], problems: Problems | None = None, *, options: ReadOptions = ReadOptions()
+) -> Iterator[Lattices]:
     """The lattices of transcripts that Python code holds, as those of their files."""
     stream = Stream(io.BytesIO(), "transcripts", Path("transcripts"))
-    yield from lattices(_joined(records, None), stream, ReadOptions(), problems or Problems(), NAME)
+    yield from lattices(_joined(records, None), stream, options, problems or Problems(), NAME)
 
 
 def _joined(records: Iterable[Any], seconds: float | None) -> Iterator[RecognizedTranscript]:

@@ -17,6 +17,8 @@ from ..parquet_checks import arrow_errors, group_sizes
 from .records import (
     ABOUT,
     ACCEPTED,
+    HEARD,
+    MADE_UP,
     MISSING_BEFORE,
     MISSING_END,
     SPEAKER,
@@ -40,6 +42,8 @@ MORE_COLUMNS = (
     ACCEPTED,
     WARNINGS,
     SPEAKER,
+    HEARD,
+    MADE_UP,
 )  # that older tables lack
 MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
 _MOST_ALTERNATIVES = 200_000  # of the rows that are read at a time
@@ -62,7 +66,7 @@ def open_table(stream: Stream) -> TranscriptFile:
             found = f"a parquet file alone is no store, and no table of words: no column {sorted(missing)[0]!r}"
             raise stream.error(found, remedy=_REMEDY)
         _check_size(data)
-        texts = [*_TEXTS, *({SPEAKER} & set(table.schema_arrow.names))]
+        texts = [*_TEXTS, *({SPEAKER, MADE_UP} & set(table.schema_arrow.names))]
         table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         head = _head(table.schema_arrow.metadata or {})
         return TranscriptFile(_records(table, stream.name), check.object_of(head, "about"), left_out_of(head))
@@ -120,7 +124,7 @@ def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
 
 def _check_texts(batch: Any) -> None:
     """Equal texts are unpacked once, and would be many when they are rows."""
-    for name in (*_TEXTS, *({SPEAKER} & set(batch.schema.names))):
+    for name in (*_TEXTS, *({SPEAKER, MADE_UP} & set(batch.schema.names))):
         column = batch.column(name)
         texts = column.dictionary if pa.types.is_dictionary(column.type) else column
         longest = pc.max(pc.binary_length(texts)).as_py() if len(texts) else 0

@@ -18,6 +18,7 @@ MEAN = "mean_confidence"  # of the words; where it is written, `confidence` is t
 MISSING_BEFORE, MISSING_END = "missing_before", "missing_end"  # written where they are known
 WARNINGS = "warnings"  # written where there are some
 SPEAKER = "speaker"  # written where somebody is named
+MADE_UP, HEARD = "made_up", "heard"  # written where the words of another program were checked
 ACCEPTED = "accepted"  # written where somebody asked
 MODELS = "models"  # that gave the words their confidences: of a recording, or on every line
 LANGUAGE_MODEL = "language_model"  # that read with them, likewise; of several files a list, with null for none
@@ -44,6 +45,8 @@ class Word:
     joins_next: bool = False  # no space between it and the next word: `Middle-` and `earth.`
     missing_before: float | None = None  # how likely words are missing before it; None if nobody knows
     accepted: bool | None = None  # whether it is sure enough to go unread; None where nobody asked
+    heard: float | None = None  # of a checked word: the share of listeners that heard it; alternatives are theirs
+    made_up: str | None = None  # of one that nobody seems to have said: "silence" or "loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,19 @@ def word_of(item: dict[str, Any], path: str) -> Word:
     if accepted is not None and type(accepted) is not bool:
         raise InputError(f"{path}.{ACCEPTED} is neither true nor false")
     missing = probability_of(item, MISSING_BEFORE, path)
-    return Word(text, norm, *_times(item, path), _confidence(item, path), alternatives, joins, missing, accepted)
+    heard, made_up = probability_of(item, HEARD, path), check.string_or_none(item, MADE_UP, path)
+    return Word(
+        text,
+        norm,
+        *_times(item, path),
+        _confidence(item, path),
+        alternatives,
+        joins,
+        missing,
+        accepted,
+        heard,
+        made_up,
+    )
 
 
 def product_of_words(words: Sequence[Word]) -> float | None:

@@ -1,0 +1,280 @@
+"""Transcripts of others, checked against the audio by listeners of ours: the work behind `wordtrust check`.
+
+Listeners hear the recording as `wordtrust transcribe` does, segment by segment, and what they heard is kept in a
+journal; so are the scores of the transcript's words. The verdict comes at the end, of all words together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..base.number_format import counted
+from ..base.version import __version__
+from ..combination.check import CheckModel, ForcedWords, Listener
+from ..lattices.lattice import Lattices, concatenate
+from ..lattices.paths import one_best
+from ..lattices.text import join_surfaces
+from ..lattices.vocabulary import Vocabulary
+from ..recognizers.base import NOTHING, ForcedScores
+from ..recognizers.serialization import to_lattice, to_line
+from ..transcripts.words import LeftOut, clock
+from .check_summary import CheckSummary
+from .checked_recording import (
+    Evidence,
+    LocatedText,
+    Stretch,
+    checked_transcript,
+    heard_clock,
+    judge,
+    locate_text,
+    other_listener,
+    unwritten,
+    written_clock,
+)
+from .recording_job import Outputs, Recording, RecordingJob
+from .text_scores import SegmentText, score_texts
+from .text_to_audio import Clock, LocatedWords, locate
+from .transcriber import AudioRecording, RecognizedSegment, Transcriber
+from .written_text import WrittenText
+
+BELONGS = 0.12  # share of words found: of other recordings chance finds fewer, the worst recognizers have more
+_ENOUGH_WORDS = 25  # of fewer, chance may find as many
+_BEYOND = 2.0  # seconds after the end of the audio that are no mistake
+
+
+class DoesNotBelong(InputError):
+    """A transcript of another recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRecording:
+    """A recording of which there are transcripts only."""
+
+    name: str
+    file: str  # the transcript
+    channel: int | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What files of its words say about it."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckTask:
+    """A transcript, the recording that it is of, and other transcripts of that."""
+
+    text: WrittenText
+    recording: AudioRecording | TextRecording
+    heard: tuple[WrittenText, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """That of the recording."""
+        return self.recording.name
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds of audio, where they are known."""
+        return self.recording.audio.duration if isinstance(self.recording, AudioRecording) else 0.0
+
+
+class CheckJob(RecordingJob):
+    """Checks transcripts one after the other, then writes the files.
+
+    with CheckJob(transcriber, tasks, outputs, "moonshine") as job:
+        for task in tasks:
+            for segment in job.listen(task): ...
+            print(job.check(task).line())
+        for path, words in job.write(): ...
+    """
+
+    def __init__(
+        self, transcriber: Transcriber | None, tasks: Sequence[CheckTask], outputs: Outputs, listener: str,
+        model: CheckModel | None = None,
+    ) -> None:  # fmt: skip
+        self._transcriber, self._tasks = transcriber, {task.name: task for task in tasks}
+        self._model = model or CheckModel.load()
+        self._segments: dict[str, list[RecognizedSegment]] = {}
+        self._left_out: dict[str, tuple[LeftOut, ...]] = {}
+        self.summaries: dict[str, CheckSummary] = {}
+        work: dict[str, Any] = {"about": self._provenance, "asked": listener}
+        if outputs:  # else nothing is resumed
+            audio = [task.recording for task in tasks if isinstance(task.recording, AudioRecording)]
+            work["recordings"] = [each.fingerprint for each in audio]
+        super().__init__(outputs, work)
+
+    @property
+    def _provenance(self) -> dict[str, Any]:
+        if self._transcriber is None:
+            return {"wordtrust": __version__}
+        kept = ("wordtrust", "recognizers", "models")
+        return {name: value for name, value in self._transcriber.provenance.items() if name in kept}
+
+    def listen(self, task: CheckTask) -> Iterator[RecognizedSegment]:
+        """The segments of the recording as they are heard."""
+        heard = self._segments[task.name] = []
+        if self._transcriber is None or not isinstance(task.recording, AudioRecording):
+            return
+        for segment in self._transcriber.recognize(task.recording, self._journal):
+            for scorer, lattices in zip(self._transcriber.combiner.scorers, segment.lattices, strict=True):
+                if scorer.is_provisional:
+                    scorer.networks(lattices, learn=True)
+            heard.append(segment)
+            yield segment
+
+    def check(self, task: CheckTask) -> CheckSummary:
+        """The verdict on a transcript whose recording was heard; InputError if it is of another recording."""
+        segments, vocabulary = self._segments[task.name], Vocabulary()
+        clocks = _clocks(task, segments, vocabulary)
+        pivot = locate_text(task.text, clocks, vocabulary, task.duration or 0.0)
+        if not pivot.stretches:
+            return self._nothing(task)
+        _require_belonging(task.text, pivot.located, task.recording.file)
+        others = [_located(text, clocks, vocabulary) for text in task.heard]
+        for text, located in others:
+            _require_belonging(text, located, task.recording.file)
+        forced = self._forced(task, pivot, segments)
+
+        def evidence(part: Sequence[Stretch]) -> Evidence:
+            listeners = [*self._listeners(segments, part), *(other_listener(*other, part) for other in others)]
+            return listeners, _forced_words(forced, pivot, part)
+
+        checked = judge(pivot, self._model, evidence)
+        self.transcripts[task.name] = list(checked_transcript(pivot, checked, task.name))
+        self._left_out[task.name] = unwritten(pivot, lambda index: _said(segments, index))
+        summary = CheckSummary.of(self.transcripts[task.name], pivot.located.found, pivot.located.late)
+        self.summaries[task.name] = summary
+        return summary
+
+    def _nothing(self, task: CheckTask) -> CheckSummary:
+        """Of a recording in which nothing was heard, and of which nothing is written."""
+        self.transcripts[task.name], self._left_out[task.name] = [], ()
+        self.summaries[task.name] = CheckSummary.of((), 1.0, 0.0)
+        return self.summaries[task.name]
+
+    def _listeners(self, segments: Sequence[RecognizedSegment], part: Sequence[Stretch]) -> Iterator[Listener]:
+        """What each recognizer heard in some stretches, with confidences."""
+        for index, scorer in enumerate(self._transcriber.combiner.scorers if self._transcriber else ()):
+            nothing = to_lattice(to_line(NOTHING), "", scorer.identity)
+            lattices = (
+                nothing if stretch.segment is None else segments[stretch.segment].lattices[index] for stretch in part
+            )
+            networks = concatenate(
+                replace(scorer.networks(one, learn=False), utts=(str(stretch.number),))
+                for one, stretch in zip(lattices, part, strict=True)
+            )
+            yield Listener(scorer.identity.name, *scorer.score(networks))
+
+    def _forced(
+        self, task: CheckTask, pivot: LocatedText, segments: Sequence[RecognizedSegment]
+    ) -> dict[str, dict[int, ForcedScores]]:
+        """How probable listeners find the words of stretches, by their names and the numbers of the stretches."""
+        if self._transcriber is None or not isinstance(task.recording, AudioRecording):
+            return {}
+        lattices = task.text.lattices
+        norms = lattices.vocabulary.lookup(lattices.word[task.text.arcs].tolist())
+        texts = {
+            SegmentText(segments[stretch.segment], norms[words.start : words.stop]): stretch.number
+            for stretch in pivot.stretches
+            if stretch.segment is not None and (words := pivot.words_in(stretch)).start < words.stop
+        }
+        found: dict[str, dict[int, ForcedScores]] = {}
+        for text, scores in score_texts(self._transcriber.pools, task.recording, list(texts), self._journal):
+            for identity, one in zip(self._transcriber.identities, scores, strict=True):
+                if one is not None:
+                    found.setdefault(identity.name, {})[texts[text]] = one
+        return found
+
+    def about(self, members: Sequence[Recording]) -> dict[str, Any]:
+        """What a file of these recordings says about them."""
+        about = dict(self._provenance)
+        if len(members) == 1:
+            name = members[0].name
+            about = members[0].about | {"transcript": self._tasks[name].text.file} | about
+            about["check"] = self.summaries[name].to_dict()
+            if self._tasks[name].heard:
+                about["heard"] = [text.file for text in self._tasks[name].heard]
+        return about
+
+    def left_out(self, name: str) -> Sequence[LeftOut] | None:
+        """The stretches of the recording of this name that have no words, but in which words were heard."""
+        return self._left_out[name]
+
+
+def _clocks(task: CheckTask, segments: Sequence[RecognizedSegment], vocabulary: Vocabulary) -> list[Clock]:
+    """What tells when words were said: each listener, or the transcript itself where there is no audio."""
+    if isinstance(task.recording, TextRecording):
+        return [written_clock(task.text, vocabulary)]
+    bounds = [(segment.start, segment.end) for segment in segments]
+    listeners = len(segments[0].lattices) if segments else 1
+    return [
+        heard_clock([segment.lattices[index] for segment in segments], bounds, vocabulary)
+        for index in range(listeners)
+    ]
+
+
+def _located(text: WrittenText, clocks: Sequence[Clock], vocabulary: Vocabulary) -> tuple[WrittenText, LocatedWords]:
+    words = text.timed(vocabulary)
+    located = (locate(words, clock, pauses=False) for clock in clocks)
+    return text, max(located, key=lambda each: each.found)
+
+
+def _require_belonging(text: WrittenText, located: LocatedWords, recording: str) -> None:
+    """An error if a transcript is of another recording."""
+    if located.found >= BELONGS or len(text) < _ENOUGH_WORDS:
+        return
+    what = "audio" if recording != text.file else "transcript"
+    heard = f"{located.found:.0%} of its {counted(len(text), 'word')} were found there"
+    raise DoesNotBelong(
+        f"this transcript does not belong to this {what}: {heard}",
+        file=text.file,
+        remedy=f"Is it of another recording than {recording}, or in another language (--language)?",
+    )
+
+
+def problems(task: CheckTask) -> Iterator[str]:
+    """What is strange about a transcript, a line each."""
+    duration = task.duration or 0.0
+    if duration and task.text.is_timed and len(task.text):
+        start = task.text.timed(Vocabulary()).start
+        beyond = int((start > duration + _BEYOND).sum())
+        if beyond:
+            yield (
+                f"{counted(beyond, 'word')} of {task.text.file} {'is' if beyond == 1 else 'are'} after the end of "
+                f"the audio: up to {clock(float(start.max()))}, and it ends at {clock(duration)}"
+            )
+
+
+def _forced_words(
+    forced: Mapping[str, Mapping[int, ForcedScores]], pivot: LocatedText, part: Sequence[Stretch]
+) -> dict[str, ForcedWords]:
+    """The scores of the words of some stretches; NaN where a listener was not asked."""
+    made = {}
+    for name, scores in forced.items():
+        columns: list[list[Any]] = [[] for _ in range(4)]
+        ends = []
+        for stretch in part:
+            words, one = pivot.words_in(stretch), scores.get(stretch.number)
+            unknown = np.full(words.stop - words.start, np.nan)
+            of_text = (unknown,) * 4 if one is None else (one.logprob, one.least, one.tokens, one.margin)
+            for column, values in zip(columns, of_text, strict=True):
+                column.append(values)
+            ends.append(np.nan if one is None else one.end)
+        arrays = [np.concatenate(column).astype(np.float32) for column in columns]
+        made[name] = ForcedWords(arrays[0], arrays[1], arrays[2], arrays[3], np.array(ends, np.float32))
+    return made
+
+
+def _said(segments: Sequence[RecognizedSegment], index: int) -> str:
+    """What the first listener heard in a segment."""
+    if not segments:
+        return ""
+    lattices: Lattices = segments[index].lattices[0]
+    arcs = one_best(lattices).without_silence(lattices).arcs_in(lattices)
+    return join_surfaces(lattices.vocabulary.lookup(lattices.surface[arcs].tolist()))

@@ -1,0 +1,111 @@
+"""What is said about a checked transcript in a line: its words, how many are likely wrong, and where the most are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.number_format import counted
+from ..transcripts.utterance import UtteranceWords
+from ..transcripts.words import Word, clock
+
+SPREAD = 2.0  # the variance of the number of errors of a speaker, over that of words which err by themselves
+_LIKELY = 1.96  # standard deviations of an interval that holds 95%
+_WINDOW = 20.0  # seconds of a stretch
+_WORST, _LEAST_ERRORS = 3, 1.0  # stretches that are named, and the errors that are expected in them at least
+
+
+@dataclass(frozen=True, slots=True)
+class WorstStretch:
+    """Some seconds with many words that are likely wrong."""
+
+    start: float
+    end: float
+    expected_errors: float
+    words: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "start": round(self.start, 3), "end": round(self.end, 3),
+            "expected_errors": round(self.expected_errors, 2), "words": self.words,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSummary:
+    """A transcript at a glance."""
+
+    words: int
+    expected_errors: float
+    interval: tuple[float, float]  # that holds the number of wrong words with 95%
+    missing_places: float  # gaps in which words are missing, as expected
+    made_up: int  # words that nobody seems to have said
+    found: float  # share of the words that were heard where they should be
+    late: float  # seconds by which its times are late
+    worst: tuple[WorstStretch, ...]
+
+    @classmethod
+    def of(cls, segments: Sequence[UtteranceWords], found: float, late: float) -> CheckSummary:
+        """That of a checked transcript."""
+        words = [word for segment in segments for word in segment.words]
+        expected = math.fsum(1 - word.confidence for word in words)
+        deviation = math.sqrt(SPREAD * math.fsum(word.confidence * (1 - word.confidence) for word in words))
+        interval = max(0.0, expected - _LIKELY * deviation), min(float(len(words)), expected + _LIKELY * deviation)
+        gaps = [gap for segment in segments for gap in _gaps(segment)]
+        made_up = sum(bool(word.made_up) for word in words)
+        return cls(len(words), expected, interval, math.fsum(gaps), made_up, found, late, _worst(words))
+
+    @property
+    def share_wrong(self) -> float:
+        """The share of the words that are likely wrong."""
+        return self.expected_errors / max(1, self.words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "words": self.words, "expected_errors": round(self.expected_errors, 2),
+            "interval": [round(end, 2) for end in self.interval], "missing_places": round(self.missing_places, 2),
+            "made_up": self.made_up, "found": round(self.found, 4), "late": round(self.late, 3),
+            "worst": [stretch.to_dict() for stretch in self.worst],
+        }  # fmt: skip
+
+    def line(self) -> str:
+        """For people."""
+        low, high = math.floor(self.interval[0]), math.ceil(self.interval[1])
+        parts = [f"{counted(self.words, 'word')}, about {_rough(self.expected_errors)} wrong ({low} to {high})"]
+        if self.missing_places >= 1:
+            parts.append(f"words missing in about {counted(round(self.missing_places), 'place')}")
+        if self.made_up:
+            parts.append(f"{self.made_up:,} that nobody seems to have said")
+        if self.worst:
+            parts.append("worst " + ", ".join(f"{clock(each.start)} to {clock(each.end)}" for each in self.worst))
+        return "; ".join(parts)
+
+
+def _gaps(segment: UtteranceWords) -> Iterator[float]:
+    for gap in (*(word.missing_before for word in segment.words), segment.missing_end):
+        if gap is not None:
+            yield gap
+
+
+def _rough(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def _worst(words: Sequence[Word]) -> tuple[WorstStretch, ...]:
+    """The stretches with the most expected errors, in the order of time."""
+    stretches: dict[int, list[Word]] = {}
+    for word in words:
+        stretches.setdefault(math.floor(max(0.0, word.start) / _WINDOW), []).append(word)
+    found = [
+        WorstStretch(
+            max(0.0, group[0].start), group[-1].end, math.fsum(1 - word.confidence for word in group), len(group)
+        )
+        for group in stretches.values()
+    ]
+    doubtful = [stretch for stretch in found if stretch.expected_errors >= _LEAST_ERRORS]
+    chosen = sorted(doubtful, key=lambda stretch: (-stretch.expected_errors, stretch.start))[:_WORST]
+    return tuple(sorted(chosen, key=lambda stretch: stretch.start))

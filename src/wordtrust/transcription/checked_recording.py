@@ -1,0 +1,169 @@
+"""A transcript judged by what listeners heard in the recording: words with confidences, and where it may be wrong.
+
+The recording is cut into stretches (`text_to_audio`): segments that listeners heard, and pauses in which the
+transcript has words all the same. A hundred stretches at a time become chains of the transcript's words and networks
+of the listeners' (`combination.check`), so that hours take little memory; the verdict is on all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..combination.check import CheckedWords, CheckModel, ForcedWords, Listener, joined
+from ..lattices.lattice import Lattices
+from ..lattices.paths import one_best
+from ..lattices.vocabulary import Vocabulary
+from ..transcripts.transcript import Transcript, Transcripts
+from ..transcripts.words import LeftOut, Word
+from .text_to_audio import Clock, LocatedWords, TimedWords, locate
+from .written_text import WrittenText, chains
+
+AT_ONCE = 100  # stretches
+_LONGEST, _SHORTEST, _PAUSE = 40, 8, 0.3  # words of a stretch of a transcript; seconds that end one
+
+
+class Stretch(NamedTuple):
+    """A part of a recording, numbered as `LocatedWords` does it: segments have odd numbers, pauses even ones."""
+
+    number: int
+    start: float  # seconds
+    end: float
+
+    @property
+    def segment(self) -> int | None:
+        """Which segment it is, None for a pause."""
+        return self.number // 2 if self.number % 2 else None
+
+
+# What listeners heard in some stretches, and how probable they find its words, by their names.
+Evidence = tuple[list[Listener], Mapping[str, ForcedWords]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocatedText:
+    """A transcript in its recording: where its words are, and the stretches with words of it or of a listener."""
+
+    text: WrittenText
+    located: LocatedWords
+    stretches: tuple[Stretch, ...]
+
+    def words_in(self, stretch: Stretch) -> slice:
+        """Which of its words are in a stretch."""
+        first, last = np.searchsorted(self.located.stretch, [stretch.number, stretch.number + 1]).tolist()
+        return slice(first, last)
+
+    def parts(self) -> Iterator[tuple[Stretch, ...]]:
+        """The stretches, some at a time."""
+        for first in range(0, len(self.stretches), AT_ONCE):
+            yield self.stretches[first : first + AT_ONCE]
+
+
+def heard_clock(lattices: Sequence[Lattices], bounds: Sequence[tuple[float, float]], vocabulary: Vocabulary) -> Clock:
+    """The words that a recognizer printed for each segment, whose start and end are `bounds`."""
+    words, owner, times = list[str](), list[int](), list[tuple[float, float]]()
+    for segment, (lattice, (begin, _)) in enumerate(zip(lattices, bounds, strict=True)):
+        arcs = one_best(lattice).without_silence(lattice).arcs_in(lattice)
+        words += lattice.vocabulary.lookup(lattice.word[arcs].tolist())
+        owner += [segment] * len(arcs)
+        times += zip(
+            (begin + lattice.start_time[arcs]).tolist(), (begin + lattice.end_time[arcs]).tolist(), strict=True
+        )
+    said = np.array(times, np.float64).reshape(-1, 2)
+    numbers = np.array([vocabulary.id(word) for word in words], np.int32)
+    letters = np.array([len(word) for word in words], np.int32)
+    edges = np.array(bounds, np.float64).reshape(-1, 2)
+    timed = TimedWords(numbers, letters, said[:, 0], said[:, 1])
+    return Clock(timed, np.array(owner, np.int64), edges[:, 0], edges[:, 1])
+
+
+def written_clock(text: WrittenText, vocabulary: Vocabulary) -> Clock:
+    """The clock of a transcript without audio: its own words, in stretches that end where it pauses."""
+    words = text.timed(vocabulary)
+    owner, count = np.zeros(len(words), np.int64), 0
+    for word in range(1, len(words)):
+        count += 1
+        pauses = words.start[word] - words.end[word - 1] >= _PAUSE
+        is_cut = count >= _LONGEST or (count >= _SHORTEST and pauses)
+        owner[word] = owner[word - 1] + is_cut
+        count = 0 if is_cut else count
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    start = np.append(0.0, words.start[first[1:]]) if len(first) else np.zeros(0)
+    end = np.append(start[1:], words.end[-1:]) if len(first) else np.zeros(0)
+    return Clock(words, owner, start, np.maximum(start, end))
+
+
+def locate_text(text: WrittenText, clocks: Sequence[Clock], vocabulary: Vocabulary, duration: float) -> LocatedText:
+    """The transcript by the clock in which most of its words are found."""
+    words = text.timed(vocabulary)
+    located = max((locate(words, clock) for clock in clocks), key=lambda each: each.found)
+    bounds = np.stack([clocks[0].start, clocks[0].end], 1).ravel()
+    end = max(duration, float(bounds[-1]) if len(bounds) else 0.0, float(located.end.max(initial=0.0)))
+    edges = [0.0, *bounds.tolist(), end]
+    used = sorted({*range(1, len(edges) - 1, 2), *located.stretch.tolist()})
+    stretches = (Stretch(number, edges[number], max(edges[number], edges[number + 1])) for number in used)
+    return LocatedText(text, located, tuple(stretches))
+
+
+def other_listener(text: WrittenText, located: LocatedWords, stretches: Sequence[Stretch]) -> Listener:
+    """Another transcript of the same recording as a listener."""
+    made = chains(text, located, stretches)
+    return Listener(text.file, made, made.posterior)
+
+
+def judge(pivot: LocatedText, model: CheckModel, evidence: Callable[[Sequence[Stretch]], Evidence]) -> CheckedWords:
+    """The verdict on all words; `evidence` is asked for some stretches at a time."""
+    gathered = []
+    for part in pivot.parts():
+        listeners, forced = evidence(part)
+        gathered.append(model.gather(chains(pivot.text, pivot.located, part), listeners, forced))
+    return model.verdict(joined(gathered))
+
+
+def checked_transcript(pivot: LocatedText, checked: CheckedWords, name: str) -> Transcripts:
+    """The transcript as it is written, with the verdict on its words, in its own segments."""
+    text, located = pivot.text, pivot.located
+    missing, missing_end = _missing(checked)
+    written = text.transcript()
+    times = [(word.start, word.end) for word in written.words]
+    if not text.is_timed:
+        times = list(zip(located.start.tolist(), located.end.tolist(), strict=True))
+    words = tuple(
+        _checked_word(word, checked, index, start, end, missing[index])
+        for index, (word, (start, end)) in enumerate(zip(written.words, times, strict=True))
+    )
+    return text.cut(Transcript(name, words, (), None, missing_end))
+
+
+def _checked_word(word: Word, checked: CheckedWords, index: int, start: float, end: float, missing: float) -> Word:
+    return replace(
+        word, start=start, end=end, confidence=float(checked.confidence[index]), missing_before=missing,
+        alternatives=checked.alternatives[index], heard=float(checked.heard[index]),
+        made_up=checked.made_up[index] or None,
+    )  # fmt: skip
+
+
+def _missing(checked: CheckedWords) -> tuple[list[float], float]:
+    """How likely words are missing before each word, and after the last: the ends of stretches included."""
+    missing, waiting = checked.missing_before.tolist(), 0.0
+    for stretch, after in enumerate(checked.missing_end.tolist()):
+        first, last = int(checked.offsets[stretch]), int(checked.offsets[stretch + 1])
+        if last > first:
+            missing[first] = max(missing[first], waiting)
+            waiting = after
+        else:
+            waiting = max(waiting, after)
+    return missing, waiting
+
+
+def unwritten(pivot: LocatedText, heard: Callable[[int], str]) -> tuple[LeftOut, ...]:
+    """The segments that the transcript has no words of, and what was heard there."""
+    found = []
+    for stretch in pivot.stretches:
+        words = pivot.words_in(stretch)
+        if stretch.segment is not None and words.start == words.stop and (said := heard(stretch.segment)):
+            found.append(LeftOut(stretch.start, stretch.end, f"not in the transcript, but heard: {said}"))
+    return tuple(found)

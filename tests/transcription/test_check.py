@@ -1,0 +1,268 @@
+"""`wordtrust check` and `wt.check`: every kind of transcript, what stays of it, bad input, resuming, exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from click.testing import CliRunner, Result
+
+import wordtrust as wt
+from tests.helpers.plugin_recognizer import install
+from tests.helpers.speech import recording, recording_path
+from wordtrust.base.errors import InputError, WordtrustError
+from wordtrust.cli import cli
+from wordtrust.transcription import check_job
+from wordtrust.transcription.check_summary import CheckSummary
+from wordtrust.transcription.text_scores import score_texts
+from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.words import Word
+
+
+@pytest.fixture(autouse=True)
+def ears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "site", monkeypatch)
+
+
+def run(*words: object, listener: str = "ears") -> Result:
+    given = ["check", *map(str, words)]
+    return CliRunner().invoke(cli, given if "--audio" not in given else [*given, "--listener", listener])
+
+
+def refused(result: Result) -> str:
+    assert result.exit_code == 1
+    assert isinstance(result.exception, WordtrustError)
+    return str(result.exception)
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, float, float]]:
+    """What the listener of these tests hears in the recording: words with their times."""
+    with pytest.MonkeyPatch.context() as patch:
+        install(tmp_path_factory.mktemp("site"), patch)
+        said = wt.transcribe(recording_path(), "ears").words
+    return [(word.word, word.start, word.end) for word in said]
+
+
+def service(words: list[tuple[str, float, float]]) -> dict[str, Any]:
+    """Words as Deepgram answers."""
+    listed = [
+        {"word": word, "start": start, "end": end, "confidence": 0.5, "speaker": int(index > 2)}
+        for index, (word, start, end) in enumerate(words)
+    ]
+    return {"results": {"channels": [{"alternatives": [{"transcript": "", "words": listed}]}]}}
+
+
+def wrong(words: list[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
+    """The same with another word in the second place."""
+    return [words[0], ("Elephants,", *words[1][1:]), *words[2:]]
+
+
+def write(path: Path, content: Any) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_words_spelling_speakers_and_times_stay(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    file = write(tmp_path / "cloud.json", service(wrong(heard)))
+    endings = ("json", "jsonl", "ctm", "srt", "vtt", "html", "parquet", "txt")
+    done = run(file, "--audio", recording_path(), *(w for e in endings for w in ("--out", tmp_path / f"w.{e}")))
+    assert done.exit_code == 0, done.output
+    assert "[Elephants,]" in done.stdout
+    assert f"cloud.json: {len(heard)} words, about " in done.stdout
+    document = json.loads((tmp_path / "w.json").read_text())
+    words = [word for segment in document["segments"] for word in segment["words"]]
+    assert [(word["word"], word["start"], word["end"]) for word in words] == [
+        (word, pytest.approx(start, abs=1e-3), pytest.approx(end, abs=1e-3)) for word, start, end in wrong(heard)
+    ]
+    assert [segment["speaker"] for segment in document["segments"]] == ["0", "1"]
+    doubted = words[1]
+    assert doubted["confidence"] < 0.9 < min(word["confidence"] for word in words if word is not doubted)
+    assert (doubted["heard"], doubted["alternatives"][0]["word"]) == (0.0, "two")
+    assert document["check"]["words"] == len(heard)
+    assert document["recognizers"][0]["name"] == "ears"
+    assert Path(document["transcript"]).name == "cloud.json"
+    assert all((tmp_path / f"w.{ending}").stat().st_size > 30 for ending in endings)
+    assert not list(tmp_path.glob(".*"))  # no journal is left
+    again = wt.read_transcripts(tmp_path / "w.parquet").words
+    assert again[1].heard == 0.0
+
+
+@pytest.mark.parametrize("ending", ["txt", "srt", "vtt", "ctm", "json", "jsonl", "parquet"])
+def test_every_kind_of_transcript(ending: str, tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    words = tuple(Word(word, word.strip(",").lower(), start, end, 0.5) for word, start, end in wrong(heard))
+    file = tmp_path / f"talk.{ending}"
+    Transcript("talk", words).save(file)
+    done = run(file, "--audio", recording_path(), "--json")
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    assert summary["words"] == len(heard)
+    assert summary["found"] == pytest.approx(1 - 1 / len(heard), abs=1e-3)
+    assert 0.1 < summary["expected_errors"] < 4
+
+
+def test_python_has_the_same(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    file = write(tmp_path / "cloud.json", service(wrong(heard)))
+    checked = wt.check(file, recording_path(), "ears")
+    assert checked.about["check"]["words"] == len(heard) == len(checked.words)
+    of_samples = wt.check(file, recording(), "ears", sample_rate=16000)
+    assert [word.confidence for word in of_samples.words] == [word.confidence for word in checked.words]
+    of_python = wt.check(wt.transcribe(recording_path(), "ears"), recording_path(), "ears")
+    assert of_python.about["check"]["expected_errors"] < checked.about["check"]["expected_errors"]
+
+
+def test_what_is_missing_is_told(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    file = write(tmp_path / "cloud.json", service([*heard[:2], *heard[4:]]))
+    words = wt.check(file, recording_path(), "ears").words
+    assert max(words, key=lambda word: word.missing_before or 0.0).word == heard[4][0]
+    first = next(start for word, start, _ in heard[1:] if word == "one")  # of the second segment
+    file = write(tmp_path / "rest.json", service([word for word in heard if word[1] < first - 0.1]))
+    left_out = wt.check(file, recording_path(), "ears").left_out
+    assert left_out is not None
+    assert left_out[0].reason.startswith("not in the transcript, but heard: one")
+
+
+def test_other_transcripts_are_listeners_with_audio_or_without(
+    tmp_path: Path, heard: list[tuple[str, float, float]]
+) -> None:
+    file = write(tmp_path / "cloud.json", service(wrong(heard)))
+    other = write(tmp_path / "other.txt", " ".join(word for word, _, _ in heard))
+    with_audio = wt.check(file, recording_path(), "ears", heard=other)
+    assert with_audio.words[1].alternatives[0].word == "two"
+    assert with_audio.about["heard"] == [str(other)]
+    done = run(file, "--heard", other, "--json")
+    assert done.exit_code == 0, done.output
+    without = wt.check(file, heard=[other])
+    assert without.about["check"] == json.loads(done.stdout)
+    doubted = min(without.words, key=lambda word: word.confidence)
+    assert (doubted.word, doubted.heard) == ("Elephants,", 0.0)
+    assert [word.word for word in without.words] == [word for word, _, _ in wrong(heard)]
+
+
+def test_scores_of_given_words_are_asked_for(
+    tmp_path: Path, heard: list[tuple[str, float, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def watched(pools: Any, of: Any, texts: Any, journal: Any) -> Any:
+        for text, scores in score_texts(pools, of, texts, journal):
+            asked.append(text.words)
+            assert scores[0] is not None
+            assert len(scores[0].logprob) == len(text.words)
+            yield text, scores
+
+    monkeypatch.setattr(check_job, "score_texts", watched)
+    file = write(tmp_path / "cloud.json", service(wrong(heard)))
+    done = run(file, "--audio", recording_path(), listener="ears=critic")
+    assert done.exit_code == 0, done.output
+    assert [word for words in asked for word in words] == [w.strip(",").lower() for w, _, _ in wrong(heard)]
+
+
+def test_an_interrupted_check_resumes_to_the_same_bytes(
+    tmp_path: Path, heard: list[tuple[str, float, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "cloud.json", service(wrong(heard)))
+    command = (file, "--audio", recording_path(), "--out")
+    assert run(*command, tmp_path / "whole.json", listener="ears=critic").exit_code == 0
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(check_job, "judge", interrupted)
+        assert run(*command, tmp_path / "again.json", listener="ears=critic").exit_code != 0
+    assert not (tmp_path / "again.json").exists()
+    done = run(*command, tmp_path / "again.json", listener="ears=critic")
+    assert "resuming after" in done.stderr
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
+def test_exit_status_of_pipelines(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    file = write(tmp_path / "cloud.json", service(wrong(heard)))
+    done = run(file, "--audio", recording_path(), "--fail-above", "1%", "--out", tmp_path / "w.json")
+    assert done.exit_code == 4
+    assert "of the words are likely wrong, more than 1%" in done.stderr
+    assert (tmp_path / "w.json").exists()
+    assert run(file, "--audio", recording_path(), "--fail-above", "99%").exit_code == 0
+    other = write(tmp_path / "other.txt", "nothing of this was said in any recording that we know " * 4)
+    done = run(other, "--audio", recording_path(), "--out", tmp_path / "other.json")
+    assert done.exit_code == 3
+    assert "this transcript does not belong to this audio: 0% of its 44 words were found there" in done.stderr
+    assert not (tmp_path / "other.json").exists()
+    with pytest.raises(InputError, match="does not belong"):
+        wt.check(other, recording_path(), "ears")
+    with pytest.raises(InputError, match=r"other\.txt: this transcript does not belong to this"):
+        wt.check(write(tmp_path / "long.txt", "so it was told to all of us again " * 9), heard=other)
+
+
+def test_two_channels(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    stereo, document = tmp_path / "call.wav", service(heard)
+    soundfile.write(stereo, np.stack([recording(), recording()[::-1] * 0], axis=1), 16000)
+    document["results"]["channels"].append({"alternatives": [{"transcript": "", "words": []}]})
+    file = write(tmp_path / "call.json", document)
+    done = run(file, "--audio", stereo, "--out", tmp_path / "{name}.json")
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "call-1.json").read_text())["check"]["words"] == len(heard)
+    assert json.loads((tmp_path / "call-2.json").read_text())["segments"] == []
+    assert run(write(tmp_path / "one.json", service(heard)), "--audio", stereo).exit_code == 0  # the mean of both
+    error = refused(run(file, "--audio", recording_path()))
+    assert "has 2 transcripts (call-0, call-1), and" in error
+    assert "has 1 channel" in error
+
+
+def test_bad_input_is_one_line(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    file, audio = write(tmp_path / "cloud.json", service(heard)), recording_path()
+    assert "no such file" in refused(run(tmp_path / "none.json", "--audio", audio))
+    assert "none.wav" in refused(run(file, "--audio", tmp_path / "none.wav"))
+    assert "nothing to check it with" in refused(run(file))
+    assert "no words in the transcript" in refused(
+        run(write(tmp_path / "e.srt", "1\n00:00:01,000 --> 00:00:02,000\n[music]\n"), "--audio", audio)
+    )
+    assert "the file is empty" in refused(run(write(tmp_path / "empty.txt", ""), "--audio", audio))
+    assert "there is no recognizer 'nobody'" in refused(run(file, "--audio", audio, listener="nobody"))
+    assert "this is audio" in refused(run(audio, "--audio", audio))
+    late = [(word, start + 3600, end + 3600) for word, start, end in heard]
+    done = run(write(tmp_path / "late.json", service(late)), "--audio", audio)
+    assert done.exit_code == 0
+    assert f"{len(heard)} words of" in done.stderr
+    assert "after the end of the audio" in done.stderr
+    assert "its times are 3600.0 s late" in done.stderr
+
+
+def test_transcripts_of_several_recordings_by_name(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    for name in ("a", "b"):
+        soundfile.write(tmp_path / f"{name}.wav", recording(), 16000)
+    lines = [f"{name} 1 {start:.3f} {end - start:.3f} {word}\n" for name in "ab" for word, start, end in heard]
+    file = write(tmp_path / "both.ctm", "".join(lines))
+    audio = ("--audio", tmp_path / "a.wav", "--audio", tmp_path / "b.wav")
+    done = run(file, *audio, "--json")
+    assert set(json.loads(done.stdout)) == {"a", "b"}
+    soundfile.write(tmp_path / "c.wav", recording(), 16000)
+    assert "there is no audio for 'b'" in refused(run(file, *audio[:2], "--audio", tmp_path / "c.wav"))
+
+
+def test_the_summary_adds_up_and_names_the_worst() -> None:
+    words = [
+        Word("w", "w", float(at), at + 0.5, 0.5 if 20 <= at < 40 else 0.99, missing_before=0.1) for at in range(60)
+    ]
+    summary = CheckSummary.of([Transcript("u", tuple(words), missing_end=0.1)], 0.9, 0.0)
+    assert summary.expected_errors == pytest.approx(20 * 0.5 + 40 * 0.01)
+    assert summary.missing_places == pytest.approx(6.1)
+    assert summary.interval[0] < summary.expected_errors < summary.interval[1]
+    assert [(each.start, each.words) for each in summary.worst] == [(20.0, 20)]
+    assert summary.line().startswith("60 words, about 10 wrong (")
+    assert summary.line().endswith("worst 0:20 to 0:39")
+    empty = CheckSummary.of([], 1.0, 0.0)
+    assert (empty.share_wrong, empty.line()) == (0.0, "0 words, about 0.0 wrong (0 to 0)")
+
+
+def test_a_recording_without_speech(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    soundfile.write(tmp_path / "silence.wav", np.zeros(160_000), 16000)
+    words = wt.check(write(tmp_path / "c.json", service(heard)), tmp_path / "silence.wav", "ears").words
+    assert len(words) == len(heard)
+    assert sum(word.confidence for word in words) < 0.5 * len(words)
+    assert {word.alternatives[0].word for word in words} == {""}
