@@ -21,7 +21,7 @@ from zlib import crc32
 
 import numpy as np
 from tools.check_data import BARE, CONFIDENCE, CheckedTranscript, all_transcripts, read_forced
-from tools.check_model import EMBEDDED, error_rates, fit, read_split
+from tools.check_model import EMBEDDED, SHARE, error_rates, fit, read_split
 
 from wordtrust.combination.check import CheckModel
 from wordtrust.confidence.calibration import make
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--networks", type=Path, required=True, help="the study that has networks of all splits")
     parser.add_argument("--forced", type=Path, help="folder of scores of given texts, by listener")
     parser.add_argument("--test", default="eval", help="the split that is judged")
-    parser.add_argument("--share", type=float, default=0.5, help="of the utterances that trees are fitted on")
+    parser.add_argument("--share", type=float, default=SHARE, help="of the utterances that trees are fitted on")
     parser.add_argument("--json", type=Path, help="a file for all measures")
     given = parser.parse_args(arguments)
     study, plain = StudyFolder(given.study), StudyFolder(given.networks)

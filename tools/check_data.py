@@ -130,15 +130,11 @@ class CheckedTranscript:
             scores={kind: values[words] for kind, values in self.scores.items()},
         )  # fmt: skip
 
-    def gathered(
-        self, listeners: Sequence[str], score: str | None = None, *, forced: bool = True, times: bool = True
-    ) -> Gathered:
+    def gathered(self, listeners: Sequence[str], score: str | None = None, *, forced: bool = True) -> Gathered:
         """With these listeners alone, in the order of their strength."""
         names = sorted(listeners, key=lambda name: (np.nan_to_num(self.heard[name].error_rate, nan=np.inf), name))
         heard = [self.heard[name] if forced else self.heard[name]._replace(forced=None) for name in names]
         facts = self.facts if score is None else self.facts._replace(score=self.scores[score])
-        if not times:
-            facts = facts._replace(start=np.full_like(facts.start, np.nan), end=np.full_like(facts.end, np.nan))
         nothing = tuple(HeardInstead(len(self.right), {}) for _ in names)
         return Gathered(facts, tuple(names), tuple(heard), nothing)
 

@@ -4,7 +4,7 @@
 
 STUDY is the study of the shipped models (`models/`, and `work/with-trees/` for the models of the folds); PLAIN the
 study that has networks of train and dev. FORCED has scores of given texts (`tools.check_data.read_forced`). Each
-recognizer takes its turn as one that nobody knows, listeners are dropped at random, and so are scores and times.
+recognizer takes its turn as one that nobody knows, listeners are dropped at random, and so are scores.
 Trees are fitted on train and calibrated on dev.
 """
 
@@ -40,13 +40,14 @@ from wordtrust.networks.labels import score_paths
 from wordtrust.study.layout import DEV, TRAIN, StudyFolder
 from wordtrust.training.trees import tables_of
 
-TREES = {"words": (240, 5, 0.1), "gaps": (120, 4, 0.1)}  # how many, their depth, the learning rate
+TREES = {"words": (150, 5, 0.12), "gaps": (120, 4, 0.1)}  # how many, their depth, the learning rate
 LEAST_IN_LEAF, PENALTY = 60, 10.0
 SMALLEST_FILE, LARGEST_FILE = 3, 300  # utterances that are judged together
 SCORED_FILES = 10  # of each transcript, that scores are weighed on
 HOW_MANY = (0.55, 0.25, 0.1, 0.1)  # how often there are 1, 2, 3, 4 listeners
 EMBEDDED, EMBEDDED_WEIGHT, BARE_WEIGHT = "moonshine-tiny", 3.0, 0.5
-SCORED, TIMELESS, UNASKED = 0.5, 0.15, 0.25  # shares of files
+SCORED, UNASKED = 0.5, 0.25  # shares of files: with scores of their own, without scores of texts by listeners
+SHARE = 1.0  # of the utterances; more: again, with other listeners
 USUAL_ERRORS = 0.06  # of transcripts with more wrong words fewer are seen: people check what is nearly right
 
 
@@ -78,9 +79,7 @@ def _rows_of(
 ) -> dict[str, tuple[Floats, Flags]]:
     names = sorted(name for name in file.heard if name.removesuffix(BARE) != left_out)
     score = str(rng.choice(sorted(file.scores))) if file.scores and rng.random() < SCORED else None
-    gathered = file.gathered(
-        draw_listeners(names, rng), score, times=rng.random() >= TIMELESS, forced=rng.random() >= UNASKED
-    )
+    gathered = file.gathered(draw_listeners(names, rng), score, forced=rng.random() >= UNASKED)
     return {
         "words": (word_table(gathered.facts, gathered.heard), file.right),
         "gaps": (gap_table(gathered.facts, gathered.heard), file.missing > 0),
@@ -174,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--networks", type=Path, required=True, help="the study that has networks of train and dev")
     parser.add_argument("--forced", type=Path, help="folder of scores of given texts, by listener")
     parser.add_argument(
-        "--share", type=float, default=1.0, help="of the utterances of train that trees are fitted on"
+        "--share", type=float, default=SHARE, help="of the utterances of train that trees are fitted on"
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the model")
     given = parser.parse_args(arguments)

@@ -2,8 +2,8 @@
 
 Listeners take slots by their strength, the one with the lowest error rate first; those beyond the slots count in
 what all of them say together. NaN stands for what is not known: an empty slot, a score that nobody gave. How far
-listeners agree over a whole file is not among the columns: there are too few recognizers to learn from it, and trees
-that saw it knew those recognizers again instead.
+listeners agree over a whole file is not among the columns, nor are the times of words: there are too few recognizers
+to learn from, and trees that saw these knew them again instead.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ NEIGHBOURS = (
     "support_before", "support_before_2", "support_after", "support_after_2", "missing_before", "missing_after",
     "support_text", "agreement_text", "to_doubt_before", "to_doubt_after",
 )  # fmt: skip
-OWN = (
-    "letters", "frequency", "words_in_text", "words_before", "words_after", "seconds",
-    "seconds_a_letter", "pause_before", "pause_after", "repeats", "score", "score_rank",
-)  # fmt: skip
+OWN = ("letters", "frequency", "words_in_text", "words_before", "words_after", "repeats", "score", "score_rank")
 WORD_COLUMNS = tuple(f"{name}.{slot}" for slot in range(SLOTS) for name in PER_LISTENER) + TOGETHER + NEIGHBOURS + OWN
 GAP_PER_LISTENER = ("missing", "inside", "most_inside", "rivals", "mean_confidence", "error_rate")
 GAP_SHARED = (
@@ -56,8 +53,6 @@ class TranscriptFacts(NamedTuple):
     word: Ints  # [words] numbers; the same word has the same one
     letters: Ints  # [words]
     frequency: Floats  # [words] the log of the rank among the words of the language
-    start: Floats  # [words] seconds; NaN where the transcript has no times
-    end: Floats
     score: Floats  # [words] the confidence that came with the transcript; NaN without one
 
 
@@ -196,15 +191,11 @@ def _distances(offsets: Offsets, doubted: np.ndarray) -> tuple[Floats, Floats]:
 def _own(facts: TranscriptFacts) -> dict[str, Floats]:
     offsets, owner = facts.offsets, csr_rows(facts.offsets)
     index, sizes = np.arange(len(facts.word)), np.diff(facts.offsets)
-    seconds = (facts.end - facts.start).astype(np.float32)
-    pause = facts.start - _shifted(facts.end, offsets, 1)
     return {
         "letters": facts.letters.astype(np.float32), "frequency": facts.frequency,
         "words_in_text": sizes[owner].astype(np.float32),
         "words_before": np.minimum(index - offsets[:-1][owner], _FAR).astype(np.float32),
         "words_after": np.minimum(offsets[1:][owner] - 1 - index, _FAR).astype(np.float32),
-        "seconds": seconds, "seconds_a_letter": seconds / np.maximum(facts.letters, 1),
-        "pause_before": pause, "pause_after": _shifted(pause, offsets, -1),
         "repeats": repeats(facts.word, offsets), "score": facts.score, "score_rank": _ranks(facts.score),
     }  # fmt: skip
 

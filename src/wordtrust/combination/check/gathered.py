@@ -101,12 +101,7 @@ def transcript_facts(pivot: Lattices) -> TranscriptFacts:
     words = pivot.vocabulary.lookup(distinct.tolist())
     rank = np.array([_ranks().get(word, _UNKNOWN_RANK) for word in words], np.float32)
     letters = np.array([len(word) for word in words], np.int32)
-    start, end = pivot.start_time[arcs].astype(np.float32), pivot.end_time[arcs].astype(np.float32)
-    if pivot.origin.times != "given":
-        start, end = np.full_like(start, np.nan), np.full_like(end, np.nan)
-    return TranscriptFacts(
-        offsets, pivot.word[arcs], letters[index], np.log1p(rank)[index], start, end, _scores(pivot)[arcs]
-    )
+    return TranscriptFacts(offsets, pivot.word[arcs], letters[index], np.log1p(rank)[index], _scores(pivot)[arcs])
 
 
 def _scores(pivot: Lattices) -> Floats:
