@@ -42,15 +42,13 @@ def test_results_come_in_order(jobs: int) -> None:
     ]  # fmt: skip
 
 
-def test_texts_are_scored_with_the_recognition_or_later() -> None:
+def test_texts_are_scored_after_the_recognition() -> None:
     texts = [["one", "to", "three"], ["four"], []]
     with RecognizerPool("ears=critic") as pool:
-        [(_, first), (_, second)] = pool.map([1, 2], lambda item: replace(request_of(item), texts=texts))
-        later = list(pool.score([7, 8], lambda item: ScoringRequest(request_of(item).samples, texts, first.line)))
-    assert [(item, result.scores, result.line, result.error) for item, result in later] == [
-        (item, second.scores, "", None) for item in (7, 8)
-    ]
-    scores = line_to_scores(first.scores)
+        [(_, heard)] = pool.map([1], request_of)
+        results = list(pool.score([7, 8], lambda item: ScoringRequest(request_of(item).samples, texts, heard.line)))
+    assert [(item, result.line, result.error) for item, result in results] == [(7, "", None), (8, "", None)]
+    scores = line_to_scores(results[1][1].scores)
     assert [one.logprob.tolist() for one in scores] == [[-3.0, -2.0, -5.0], [-4.0], []]
     assert [one.tokens.tolist() for one in scores] == [[1, 1, 1], [1], []]  # as it writes: in capitals
     assert [one.end for one in scores] == [-3.0, -1.0, 0.0]
@@ -58,9 +56,9 @@ def test_texts_are_scored_with_the_recognition_or_later() -> None:
 
 def test_recognizers_that_score_no_texts_do_not() -> None:
     with RecognizerPool("ears") as pool:
-        [(_, result)] = pool.map([2], lambda item: replace(request_of(item), texts=[["one"]]))
-        [(_, later)] = pool.score([2], lambda item: ScoringRequest(request_of(item).samples, [["one"]], result.line))
-    assert (result.scores, later.scores, result.error, later.error) == ("", "", None, None)
+        [(_, heard)] = pool.map([2], request_of)
+        [(_, later)] = pool.score([2], lambda item: ScoringRequest(request_of(item).samples, [["one"]], heard.line))
+    assert (later.scores, later.error) == ("", None)
 
 
 def test_an_engine_that_fails_in_scoring_is_an_error() -> None:

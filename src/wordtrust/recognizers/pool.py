@@ -36,7 +36,6 @@ class RecognitionRequest:
 
     samples: Samples
     speech: float = 1.0
-    texts: Sequence[Sequence[str]] = ()  # normalised words that are to be scored too, if the recognizer can
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +170,7 @@ class _RecognizerWorker:
         recognized, dropped = self._recognizer.recognize(request.samples), None
         if self._keep is not None:
             recognized, dropped = self._keep(recognized, len(request.samples) / RATE, request.speech)
-        line = to_line(recognized)
-        scored = self._score(ScoringRequest(request.samples, request.texts, line)) if request.texts else None
-        return RecognitionResult(line, dropped, scores=scored.scores if scored else "")
+        return RecognitionResult(to_line(recognized), dropped)
 
     def _score(self, request: ScoringRequest) -> RecognitionResult:
         scorer, heard = self._recognizer, json.loads(request.line)
