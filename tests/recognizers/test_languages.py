@@ -71,6 +71,11 @@ def test_what_whisper_says_about_the_language_is_a_warning() -> None:
         json.dumps(record("language", 0.0)),
     ]
     assert [language_warnings(each, 1.0) for each in quiet] == [(), (), (), ()]
+
+
+def test_a_lattice_with_the_word_language_is_no_list() -> None:
+    lattice = json.dumps({"arcs": [{"word": "language", "start": 0.0, "end": 0.5}]})
+    assert language_warnings(lattice, 6.0) == ()
     assert foreign_reason({"nbest": record("The", -5.5)["nbest"]}, 6.0) is None  # no record of Moonshine's
 
 

@@ -40,9 +40,11 @@ def foreign_reason(record: Mapping[str, Any], seconds: float) -> str | None:
 
 def _is_sparse(record: Mapping[str, Any], seconds: float, fewest: float) -> bool:
     """Whether the first hypothesis of Moonshine is unlikely, and has hardly any words for so much speech."""
+    if _EMPTY not in record or "nbest" not in record:  # another recognizer, which may give lattices
+        return False
     spoken, first = seconds - _PADDING, record["nbest"][0]
     logprob, words = first.get("avg_logprob"), len(first.get("words") or ())
-    if _EMPTY not in record or not isinstance(logprob, int | float) or spoken < _SHORTEST:
+    if not isinstance(logprob, int | float) or spoken < _SHORTEST:
         return False
     return bool(logprob < _UNLIKELY and words < fewest * spoken)
 
