@@ -28,7 +28,13 @@ Word = tuple[str, float, float]
 
 def call_networks(folder: Path, most: int) -> tuple[Lattices, list[list[str]], list[str]]:
     """Networks of some stretches of several calls; the words that were said; the call of each."""
-    lists, spoken, calls = dict[str, object](), list[list[str]](), list[str]()
+    lists, spoken, calls = call_stretches(folder, most)
+    return build(wt.from_nbest(lists)).lattices, spoken, calls
+
+
+def call_stretches(folder: Path, most: int) -> tuple[dict[str, list[dict[str, object]]], list[list[str]], list[str]]:
+    """The same before they are joined: what each system heard in a stretch."""
+    lists, spoken, calls = dict[str, list[dict[str, object]]](), list[list[str]](), list[str]()
     for reference in sorted((folder / "transcripts" / "nlp_references").glob("*.nlp")):
         systems = [folder / "output" / system / reference.name for system in SYSTEMS]
         if len(lists) >= most or not all(file.is_file() for file in systems):
@@ -43,8 +49,7 @@ def call_networks(folder: Path, most: int) -> tuple[Lattices, list[list[str]], l
                 lists[f"{reference.stem}-{index}"] = nbest
                 spoken.append(said[index])
                 calls.append(reference.stem)
-    networks = build(wt.from_nbest(dict(list(lists.items())[:most]))).lattices
-    return networks, spoken[:most], calls[:most]
+    return dict(list(lists.items())[:most]), spoken[:most], calls[:most]
 
 
 def _words(file: Path, *, timed: bool = True) -> list[Word]:
