@@ -112,7 +112,7 @@ def _fail(message: str, code: int) -> None:
     help="Where the results go.",
 )
 def demo(out: Path) -> None:
-    """Transcribe, score, evaluate and combine bundled samples, and show what comes out.
+    """Transcribe, check, score, evaluate and combine bundled samples, and show what comes out.
 
     \b
     Example: wordtrust demo --out demo-output

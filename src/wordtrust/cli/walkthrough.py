@@ -16,9 +16,11 @@ from typing import Any
 
 import click
 
+from ..base.files import atomic_text
 from ..base.installation import install_command
 from ..base.number_format import percent
 from ..base.table import Table
+from ..formats import only_utterances, stream_files
 from ..formats.references import read_references
 from .messages import echo
 from .tables import console
@@ -37,12 +39,16 @@ _TRANSCRIBE = """\
 1. From sound to words
 REAL speech: a recording of a reader, from the wheel of the recognizer Moonshine. Words under 0.9 stand in brackets,
 those under 0.5 with a question mark in front, and below them is what may have been said instead."""
+_CHECK = """\
+2. A transcript from somewhere: which of its words are wrong?
+The same clip as a weak recognizer (PocketSphinx) heard it, in the JSON of a speech service. Moonshine listens, and
+says of each word of that transcript how likely it is right, what it heard instead, and where words are missing."""
 _SCORE = """\
-2. From a recognizer's lists to words: no audio needed
+3. From a recognizer's lists to words: no audio needed
 The bundled corpus is SYNTHETIC speech: text-to-speech voices with noise and echo, here 100 utterances by 5 of them. A
 recognizer wrote its ten best hypotheses for each; here are the words chosen from them, each with its confidence."""
 _EVALUATE = """\
-3. How good is that?
+4. How good is that?
 Three recognizers on the same SYNTHETIC speech, against what was said. Moonshine and Whisper have models of their own,
 trained on real speech; the lattices of PocketSphinx, weak on such noise, get the generic model."""
 _NCE = """\
@@ -50,10 +56,10 @@ Word errors: of what the recognizer prints, of the words we choose, and of the b
 confidences of its words tell about which are right (1 all, 0 no more than their average, below 0 they mislead): its
 own scores, these calibrated, ours. The commands print more."""
 _COMBINE = """\
-4. Two recognizers know more than one
+5. Two recognizers know more than one
 One network of the words of both, each with what its model believes of it."""
 _DRAW = """\
-5. What a recognizer weighed
+6. What a recognizer weighed
 A small lattice as a picture."""
 _END = """\
 Most of this was SYNTHETIC speech. Results on real speech (249 speakers, nine recognizers) are in docs/results.md. Now
@@ -61,15 +67,18 @@ yours: {command} transcribe FILE"""
 
 
 def run(out: Path, cli: click.Group) -> None:
-    """Transcribe, score, evaluate and combine; leaves pages to look at in `out`."""
+    """Transcribe, check, score, evaluate and combine; leaves pages to look at in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     with as_file(files("wordtrust") / "sample") as sample:
         demo = Demo(_short(sample), out, cli)
         missing = [name for name in _AUDIO if not find_spec(name)]
         if missing:
-            _heading(f"1. Left out: turning audio into words needs {', '.join(missing)}: {install_command('audio')}")
+            _heading(
+                f"1 and 2. Left out: turning audio into words needs {', '.join(missing)}: {install_command('audio')}"
+            )
         else:
             demo.transcribe()
+            demo.check()
         demo.score()
         demo.evaluate()
         demo.combine()
@@ -127,6 +136,30 @@ class Demo:
         _paragraph(f"SYNTHETIC speech with noise, from the bundled corpus. It should be: {reference}\n")
         self._command("transcribe", self.corpus / "audio" / f"{CLIP}.flac")
 
+    def check(self) -> None:
+        """The words of another recognizer, checked against the audio."""
+        _heading(_CHECK)
+        file = self.out / "service.json"
+        with atomic_text(file) as opened:
+            json.dump(self._as_service("pocketsphinx"), opened)
+        audio = self.corpus / "audio" / f"{CLIP}.flac"
+        self._command("check", file, "--audio", audio, "--out", self.out / "check.html")
+
+    def _as_service(self, recognizer: str) -> dict[str, Any]:
+        """What a recognizer heard in the clip, as a speech service would answer."""
+        batches = only_utterances(stream_files(self._hypotheses(recognizer)), [CLIP])
+        (lattice,) = (lattice for batch in batches for lattice in batch)
+        said = [arc for arc in lattice.one_best() if lattice.word[arc]]
+        words = [
+            {
+                "word": lattice.surfaces[arc], "start": float(lattice.time[lattice.source[arc]]),
+                "end": float(lattice.time[lattice.target[arc]]),
+            }
+            for arc in said
+        ]  # fmt: skip
+        transcript = " ".join(str(word["word"]) for word in words)
+        return {"results": {"channels": [{"alternatives": [{"transcript": transcript, "words": words}]}]}}
+
     def score(self) -> None:
         """What a recognizer wrote elsewhere gets confidences, without any audio."""
         _heading(_SCORE)
@@ -180,6 +213,7 @@ class Demo:
     def list_files(self) -> None:
         """Name the files to look at."""
         pages = {"transcript.html": "the real recording; point at a word for its alternatives",
+                 "check.html": "the transcript that was checked",
                  "report.html": "Whisper on the synthetic corpus: are its confidences true?",
                  "lattice.svg": "the lattice"}  # fmt: skip
         _heading("Open in a browser:")
