@@ -21,7 +21,8 @@ TARGETS = {
         ("networks/test_hwcn_example.py", "networks/test_hwcn.py"),
     ),
     "labels": Target(
-        ("networks/labels.py", "networks/oracle.py"), ("networks/test_labels.py", "networks/test_lenient.py")
+        ("networks/labels.py", "networks/lenient.py", "networks/oracle.py"),
+        ("networks/test_labels.py", "networks/test_lenient.py"),
     ),
     "paths": Target(
         ("lattices/paths.py", "lattices/path_kernels.py"), ("lattices/test_paths.py", "lattices/test_posterior.py")

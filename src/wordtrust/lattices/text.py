@@ -155,7 +155,7 @@ def _word_spans(text: str) -> list[tuple[int, int]]:
 
 def join_surfaces(surfaces: Iterable[str]) -> str:
     """Surface forms as running text: spaces between words, none inside a token that was cut into pieces."""
-    return " ".join(surface for surface in surfaces if surface).replace(JOINER + " ", "").replace(JOINER, "")
+    return " ".join([surface for surface in surfaces if surface]).replace(JOINER + " ", "").replace(JOINER, "")
 
 
 _ONES = (

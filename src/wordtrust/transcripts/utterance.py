@@ -43,7 +43,7 @@ class UtteranceWords:
     @property
     def text(self) -> str:
         """What was said, with the recognizer's own spelling."""
-        return join_surfaces(word.word + JOINER if word.joins_next else word.word for word in self.words)
+        return join_surfaces([word.word + JOINER if word.joins_next else word.word for word in self.words])
 
     @property
     def confidence(self) -> float | None:

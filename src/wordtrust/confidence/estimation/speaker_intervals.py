@@ -228,4 +228,6 @@ def _numbers(form: Mapping[str, Any], name: str) -> Reals:
     values = list_of(form, name)
     if len(values) > 2 * _MOST_KEPT:
         raise InputError(f"{name} has {len(values):,} entries", remedy="Calibrate the model again")
+    if set(map(type, values)) <= {float} and np.isfinite(values).all():  # as `to_dict` writes them
+        return np.array(values, np.float64)
     return np.array([number({name: value}, name) for value in values], np.float64)
