@@ -72,7 +72,7 @@ def test_words_spelling_speakers_and_times_stay(tmp_path: Path, heard: list[tupl
     endings = ("json", "jsonl", "ctm", "srt", "vtt", "html", "parquet", "txt")
     done = run(file, "--audio", recording_path(), *(w for e in endings for w in ("--out", tmp_path / f"w.{e}")))
     assert done.exit_code == 0, done.output
-    assert "[Elephants,]" in done.stdout
+    assert "[?Elephants,]" in done.stdout  # more likely wrong than right
     assert f"cloud.json: {len(heard)} words, about " in done.stdout
     document = json.loads((tmp_path / "w.json").read_text())
     words = [word for segment in document["segments"] for word in segment["words"]]
