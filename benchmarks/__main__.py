@@ -26,6 +26,7 @@ MODULES = (
     "vad",
     "moonshine",
     "transcribe",
+    "check",
 )
 
 
