@@ -52,10 +52,10 @@ def models_in(folder: Path) -> Iterator[TrainedModel]:
     """All models of recognizers, by the names of their folders; the way of training is that of the outer one."""
     for path in sorted(folder.glob(f"*/*/{MODEL_JSON}")):
         model = load_model(path.parent)
-        name = _SEED.sub("", path.parent.name)
+        seed = int(model.card.training.options.get("seed", 0))
+        name = path.parent.name.removesuffix(f"-{seed}")  # names of recognizers may end in numbers as well
         if name != GENERIC and not model.is_generic:
-            way = _SEED.sub("", path.parent.parent.name)
-            yield TrainedModel(path.parent, way, name, int(model.card.training.options.get("seed", 0)))
+            yield TrainedModel(path.parent, _SEED.sub("", path.parent.parent.name), name, seed)
 
 
 def measure_all(folder: Path, study: StudyFolder, test: str = DEV) -> list[dict[str, Any]]:

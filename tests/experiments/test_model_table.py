@@ -14,20 +14,22 @@ from wordtrust.confidence.model_file import save_model
 
 pytestmark = pytest.mark.slow
 
+NAME = "sphinx-2020"  # the number is no seed
+
 
 def test_ways_and_seeds_are_rows_and_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     networks = sample_networks("sphinx")
-    (tmp_path / "study" / "work" / "sphinx").mkdir(parents=True)
-    write_networks(tmp_path / "study" / "work" / "sphinx" / "dev", networks)
+    (tmp_path / "study" / "work" / NAME).mkdir(parents=True)
+    write_networks(tmp_path / "study" / "work" / NAME / "dev", networks)
     for seed in (0, 1):
         model = made_model(networks, seed, training={"seed": seed})
-        save_model(model, tmp_path / "ways" / "apart" / f"sphinx-{seed}")
-        save_model(model, tmp_path / "ways" / f"together-{seed}" / "sphinx")
+        save_model(model, tmp_path / "ways" / "apart" / f"{NAME}-{seed}")
+        save_model(model, tmp_path / "ways" / f"together-{seed}" / NAME)
     command = [str(tmp_path / "ways"), str(tmp_path / "study"), "--out", str(tmp_path / "table.md")]
     assert main(command) == 0
     lines = [json.loads(line) for line in (tmp_path / "ways" / "measured.jsonl").read_text().splitlines()]
-    assert [(line["variant"], line["seed"]) for line in lines] == [
-        (way, seed) for way in ("apart", "together") for seed in (0, 1)
+    assert [(line["variant"], line["recognizer"], line["seed"]) for line in lines] == [
+        (way, NAME, seed) for way in ("apart", "together") for seed in (0, 1)
     ]
     apart, together = [line for line in (tmp_path / "table.md").read_text().splitlines() if "| 2 |" in line]
     assert apart.removeprefix("| apart") == together.removeprefix("| together")  # they are the same models

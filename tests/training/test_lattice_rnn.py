@@ -187,6 +187,25 @@ def test_loss_and_confidence_are_those_of_all_paths(seed: int) -> None:
     )
 
 
+@given(st.integers(0, 10_000))
+@settings(max_examples=10, deadline=None)
+def test_shares_learn_from_whether_words_are_right(seed: int) -> None:
+    data, graphs = random_dataset(seed)
+    batch, order = normalised_batch(data)
+    numbers = np.random.default_rng(seed).normal(size=(len(order), 2))
+    chance, right, counted = 1 / (1 + np.exp(-numbers[:, 1])), data.label == 1, data.label >= 0
+
+    def word_loss(potential: np.ndarray) -> float:
+        confidence = written_out(data, graphs, potential)[0] * chance
+        return float(-np.log(np.where(right, confidence, 1 - confidence))[counted].sum())
+
+    outputs = torch.tensor(numbers[order], dtype=torch.float32, requires_grad=True)
+    LatticeRNN(NORMALISED).measures(batch, outputs).loss(batch, 0.0, 1.0, 3.0).backward()  # type: ignore[no-untyped-call]
+    steps = 1e-5 * np.eye(len(order))
+    slopes = np.array([(word_loss(numbers[:, 0] + s) - word_loss(numbers[:, 0] - s)) / 2e-5 for s in steps])
+    np.testing.assert_allclose(outputs.grad[:, 0], 3 * slopes[order], atol=1e-3)
+
+
 def test_training_begins_with_the_posteriors() -> None:
     """With all potentials 0 the shares are the posteriors, if these are shares of paths themselves."""
     data, graphs = random_dataset(3)

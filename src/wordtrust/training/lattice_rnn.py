@@ -10,7 +10,8 @@ Head `independent`: one output, the logit of the confidence; cross entropy with 
 
 Head `normalised`: the first output is an arc's potential in a distribution over all paths. An arc's share m of it
 comes from a pass backwards and one forwards, level by level; the path with the fewest errors should be likely. The
-second is the logit of q, whether the best of these words is right at all; cross entropy of m q, with m held fixed.
+second is the logit of q, whether the best of these words is right at all; cross entropy of m q, with m held fixed
+unless `share_weight` says that it learns from this as well.
 The confidence is m q: at every instant, those of the arcs that cross it sum to at most 1.
 
 All arcs that leave a node share its recurrent product, so that product is taken per node. The gradient is written
@@ -388,22 +389,25 @@ class Measures(NamedTuple):
         assert self.share is not None
         return torch.stack([self.share, self.confidence], 1)
 
-    def loss(self, batch: Batch, path_weight: float, gap_weight: float = 1.0) -> Tensor:
+    def loss(self, batch: Batch, path_weight: float, gap_weight: float = 1.0, share_weight: float = 0.0) -> Tensor:
         """The summed loss of a batch."""
-        loss = self._word_loss(batch, path_weight)
+        loss = self._word_loss(batch, path_weight, share_weight)
         if self.gaps is not None and batch.gaps is not None and gap_weight:
             loss = loss + gap_weight * gap_loss(batch.gaps, self.gaps)
         return loss
 
-    def _word_loss(self, batch: Batch, path_weight: float) -> Tensor:
+    def _word_loss(self, batch: Batch, path_weight: float, share_weight: float) -> Tensor:
         if self.share is None or self.log_part is None:
             logits = self.outputs[:, 0]
             return binary_cross_entropy_with_logits(logits, batch.label, batch.counts, reduction="sum")
         path = batch.path.double()
         # The gradient of the path's likelihood is the share of each arc less whether it is on the path.
-        gradient, loss = (self.share - path).float(), -(self.log_part * path).sum()
-        likelihood = cast(Tensor, PathLoss.apply(self.outputs[:, 0], gradient, loss))  # type: ignore[no-untyped-call]
-        return path_weight * likelihood + _word_loss(batch, self.share, self.outputs[:, 1])
+        gradient, loss = path_weight * (self.share - path), -path_weight * (self.log_part * path).sum()
+        if share_weight:
+            slope = share_weight * _slope_of_share(batch, self.share, self.outputs[:, 1].detach())
+            gradient = gradient + _expectation_gradient(batch, self.share, self.log_part, slope)
+        likelihood = cast(Tensor, PathLoss.apply(self.outputs[:, 0], gradient.float(), loss))  # type: ignore[no-untyped-call]
+        return likelihood + _word_loss(batch, self.share, self.outputs[:, 1])
 
 
 class PathLoss(torch.autograd.Function):
@@ -430,6 +434,36 @@ def _word_loss(batch: Batch, share: Tensor, logit: Tensor) -> Tensor:
     right = -(share.clamp_min(1e-12).log().float() + log_q)
     wrong = -torch.log1p(-(share.float() * log_q.exp()).clamp_max(_NEAREST))
     return (batch.counts * (batch.label * right + (1 - batch.label) * wrong)).sum()
+
+
+def _slope_of_share(batch: Batch, share: Tensor, logit: Tensor) -> Tensor:
+    """[arcs] of the cross entropy of m q by m."""
+    q, label = torch.sigmoid(logit.double()), batch.label.double()
+    wrong = q / (1 - share * q).clamp_min(1e-4)
+    return batch.counts.double() * ((1 - label) * wrong - label / share.clamp_min(1e-6))
+
+
+@torch.no_grad()
+def _expectation_gradient(batch: Batch, share: Tensor, log_part: Tensor, worth: Tensor) -> Tensor:
+    """[arcs] the gradient by potentials of the expected sum of `worth` over the arcs of a path.
+
+    That is an arc's share times how much more the paths through it are worth than all paths.
+    """
+    forward, backward = batch.forward, batch.backward
+    before = worth.new_zeros(forward.nodes)
+    so_far = share * worth
+    for level in forward.levels[1:]:
+        own, arcs = share[level.arcs], so_far[level.arcs]
+        sums = segment_sums(torch.stack([own, arcs + own * before[level.source]], 1), level.arc, level.entering)
+        before[level.nodes] = sums[:, 1] / sums[:, 0].clamp_min(1e-300)
+    part, own_worth = log_part.exp()[backward.arc], worth[backward.arc]
+    after = worth.new_zeros(backward.nodes)
+    for level in backward.levels[1:]:
+        onwards = part[level.arcs] * (own_worth[level.arcs] + after[level.source])
+        after[level.nodes] = _node_sums(onwards, level)
+    through = before[forward.source] + worth + after[backward.source][batch.backward_index]
+    total = worth.new_zeros(batch.utterances).index_add_(0, batch.utterance, so_far)
+    return share * (through - total[batch.utterance])
 
 
 @torch.no_grad()

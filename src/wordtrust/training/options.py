@@ -54,6 +54,9 @@ class TrainOptions:
     path_weight: float = _option(
         2.0, "Normalised: weight of the likelihood of the best path beside that of each word."
     )
+    share_weight: float = _option(
+        0.0, "Normalised: how much an arc's share of paths learns from whether its word is right."
+    )
     gap: int = _option(16, "Size of the hidden layer of the head that tells where words are missing [0: no head].")
     gap_weight: float = _option(1.0, "Weight of missing words beside the words that are there.")
     average: float = _option(0.995, "Weights are averaged over about 1 / (1 - this) batches [0: not at all].")
@@ -72,6 +75,7 @@ class TrainOptions:
         for name, least, most in (
             ("epochs", 1, 100_000), ("patience", 1, 100_000), ("rate", 1e-9, 10.0), ("decay", 0.0, 10.0),
             ("drop", 0.0, 0.95), ("word_drop", 0.0, 0.95), ("embedding_rate", 0.0, 10.0), ("path_weight", 0.0, 1e6),
+            ("share_weight", 0.0, 1e6),
             ("gap", 0, 1000), ("gap_weight", 0.0, 1e6), ("average", 0.0, 0.99999), ("identity_drop", 0.0, 1.0),
             ("taught", 0.0, 1.0), ("batch_arcs", 0, 10**9),
             ("clip", 1e-9, 1e9), ("folds", 0, 1000), ("fold", 0, 999), ("seed", 0, 2**31 - 1),

@@ -223,7 +223,8 @@ class Trainer:
         return loss.detach()
 
     def _loss(self, batch: Batch, measures: Measures) -> torch.Tensor:
-        return measures.loss(batch, self.options.path_weight, self.options.gap_weight)
+        options = self.options
+        return measures.loss(batch, options.path_weight, options.gap_weight, options.share_weight)
 
     def _anonymous(self, batch: Batch) -> Batch:
         """Now and then a batch without the columns that name its recognizer, where there are such columns."""
