@@ -18,6 +18,8 @@ from wordtrust.evaluation.metrics import (
     precision_table,
     speakers_needed,
 )
+from wordtrust.evaluation.metrics.accepted_words import AcceptedWords
+from wordtrust.evaluation.metrics.guarantee import LossTest, bootstrap_chances
 from wordtrust.lattices.lattice import Flags
 
 pytestmark = pytest.mark.slow
@@ -206,24 +208,30 @@ def test_probabilities_begin_where_they_expect_most() -> None:
         assert f"threshold that was tried, {begins} of the words" in point.reason
 
 
-def test_the_largest_precision_that_can_be_promised() -> None:
-    """Precisions one after the other, each at the threshold where it expects most, by plain loops."""
+@pytest.mark.parametrize("scale", [1, 100])
+def test_the_largest_precision_that_can_be_promised(scale: int) -> None:
+    """Precisions one after the other, each at the threshold where it expects most, by plain loops.
+
+    Scores over 1 are no probabilities: then it is where 2.5 times as many words are accepted as would do without an
+    error, or half of what is left beyond these.
+    """
     scores = simulated(np.random.default_rng(8), 150)
+    scores = replace(scores, score=scores.score * scale)
     promised = largest_promise(scores, LEVEL)
     assert promised is not None
     best = None
     for step in range(100, 200):
         wanted = step / 200
         enough = (np.exp(-np.log(1 - LEVEL) / 150) - 1) / (1 / wanted - 1) / 0.98
+        share = min(enough, 1) if scale == 1 else min(2.5 * enough, (enough + 1) / 2)
         quantiles = np.sort(scores.score)[::-1][WORDS * 150 // 200 - 1 :: WORDS * 150 // 200]
-        column = max(int(np.count_nonzero(quantiles >= wanted)) - 1, int(np.ceil(200 * min(enough, 1) - 1e-9)) - 1)
-        threshold = quantiles[column]
+        surer = int(np.count_nonzero(quantiles >= wanted)) if scale == 1 else 0
+        threshold = quantiles[max(surer, int(np.ceil(200 * share - 1e-9))) - 1]
         bet = min(0.98 / wanted, np.sqrt(-2 * np.log(1 - LEVEL) / (150 * wanted * (1 - wanted) / 10)))
         stake = 1.0
-        for speaker in range(150):
-            accepted = (scores.speaker == speaker) & (scores.score >= threshold)
-            wrong = np.count_nonzero(accepted & ~scores.correct)
-            stake *= 1 - bet * (wrong - (1 - wanted) * np.count_nonzero(accepted)) / WORDS
+        for score, right in zip(scores.score.reshape(150, WORDS), scores.correct.reshape(150, WORDS), strict=True):
+            wrong = np.count_nonzero((score >= threshold) & ~right)
+            stake *= 1 - bet * (wrong - (1 - wanted) * np.count_nonzero(score >= threshold)) / WORDS
         if stake < 1 / (1 - LEVEL):
             break
         best = (wanted, threshold)
@@ -309,6 +317,29 @@ def test_the_surest_that_a_bootstrap_can_be() -> None:
     for chance, holds in ((1.0001 / 1001, True), (0.9999 / 1001, False)):
         point = guaranteed_threshold(scores, 0.9, 1 - chance, method="bootstrap")
         assert (point.threshold == 0.9) is holds
+
+
+def test_a_chance_of_just_what_is_left_passes() -> None:
+    """1 in 1001 where 1 in 1001 is left: up to the last of the hundred precisions that are tried, 0.999."""
+    table = AcceptedWords.of(speakers([(5, 0, 0)] * 30))
+    for chance, holds in ((1 / 1001, True), (np.nextafter(1 / 1001, 0), False)):
+        assert LossTest(0.9, chance, "bootstrap").passed(table).tolist() == [holds]
+    assert LossTest(0.9, 1 / 1001, "bootstrap").bound(table) == pytest.approx(0.999)
+
+
+def test_the_bound_is_that_of_the_first_threshold() -> None:
+    """By the formula of the docstring: of five words four have 0.9 and are right, and the fifth, at 0.1, is wrong."""
+    table = AcceptedWords.of(speakers([(4, 0, 1)] * 60))
+    wanted = np.linspace(0.8, 1, 100, endpoint=False)
+    bet = np.minimum(0.98 / wanted, np.sqrt(-2 * np.log(0.05) / (60 * wanted * (1 - wanted) / 10)))
+    shown = wanted[(1 + bet * 4 * (1 - wanted) / 5) ** 60 >= 20]
+    assert LossTest(0.8, 0.05).bound(table) == pytest.approx(shown[-1])
+
+
+def test_a_draw_without_loss_or_gain_speaks_against_the_precision() -> None:
+    """One right and one wrong word of each speaker are 50%, neither more nor less: nothing is shown."""
+    assert guaranteed_threshold(speakers([(1, 1, 0)] * 30), 0.5, 0.9, method="bootstrap").threshold is None
+    assert bootstrap_chances(np.array([[0.0, -1.0, 1.0]] * 5), seed=0).tolist() == [1.0, 1 / 1001, 1.0]
 
 
 def test_how_many_speakers_it_takes() -> None:

@@ -68,6 +68,14 @@ def test_the_review_curve_joins_these_points(rows: list[tuple[float, bool]]) -> 
     assert population(rows).metrics().errors_caught == pytest.approx(found[1])
 
 
+def test_the_review_curve_is_in_percent() -> None:
+    """Of 200 words, the two of the lowest score are one percent, and all errors are there."""
+    curve = review_curve(population([(0.1, False), (0.1, True), *[(0.9, True)] * 198]))
+    assert curve is not None
+    assert curve[0] == pytest.approx(np.arange(101) / 100)
+    assert curve[1] == pytest.approx([0.0] + [1.0] * 100)
+
+
 def test_nothing_to_catch() -> None:
     right = population([(0.5, True)])
     assert errors_caught(right) is None

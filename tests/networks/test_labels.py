@@ -238,6 +238,17 @@ def test_a_band_too_narrow_for_any_path(monkeypatch: pytest.MonkeyPatch) -> None
     assert paths[0] in all_paths(lattice)
 
 
+def test_how_long_an_utterance_is_searched_as_a_whole() -> None:
+    """4096 nodes and 0 to 2047 reference words before each are 2 ** 23 pairs; of a word more, no more is kept."""
+    lattice = assembled(
+        "u", time=np.arange(4096) / 10, ends=[(k, k + 1) for k in range(4095)], tokens=["<sil>"] * 4095
+    ).batch()
+    low, high = module._windows(lattice, ReferenceWords.of([["a"] * 2047], lattice))
+    assert (low.tolist(), high.tolist()) == ([0] * 4096, [2047] * 4096)
+    low, high = module._windows(lattice, ReferenceWords.of([["a"] * 2048], lattice))
+    assert 2**22 < (high - low + 1).sum() <= 2**23
+
+
 def test_only_utterances_that_are_too_long_are_searched_in_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second of three has more cells than the others; its reference alone is out of reach of its band."""
     words = ["a", "b", "c", "d", "e", "f"]
