@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +30,7 @@ from wordtrust.evaluation.metrics import Scores
 from wordtrust.lattices.lattice import Flags
 from wordtrust.lattices.weights import Reals
 from wordtrust.study.layout import DEV, TRAIN, StudyFolder
+from wordtrust.transcription.check_summary import error_interval
 
 HELD_OUT = 4  # of the speakers of train one in so many is calibrated on, where dev is the test
 REVIEWED = 0.1  # share of the words: the least trusted
@@ -42,6 +44,23 @@ def measures(confidence: Reals, right: Flags) -> dict[str, float]:
     wrong = ~right
     found = {"precision": float(wrong[few].mean()), "recall": float(wrong[few].sum() / max(1, wrong.sum()))}
     return {name: float(getattr(metrics, name) or 0.0) for name in ("nce", "auc", "ece")} | found
+
+
+def wrong_words(confidence: Reals, test: CheckedTranscript) -> dict[str, float]:
+    """How many words are wrong and how many were expected to be; how often the interval holds: 95% is promised."""
+    speakers = np.unique(test.speaker, return_inverse=True)[1]
+    speaker = np.repeat(speakers, np.diff(test.facts.offsets))
+    groups = [np.arange(len(confidence)), *(np.flatnonzero(speaker == one) for one in range(speakers.max() + 1))]
+    held = [_holds(confidence[group], test.right[group]) for group in groups if len(group)]
+    return {
+        "expected": float((1 - confidence).sum()), "wrong": float((~test.right).sum()),
+        "whole inside": float(held[0]), "speakers inside": float(np.mean(held[1:])),
+    }  # fmt: skip
+
+
+def _holds(confidence: Reals, right: Flags) -> bool:
+    low, high = error_interval(confidence.tolist())
+    return math.floor(low) <= (~right).sum() <= math.ceil(high)
 
 
 def listeners_of(transcript: CheckedTranscript) -> Iterator[tuple[str, ...]]:
@@ -68,6 +87,8 @@ def of_transcript(model: CheckModel, test: CheckedTranscript, held_out: CheckedT
         calibrator = make("histogram").fit(votes(held_out, listeners), held_out.right)
         ways["votes"] = np.asarray(calibrator.predict(votes(test, listeners)))
         found["+".join(listeners)] = {way: measures(confidence, test.right) for way, confidence in ways.items()}
+        for way in ("check", SCORED):
+            found["+".join(listeners)][way] |= wrong_words(ways[way], test)
         gaps = model.verdict(test.gathered(listeners))
         found["+".join(listeners)]["gaps"] = _gap_measures(gaps.missing_before, gaps.missing_end, test)
     return found
@@ -125,7 +146,29 @@ def tables(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> str:
     for author, found in results.items():
         cells = [_tenth(found[one]["check"]) if one in found else "" for one in listeners]
         lines.append(f"| {author} | {_tenth(found[OWN])} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_interval_lines(results, listeners)])
+
+
+def _interval_lines(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> list[str]:
+    """How often the interval of the wrong words holds, by listener, over all authors."""
+    lines = [
+        "",
+        "Intervals that hold, whole transcripts / speakers:",
+        "",
+        "| listener | check | with scores |",
+        "|---|---:|---:|",
+    ]
+    several = [one for one in {name for found in results.values() for name in found} if "+" in one]
+    groups = {one: [one] for one in listeners} | {"several": several}
+    for name, group in groups.items():
+        held = [found[one] for found in results.values() for one in group if one in found]
+        cells = [
+            f"{np.mean([one[way]['whole inside'] for one in held]):.2f}"
+            f" / {np.mean([one[way]['speakers inside'] for one in held]):.2f}"
+            for way in ("check", SCORED)
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
 
 
 def _head(columns: Sequence[str]) -> list[str]:

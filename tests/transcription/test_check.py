@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from tests.helpers.speech import recording, recording_path
 from wordtrust.base.errors import InputError, WordtrustError
 from wordtrust.cli import cli
 from wordtrust.transcription import check_job
-from wordtrust.transcription.check_summary import CheckSummary
+from wordtrust.transcription.check_summary import CheckSummary, error_interval
 from wordtrust.transcription.text_scores import score_texts
-from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.transcript import Transcript, Transcripts
 from wordtrust.transcripts.words import Word
 
 
@@ -90,6 +91,16 @@ def test_words_spelling_speakers_and_times_stay(tmp_path: Path, heard: list[tupl
     assert not list(tmp_path.glob(".*"))  # no journal is left
     again = wt.read_transcripts(tmp_path / "w.parquet").words
     assert again[1].heard == 0.0
+
+
+def test_confidences_of_our_own_models_are_probabilities(heard: list[tuple[str, float, float]]) -> None:
+    def checked(first: float) -> float:
+        words = [Word(word, word.strip(",").lower(), start, end, 0.9) for word, start, end in heard]
+        given = Transcripts([Transcript("talk", (replace(words[0], confidence=first), *words[1:]))])
+        return wt.check(given, recording_path(), "ears").words[0].confidence
+
+    assert checked(0.02) < checked(0.5) < checked(0.99)
+    assert checked(0.02) < 0.9
 
 
 @pytest.mark.parametrize("ending", ["txt", "srt", "vtt", "ctm", "json", "jsonl", "parquet"])
@@ -245,6 +256,17 @@ def test_transcripts_of_several_recordings_by_name(tmp_path: Path, heard: list[t
     assert "there is no audio for 'b'" in refused(run(file, *audio[:2], "--audio", tmp_path / "c.wav"))
 
 
+def test_the_interval_holds_for_authors_who_are_better_or_worse_than_they_seem() -> None:
+    rng = np.random.default_rng(4)
+    held = []
+    for _ in range(1000):
+        confidence = 1 - rng.beta(0.5, 4, 600)  # a ninth of the words wrong
+        wrong = rng.random(600) < (1 - confidence) * rng.normal(1.0, 0.2)
+        low, high = error_interval(confidence.tolist())
+        held.append(low <= wrong.sum() <= high)
+    assert 0.93 < np.mean(held) < 0.97
+
+
 def test_the_summary_adds_up_and_names_the_worst() -> None:
     words = [
         Word("w", "w", float(at), at + 0.5, 0.5 if 20 <= at < 40 else 0.99, missing_before=0.1) for at in range(60)
@@ -252,7 +274,8 @@ def test_the_summary_adds_up_and_names_the_worst() -> None:
     summary = CheckSummary.of([Transcript("u", tuple(words), missing_end=0.1)], 0.9, 0.0)
     assert summary.expected_errors == pytest.approx(20 * 0.5 + 40 * 0.01)
     assert summary.missing_places == pytest.approx(6.1)
-    assert summary.interval[0] < summary.expected_errors < summary.interval[1]
+    reach = 1.96 * (20 * 0.25 + 40 * 0.0099 + (0.2 * 10.4) ** 2) ** 0.5
+    assert summary.interval == pytest.approx((10.4 - reach, 10.4 + reach))
     assert [(each.start, each.words) for each in summary.worst] == [(20.0, 20)]
     assert summary.line().startswith("60 words, about 10 wrong (")
     assert summary.line().endswith("worst 0:20 to 0:39")

@@ -11,7 +11,9 @@ from ..base.number_format import counted
 from ..transcripts.utterance import UtteranceWords
 from ..transcripts.words import Word, clock
 
-SPREAD = 2.0  # the variance of the number of errors of a speaker, over that of words which err by themselves
+BIAS = (
+    0.2  # standard deviation of how far the errors of an author whom nobody knows are from those expected, relative
+)
 _LIKELY = 1.96  # standard deviations of an interval that holds 95%
 _WINDOW = 20.0  # seconds of a stretch
 _WORST, _LEAST_ERRORS = 3, 1.0  # stretches that are named, and the errors that are expected in them at least
@@ -52,8 +54,7 @@ class CheckSummary:
         """That of a checked transcript."""
         words = [word for segment in segments for word in segment.words]
         expected = math.fsum(1 - word.confidence for word in words)
-        deviation = math.sqrt(SPREAD * math.fsum(word.confidence * (1 - word.confidence) for word in words))
-        interval = max(0.0, expected - _LIKELY * deviation), min(float(len(words)), expected + _LIKELY * deviation)
+        interval = error_interval([word.confidence for word in words])
         gaps = [gap for segment in segments for gap in _gaps(segment)]
         made_up = sum(bool(word.made_up) for word in words)
         return cls(len(words), expected, interval, math.fsum(gaps), made_up, found, late, _worst(words))
@@ -83,6 +84,18 @@ class CheckSummary:
         if self.worst:
             parts.append("worst " + ", ".join(f"{clock(each.start)} to {clock(each.end)}" for each in self.worst))
         return "; ".join(parts)
+
+
+def error_interval(confidence: Sequence[float]) -> tuple[float, float]:
+    """Between which numbers the wrong words of a transcript are with 95%.
+
+    Words err by themselves; and an author that the model does not know is better or worse than it takes them for, in
+    all words alike, which matters the more the longer the transcript is.
+    """
+    expected = math.fsum(1 - one for one in confidence)
+    variance = math.fsum(one * (1 - one) for one in confidence) + (BIAS * expected) ** 2
+    reach = _LIKELY * math.sqrt(variance)
+    return max(0.0, expected - reach), min(float(len(confidence)), expected + reach)
 
 
 def _gaps(segment: UtteranceWords) -> Iterator[float]:

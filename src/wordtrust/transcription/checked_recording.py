@@ -120,7 +120,7 @@ def judge(pivot: LocatedText, model: CheckModel, evidence: Callable[[Sequence[St
     for part in pivot.parts():
         listeners, forced = evidence(part)
         gathered.append(model.gather(chains(pivot.text, pivot.located, part), listeners, forced))
-    return model.verdict(joined(gathered))
+    return model.verdict(joined(gathered), calibrated=pivot.text.is_calibrated)
 
 
 def checked_transcript(pivot: LocatedText, checked: CheckedWords, name: str) -> Transcripts:

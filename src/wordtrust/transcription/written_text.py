@@ -17,6 +17,7 @@ from ..formats import format_names, stream_files
 from ..formats.chains import linear_lattice
 from ..formats.format import ReadOptions
 from ..formats.onebest import plain_text
+from ..formats.transcript import NAME as OURS
 from ..formats.transcript import record_lattices
 from ..lattices.assemble import Builder, Tokens
 from ..lattices.lattice import Floats, Lattices, Offsets, Origin, Times, concatenate
@@ -57,6 +58,11 @@ class WrittenText:
     def confidence(self) -> Floats | None:
         """[words] what it says of its own words, where it says anything."""
         return None if self.lattices.posterior is None else self.lattices.posterior[self.arcs]
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether what it says of its own words are probabilities: where our own models computed them."""
+        return self.lattices.origin.format == OURS
 
     def timed(self, vocabulary: Vocabulary) -> TimedWords:
         """Its words, numbered by a vocabulary that other texts share, with its own times."""
