@@ -60,7 +60,7 @@ def wrong_words(confidence: Reals, test: CheckedTranscript) -> dict[str, float]:
 
 def _holds(confidence: Reals, right: Flags) -> bool:
     low, high = error_interval(confidence.tolist())
-    return math.floor(low) <= (~right).sum() <= math.ceil(high)
+    return bool(math.floor(low) <= (~right).sum() <= math.ceil(high))
 
 
 def listeners_of(transcript: CheckedTranscript) -> Iterator[tuple[str, ...]]:

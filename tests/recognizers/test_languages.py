@@ -98,7 +98,7 @@ def test_languages_are_passed_on_or_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert with_language("vosk=model-de", "de") == "vosk=model-de"
     assert with_language("moonshine=folder", None) == "moonshine=folder"
     for name in ("moonshine", "pocketsphinx"):
-        with pytest.raises(OptionError, match=f"{name} knows English only: --recognizer whisper=base --language fr"):
+        with pytest.raises(OptionError, match=f"{name} knows English only, .*--language fr"):
             with_language(name, "fr")
     for bad in ("", "german please", "../x"):
         with pytest.raises(OptionError, match="not a code"):

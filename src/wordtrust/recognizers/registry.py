@@ -154,7 +154,7 @@ def with_language(spec: str, language: str | None) -> str:
         model = (model or entry.default or "").strip()
         return f"{entry.name}={model}" if language == ENGLISH else f"{entry.name}={model}@{language}"
     if entry.language == ENGLISH != language:
-        raise OptionError(f"{entry.name} knows English only: --recognizer whisper=base --language {language}")
+        raise OptionError(f"{entry.name} knows English only, whisper=base others: name it with --language {language}")
     return spec
 
 

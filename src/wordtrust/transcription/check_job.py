@@ -135,10 +135,10 @@ class CheckJob(RecordingJob):
         pivot = locate_text(task.text, clocks, vocabulary, task.duration or 0.0)
         if not pivot.stretches:
             return self._nothing(task)
-        _require_belonging(task.text, pivot.located, task.recording.file)
+        _require_belonging(task.text, pivot.located, task.recording)
         others = [_located(text, clocks, vocabulary) for text in task.heard]
         for text, located in others:
-            _require_belonging(text, located, task.recording.file)
+            _require_belonging(text, located, task.recording)
         forced = self._forced(task, pivot, segments)
 
         def evidence(part: Sequence[Stretch]) -> Evidence:
@@ -225,16 +225,16 @@ def _located(text: WrittenText, clocks: Sequence[Clock], vocabulary: Vocabulary)
     return text, max(located, key=lambda each: each.found)
 
 
-def _require_belonging(text: WrittenText, located: LocatedWords, recording: str) -> None:
+def _require_belonging(text: WrittenText, located: LocatedWords, recording: AudioRecording | TextRecording) -> None:
     """An error if a transcript is of another recording."""
     if located.found >= BELONGS or len(text) < _ENOUGH_WORDS:
         return
-    what = "audio" if recording != text.file else "transcript"
+    what = "transcript" if isinstance(recording, TextRecording) else "audio"
     heard = f"{located.found:.0%} of its {counted(len(text), 'word')} were found there"
     raise DoesNotBelong(
         f"this transcript does not belong to this {what}: {heard}",
         file=text.file,
-        remedy=f"Is it of another recording than {recording}, or in another language (--language)?",
+        remedy=f"Is it of another recording than {recording.file}, or in another language (--language)?",
     )
 
 
