@@ -152,6 +152,10 @@ def test_other_transcripts_are_listeners_with_audio_or_without(
     doubted = min(without.words, key=lambda word: word.confidence)
     assert (doubted.word, doubted.heard) == ("Elephants,", 0.0)
     assert [word.word for word in without.words] == [word for word, _, _ in wrong(heard)]
+    untimed = write(tmp_path / "typed.txt", " ".join(word for word, _, _ in wrong(heard)))
+    done = run(untimed, "--heard", other)
+    assert "typed.txt has no times, and there is no audio: its words are written with a second each" in done.stderr
+    assert "worst" not in done.stdout
 
 
 def test_scores_of_given_words_are_asked_for(

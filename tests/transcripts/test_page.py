@@ -187,3 +187,21 @@ def test_no_jinja2_is_needed(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     assert (tmp_path / "a.html").stat().st_size
+
+
+def test_a_check_is_told_in_words_and_gaps_of_all_segments_count(tmp_path: Path) -> None:
+    cut = replace(
+        FIRST, words=tuple(replace(word, missing_before=0.5) for word in FIRST.words)
+    )  # its end is not known
+    last = replace(SECOND, words=tuple(replace(word, missing_before=0.1) for word in SECOND.words), missing_end=0.2)
+    found = {"words": 1234, "interval": [48.88, 76.29], "found": 0.8944, "worst": [{"start": 80.588}]}
+    text = written([cut, last], tmp_path / "a.html", {"check": found})
+    assert "49 to 76 of 1,234 words wrong, 89% heard as they are written" in text
+    assert "80.588" not in text
+    assert "besides, some are missing in 1.9 places" in text
+    for hostile_check in (
+        {"interval": [1]},
+        {"interval": "ab", "words": 1, "found": 1},
+        {"interval": [1, float("inf")]},
+    ):
+        assert "words wrong" not in written([cut], tmp_path / "b.html", {"check": hostile_check})

@@ -79,6 +79,11 @@ class CheckTask:
         return self.recording.name
 
     @property
+    def has_times(self) -> bool:
+        """Whether anything tells when words were said; without, they get a second each."""
+        return self.text.is_timed or not isinstance(self.recording, TextRecording)
+
+    @property
     def duration(self) -> float | None:
         """Seconds of audio, where they are known."""
         return self.recording.audio.duration if isinstance(self.recording, AudioRecording) else 0.0
@@ -149,6 +154,8 @@ class CheckJob(RecordingJob):
         self.transcripts[task.name] = list(checked_transcript(pivot, checked, task.name))
         self._left_out[task.name] = unwritten(pivot, lambda index: _said(segments, index))
         summary = CheckSummary.of(self.transcripts[task.name], pivot.located.found, pivot.located.late)
+        if not task.has_times:
+            summary = replace(summary, worst=())
         self.summaries[task.name] = summary
         return summary
 
@@ -240,6 +247,8 @@ def _require_belonging(text: WrittenText, located: LocatedWords, recording: Audi
 
 def problems(task: CheckTask) -> Iterator[str]:
     """What is strange about a transcript, a line each."""
+    if not task.has_times:
+        yield f"{task.text.file} has no times, and there is no audio: its words are written with a second each"
     duration = task.duration or 0.0
     if duration and task.text.is_timed and len(task.text):
         start = task.text.timed(Vocabulary()).start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,7 @@ class CheckSummary:
         words = [word for segment in segments for word in segment.words]
         expected = math.fsum(1 - word.confidence for word in words)
         interval = error_interval([word.confidence for word in words])
-        gaps = [gap for segment in segments for gap in _gaps(segment)]
+        gaps = [gap for segment in segments for gap in segment.known_gaps]
         made_up = sum(bool(word.made_up) for word in words)
         return cls(len(words), expected, interval, math.fsum(gaps), made_up, found, late, _worst(words))
 
@@ -96,12 +96,6 @@ def error_interval(confidence: Sequence[float]) -> tuple[float, float]:
     variance = math.fsum(one * (1 - one) for one in confidence) + (BIAS * expected) ** 2
     reach = _LIKELY * math.sqrt(variance)
     return max(0.0, expected - reach), min(float(len(confidence)), expected + reach)
-
-
-def _gaps(segment: UtteranceWords) -> Iterator[float]:
-    for gap in (*(word.missing_before for word in segment.words), segment.missing_end):
-        if gap is not None:
-            yield gap
 
 
 def _rough(value: float) -> str:

@@ -125,10 +125,22 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in about.items():
         if name == "accept" and isinstance(value, Mapping) and "promise" in value:
             value = value["promise"]  # noqa: PLW2901  # its numbers are on the page
+        if name == "check" and isinstance(value, Mapping):
+            value = _checked(value)  # noqa: PLW2901
         shown = clock(value) if name == "duration" and isinstance(value, int | float) else _readable(value)
         if shown and name != "wordtrust":
             one = isinstance(value, list | tuple) and len(value) == 1
             yield (str(name).removesuffix("s") if one else str(name))[:MOST_LETTERS], shown[:MOST_LETTERS]
+
+
+def _checked(summary: Mapping[str, Any]) -> object:
+    """What a check found, in words; what does not look like it as it is."""
+    try:
+        low, high = (round(float(end)) for end in summary["interval"])
+        words, found = int(summary["words"]), float(summary["found"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return summary
+    return f"{low:,} to {high:,} of {words:,} words wrong, {found:.0%} heard as they are written"
 
 
 def _readable(value: object) -> str:
@@ -164,7 +176,7 @@ def _tiles(segments: Sequence[UtteranceWords], limit: float, *, calibrated: bool
 
 
 def _expected_gaps(segments: Sequence[UtteranceWords]) -> str:
-    gaps = [gap for segment in segments for gap in segment.gaps or ()]
+    gaps = [gap for segment in segments for gap in segment.known_gaps]
     if not gaps:
         return "missing ones do not count"
     return f"besides, some are missing in {_rough(sum(gaps))} places" if sum(gaps) >= 0.05 else "none is missing"

@@ -66,9 +66,14 @@ class UtteranceWords:
 
         None if nobody knows: the model was trained before there were gaps, or the words are another program's.
         """
+        known = self.known_gaps
+        return known if len(known) == len(self.words) + 1 else None
+
+    @property
+    def known_gaps(self) -> tuple[float, ...]:
+        """The same without those that nobody knows, such as the end of a segment that was cut out of a transcript."""
         gaps = (*(word.missing_before for word in self.words), self.missing_end)
-        known = tuple(gap for gap in gaps if gap is not None)
-        return known if len(known) == len(gaps) else None
+        return tuple(gap for gap in gaps if gap is not None)
 
     def to_dict(self) -> dict[str, Any]:
         """A line of the .jsonl output. Times are rounded to milliseconds, confidences to six decimals."""
