@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from wordtrust.base.tensors import read_tensors, write_tensors
 from wordtrust.combination.check import CheckedWords, CheckModel, ForcedWords, Listener, gather, joined
 from wordtrust.combination.check.columns import WORD_COLUMNS, repeats, word_table
 from wordtrust.combination.check.listener import pivot_chains
+from wordtrust.combination.check.model import _in_runs_with
 from wordtrust.combination.check.pair_evidence import pair_evidence
 from wordtrust.lattices.lattice import Lattices, concatenate
 from wordtrust.lattices.paths import one_best
@@ -134,6 +136,18 @@ def test_agreed_words_are_trusted_and_others_doubted() -> None:
     assert checked.alternatives[0] == ()
 
 
+@given(st.lists(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=6), max_size=4))
+def test_runs_that_stand_for_missing_words(utterances: list[list[tuple[bool, bool]]]) -> None:
+    expected = []
+    for utterance in utterances:
+        for _, run in groupby(utterance, key=lambda word: word[0]):
+            words = list(run)
+            expected += [words[0][0] and any(marked for _, marked in words)] * len(words)
+    chosen, marked = (np.array([word[of] for one in utterances for word in one], bool) for of in (0, 1))
+    offsets = np.cumsum([0, *map(len, utterances)])
+    assert _in_runs_with(marked, chosen, offsets).tolist() == expected
+
+
 def test_missing_words_and_loops_are_seen() -> None:
     heard = "we will sit down over there and wait for them".split()
     lacking = shipped().judge(typed([*heard[:3], *heard[6:]]), [listener("whisper-small", [heard])])
@@ -142,6 +156,14 @@ def test_missing_words_and_loops_are_seen() -> None:
     checked = shipped().judge(typed(looped), [listener("whisper-small", [heard])])
     assert set(checked.made_up[len(heard) + 1 :]) == {"loop"}  # a repetition is one when it is whole
     assert checked.made_up[: len(heard)] == [""] * len(heard)
+
+
+def test_words_that_were_heard_as_one_are_not_made_up() -> None:
+    heard, written = "he spoke of leniency all day long".split(), "he spoke of land and sea all day long".split()
+    checked = shipped().judge(typed(written), [listener("whisper-small", [heard])])
+    assert checked.made_up == [""] * len(written)
+    more = shipped().judge(typed([*heard, "thank", "you", "so", "much"]), [listener("whisper-small", [heard])])
+    assert more.made_up == [""] * len(heard) + ["silence"] * 4
 
 
 def test_bad_requests() -> None:

@@ -118,9 +118,10 @@ class CheckModel:
         share = np.zeros(len(facts.word), np.float32)
         if heard:
             share = np.stack([one.evidence.agrees for one in heard]).mean(axis=0)
+        made_up = _made_up(gathered, confidence, share, np.maximum(missing[gap], missing[gap + 1]))
         return CheckedWords(
             facts.offsets, confidence, missing[gap], missing[facts.offsets[1:] + np.arange(len(gathered))],
-            alternatives(gathered.instead, len(facts.word)), _made_up(gathered, confidence, share), share,
+            alternatives(gathered.instead, len(facts.word)), made_up, share,
         )  # fmt: skip
 
     def save(self, path: Path) -> None:
@@ -177,8 +178,12 @@ def _rates(card: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _made_up(gathered: Gathered, confidence: Reals, share: Floats) -> list[str]:
-    """[words] why a doubted word seems to be made up, or nothing."""
+def _made_up(gathered: Gathered, confidence: Reals, share: Floats, missing_beside: Reals) -> list[str]:
+    """[words] why a doubted word seems to be made up, or nothing.
+
+    Where words are missing beside it, or another word was misheard there, it is part of that: one word was heard for
+    several, or its time is a little off.
+    """
     facts, heard = gathered.facts, gathered.heard
     if not heard:
         return [""] * len(facts.word)
@@ -186,9 +191,32 @@ def _made_up(gathered: Gathered, confidence: Reals, share: Floats) -> list[str]:
     said = np.stack([one.evidence.words for one in heard]).mean(axis=0)
     other = np.stack([one.evidence.has_other for one in heard]).mean(axis=0)
     silent = doubted & (said < _MOSTLY) & (other < _MOSTLY)
+    misheard = _beside(doubted & ~silent, facts.offsets) | (missing_beside >= _DOUBTED)
+    silent &= ~_in_runs_with(misheard, silent, facts.offsets)
     loops = doubted & _in_loops(repeats(facts.word, facts.offsets))
     reasons: list[str] = np.where(loops, LOOP, np.where(silent, SILENCE, "")).tolist()
     return reasons
+
+
+def _beside(marked: Flags, offsets: Offsets) -> Flags:
+    """[words] which have a marked one before or after them in their utterance."""
+    utterance, beside = csr_rows(offsets), np.zeros(len(marked), bool)
+    same = utterance[1:] == utterance[:-1]
+    beside[1:] |= marked[:-1] & same
+    beside[:-1] |= marked[1:] & same
+    return beside
+
+
+def _in_runs_with(marked: Flags, chosen: Flags, offsets: Offsets) -> Flags:
+    """[words] which are in a run of chosen words of an utterance that has a marked one among them."""
+    begins = np.ones(len(chosen), bool)
+    begins[1:] = chosen[1:] != chosen[:-1]
+    begins[offsets[:-1][offsets[:-1] < len(chosen)]] = True
+    run = np.cumsum(begins) - 1
+    any_marked = np.zeros(int(run.max(initial=-1)) + 1, bool)
+    np.logical_or.at(any_marked, run, marked)
+    in_runs: Flags = chosen & any_marked[run]
+    return in_runs
 
 
 def _in_loops(repeated: Floats) -> Flags:
