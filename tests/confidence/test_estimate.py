@@ -16,15 +16,14 @@ from wordtrust.confidence.drift import drift, holm
 from wordtrust.confidence.estimate import (
     Estimate,
     Estimates,
-    OutputUtterance,
     estimates_of,
     known_of,
     named_model,
-    output_utterances,
 )
 from wordtrust.confidence.estimation.accepted import AcceptedPrecision, accepted_precisions, accepting
 from wordtrust.confidence.estimation.error_estimator import ErrorEstimator
 from wordtrust.confidence.estimation.held_out import KnownOfOutputs
+from wordtrust.confidence.estimation.utterances import OutputUtterance, OutputUtterances, output_utterances
 from wordtrust.confidence.lm_part import LanguageModelPart
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.shipped import folder_of
@@ -117,6 +116,40 @@ def test_groups_are_sums_of_utterances() -> None:
     assert json.loads(json.dumps(estimates.to_dict()))["corpus"]["speakers"] == 2
     backwards = made(utterances[::-1])
     assert backwards.corpus.wer == pytest.approx(corpus.wer)
+
+
+@pytest.mark.parametrize("unknown", [None, 0, 7])
+def test_transcripts_that_are_held_have_the_estimates_of_a_stream(unknown: int | None) -> None:
+    """All words at once, or one utterance after the other."""
+    generator = np.random.default_rng(5)
+    heard = [
+        Transcript(
+            f"u{n % 9}",
+            tuple(
+                Word(f"w{k}", f"w{k}", float(k), k + 0.5, float(generator.uniform(0, 1.01)), (), False, gap)
+                for k, gap in enumerate(generator.random(n % 4).tolist())
+            ),
+            missing_end=None if n == unknown else generator.random(),
+        )
+        for n in range(12)
+    ]
+    who = {"u1": "anna", "u2": "anna"}
+    held, streamed = OutputUtterances.of_transcripts(heard, "f", who), [*output_utterances(heard, "f", who)]
+    one_by_one = OutputUtterances.of(streamed).words
+    assert [*held] == streamed
+    assert held[1:3] == streamed[1:3]
+    assert held.words.speakers == one_by_one.speakers
+    assert held.words.offsets.tolist() == one_by_one.offsets.tolist()
+    assert held.words.confidence.tolist() == one_by_one.confidence.tolist()
+    assert (held.words.missing is None, one_by_one.missing is None) == (unknown is not None, unknown is not None)
+    if held.words.missing is not None:
+        assert held.words.missing == pytest.approx(one_by_one.missing, rel=1e-14)
+    at_once = estimates_of(held, KNOWN)
+    assert at_once.to_dict() == made(streamed).to_dict()
+    assert at_once.utterances == made(streamed).utterances == tuple(at_once.utterances)
+    assert at_once.utterances != made(streamed[::-1]).utterances
+    with pytest.raises(TypeError, match="not of str"):
+        OutputUtterances.of_transcripts(["a"], "f")  # type: ignore[list-item]  # on purpose
 
 
 def test_gaps_of_transcripts_count() -> None:

@@ -139,7 +139,8 @@ def _estimates(
     lm: str | None,
 ) -> tuple[Estimates, Path]:
     """The estimates, and the model that they are by: the one given, or the one that the transcripts name."""
-    from ..confidence.estimate import estimates_of, output_utterances, read_outputs
+    from ..confidence.estimate import estimates_of, read_outputs
+    from ..confidence.estimation.utterances import output_utterances
     from ..transcripts.reader import are_ours
 
     if not are_ours(inputs.paths, inputs.options):

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import csr_offsets
+from ..base.arrays import Reals
 from ..base.errors import InputError, OptionError
 from ..evaluation.output_words import OutputWords
 from ..formats.transcript.records import MODELS, language_models_of
@@ -28,6 +28,7 @@ from .calibrator_file import is_calibrator
 from .estimation.error_estimator import ErrorEstimator, ExpectedErrors
 from .estimation.held_out import KnownOfOutputs
 from .estimation.speaker_intervals import LEVEL, check_level
+from .estimation.utterances import OutputUtterance, OutputUtterances, output_utterances
 from .lm_part import LanguageModelCard
 from .model_file import load_card
 from .shipped import COMBINATION, folder_of, is_model
@@ -62,23 +63,58 @@ class Estimate(NamedTuple):
         return {"utterances": self.utterances, "words": self.words, **rounded, **ends}
 
 
-class OutputUtterance(NamedTuple):
-    """An utterance, or a segment of a recording, whose errors are to be estimated."""
+@dataclass(frozen=True, eq=False)
+class EstimateTable(Sequence[Estimate]):
+    """Estimates in columns, a row for each; a row is made an `Estimate` when somebody asks for it."""
 
-    utt: str
-    file: str
-    speaker: str  # who spoke, or else the name of the utterance or recording
-    text: str
-    start: float | None  # seconds; None where there are no words
-    end: float | None
-    confidence: tuple[float, ...]  # of its words
-    missing: float | None = None  # the expected number of gaps that lack words, if that is known
-    norms: tuple[str, ...] = ()  # its words, normalised
+    names: Sequence[str]
+    sizes: NDArray[np.int64]  # utterances
+    expected: ExpectedErrors
+    wer: Reals
+    intervals: Reals | None  # [rows, 2]; None where the model cannot tell
 
-    @property
-    def duration(self) -> float:
-        """Seconds from its first to its last word."""
-        return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
+    @classmethod
+    def of(cls, names: Sequence[str], sizes: NDArray[np.int64], expected: ExpectedErrors, offs: Reals | None) -> Self:
+        """Given how far each rate may be off, below and above."""
+        wer = expected.wer
+        return cls(names, sizes, expected, wer, None if offs is None else np.maximum(wer[:, np.newaxis] + offs, 0.0))
+
+    @cached_property
+    def rows(self) -> tuple[Estimate, ...]:
+        """All of them."""
+        expected = self.expected
+        ends: list[tuple[float, float] | None] = [None] * len(self)
+        if self.intervals is not None:
+            ends = [(low, high) for low, high in self.intervals.tolist()]
+        columns = zip(
+            self.names, self.sizes.tolist(), expected.words.astype(np.int64).tolist(),
+            expected.substitutions.tolist(), expected.insertions.tolist(), expected.deletions.tolist(),
+            expected.reference_words.tolist(), self.wer.tolist(), ends, strict=True,
+        )  # fmt: skip
+        return tuple(itertools.starmap(Estimate, columns))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> Estimate: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Estimate, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Estimate | tuple[Estimate, ...]:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        return self.rows == (other.rows if isinstance(other, EstimateTable) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.rows)
+
+    def __repr__(self) -> str:
+        return repr(self.rows)
 
 
 @dataclass(frozen=True)
@@ -91,16 +127,13 @@ class Estimates:
     warnings: tuple[str, ...] = field(default=())
 
     @cached_property
+    def _outputs(self) -> OutputUtterances:
+        return OutputUtterances.of(self.spoken)
+
+    @property
     def output(self) -> OutputWords:
         """The words of all utterances."""
-        confidence = [value for utterance in self.spoken for value in utterance.confidence]
-        missing = [utterance.missing for utterance in self.spoken]
-        return OutputWords(
-            csr_offsets([len(utterance.confidence) for utterance in self.spoken]),
-            np.clip(np.array(confidence, np.float64), 0.0, 1.0),
-            tuple(utterance.speaker for utterance in self.spoken),
-            None if None in missing or not missing else np.array(missing, np.float64),
-        )
+        return self._outputs.words
 
     @cached_property
     def expected(self) -> ExpectedErrors:
@@ -108,47 +141,49 @@ class Estimates:
         return self.estimator.expected(self.output)
 
     @cached_property
-    def utterances(self) -> tuple[Estimate, ...]:
+    def utterances(self) -> Sequence[Estimate]:
         """Of each utterance, in their order."""
-        names = [utterance.utt for utterance in self.spoken]
         offs = self.estimator.off(self.expected, self.level, of_utterances=True)
-        return _listed(names, self.expected, np.ones(len(names), np.int64), offs)
+        return EstimateTable.of(self._outputs.utts, np.ones(len(self.spoken), np.int64), self.expected, offs)
 
     @cached_property
-    def speakers(self) -> tuple[Estimate, ...]:
+    def speakers(self) -> Sequence[Estimate]:
         """Of each speaker, sorted by name."""
-        return self._groups([utterance.speaker for utterance in self.spoken])
+        return self._groups(*self._speakers)
 
     @cached_property
-    def recordings(self) -> tuple[Estimate, ...]:
+    def recordings(self) -> Sequence[Estimate]:
         """Of each recording, or utterance: all that has the same name, sorted by it."""
-        return self._groups([utterance.utt for utterance in self.spoken])
+        return self._groups(*_numbered(self._outputs.utts))
 
     @cached_property
-    def files(self) -> tuple[Estimate, ...]:
+    def files(self) -> Sequence[Estimate]:
         """Of each file, sorted by name."""
-        return self._groups([utterance.file for utterance in self.spoken])
+        return self._groups(*_numbered([utterance.file for utterance in self.spoken]))
 
     @cached_property
     def corpus(self) -> Estimate:
         """Of all together."""
-        return self._groups(["all"] * len(self.spoken))[0]
+        return self._groups(["all"], np.zeros(len(self.spoken), np.int64))[0]
 
-    def _groups(self, names: Sequence[str]) -> tuple[Estimate, ...]:
+    @cached_property
+    def _speakers(self) -> tuple[list[str], NDArray[np.int64]]:
+        return _numbered(self.output.speakers)
+
+    def _groups(self, names: Sequence[str], group: NDArray[np.int64]) -> Sequence[Estimate]:
         """The estimates of groups of utterances, given the group of each; speakers are what varies."""
-        groups, group = _numbered(names)
-        by_group = self.expected.summed(group, len(groups))
-        sizes = np.bincount(group, minlength=len(groups))
-        return _listed(groups, by_group, sizes, self._offs(group, by_group))
+        by_group = self.expected.summed(group, len(names))
+        sizes = np.bincount(group, minlength=len(names))
+        return EstimateTable.of(names, sizes, by_group, self._offs(group, by_group))
 
     def _offs(self, group: NDArray[np.int64], by_group: ExpectedErrors) -> NDArray[np.float64] | None:
         """[groups, 2] how far the rate of each group may be off, below and above."""
         residuals, offs = self.estimator.of_speakers, self.estimator.off(by_group, self.level)
         if residuals is None or offs is None:
             return None
-        _, speaker = _numbered(self.output.speakers)
-        pairs, unit = np.unique(group * (speaker.max() + 1) + speaker, return_inverse=True)
-        owner = pairs // (speaker.max() + 1)
+        names, speaker = self._speakers
+        pairs, unit = np.unique(group * len(names) + speaker, return_inverse=True)
+        owner = pairs // len(names)
         by_unit = self.expected.summed(unit, len(pairs))  # the speakers of each group
         scale = self.estimator.spread(by_unit) * np.maximum(by_unit.reference_words, 1.0)
         several = np.bincount(owner, minlength=len(by_group.words)) > 1
@@ -193,10 +228,11 @@ def estimate(
     recording; without it each is a speaker of its own. Intervals hold with the probability `level` for new speakers
     like those that the model was calibrated on.
     """
+    spoken: Sequence[OutputUtterance]
     if isinstance(outputs, str | Path) or _are_paths(outputs):
         spoken, made_by = read_outputs(transcript_sources(outputs), speakers)  # type: ignore[arg-type]  # paths
     else:
-        spoken, made_by = list(output_utterances(outputs, "", speakers)), MadeBy()  # type: ignore[arg-type]  # no path
+        spoken, made_by = _heard(outputs, speakers), MadeBy()  # type: ignore[arg-type]  # no path
         made_by.add(getattr(outputs, "about", {}))
     return estimates_of(spoken, made_by.known(model), level)
 
@@ -207,13 +243,13 @@ def estimates_of(spoken: Sequence[OutputUtterance], known: KnownOfOutputs, level
     if not spoken:
         raise OptionError("there are no utterances to estimate the errors of")
     estimator = known.estimator or ErrorEstimator()
-    made = Estimates(spoken, estimator, level)
-    warnings = [] if estimator.knows_deletions(made.output) else [_NO_DELETIONS]
+    outputs = OutputUtterances.of(spoken)
+    warnings = [] if estimator.knows_deletions(outputs.words) else [_NO_DELETIONS]
     if estimator.of_speakers is None:
         warnings.append(_NO_INTERVALS)
     elif estimator.of_speakers.interval(level) is None:
         warnings.append(_LEAST_SPEAKERS)
-    return Estimates(spoken, estimator, level, tuple(warnings))
+    return Estimates(outputs, estimator, level, tuple(warnings))
 
 
 def known_of(model: WordScorer | CalibratedWords | str | Path, language_model: str | None = None) -> KnownOfOutputs:
@@ -221,7 +257,7 @@ def known_of(model: WordScorer | CalibratedWords | str | Path, language_model: s
     if isinstance(model, CalibratedWords):
         return model.known
     if isinstance(model, WordScorer):
-        return KnownOfOutputs.of_model(model.model.card)
+        return model.known
     if Path(model).is_file():
         return CalibratedWords.load(Path(model)).known
     part = None if language_model is None else LanguageModelCard.load(folder_of(model))
@@ -275,26 +311,6 @@ def named_model(names: Iterable[str]) -> str:
     return distinct[0]
 
 
-def output_utterances(
-    transcripts: Iterable[Transcript], file: str, speakers: Mapping[str, str] | None = None
-) -> Iterator[OutputUtterance]:
-    """What estimates are made from, of each transcript."""
-    for transcript in transcripts:
-        if not isinstance(transcript, Transcript):
-            raise TypeError(
-                f"errors are estimated of transcripts or of files of them, not of {type(transcript).__name__}"
-            )
-        words, utt = transcript.words, transcript.utt
-        start, end = (words[0].start, words[-1].end) if words else (None, None)
-        confidence, norms = tuple([word.confidence for word in words]), tuple([word.norm for word in words])
-        speaker, missing = speakers.get(utt, utt) if speakers else utt, None
-        if transcript.missing_end is not None:
-            gaps = [word.missing_before for word in words]
-            known = [gap for gap in gaps if gap is not None]
-            missing = None if len(known) < len(gaps) else sum(known, transcript.missing_end)
-        yield OutputUtterance(utt, file, speaker, transcript.text, start, end, confidence, missing, norms)
-
-
 def read_outputs(
     sources: Iterable[TranscriptSource], speakers: Mapping[str, str] | None = None
 ) -> tuple[list[OutputUtterance], MadeBy]:
@@ -312,6 +328,13 @@ def read_outputs(
     return spoken, made_by
 
 
+def _heard(transcripts: Iterable[Transcript], speakers: Mapping[str, str] | None) -> Sequence[OutputUtterance]:
+    """Of a stream of transcripts, only what is needed is kept."""
+    if isinstance(transcripts, list | tuple):
+        return OutputUtterances.of_transcripts(transcripts, "", speakers)
+    return list(output_utterances(transcripts, "", speakers))
+
+
 def _are_paths(outputs: Any) -> bool:
     return isinstance(outputs, list | tuple) and bool(outputs) and isinstance(outputs[0], str | Path)
 
@@ -326,18 +349,3 @@ def _numbered(names: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     distinct = sorted(set(names))
     index = {name: number for number, name in enumerate(distinct)}
     return distinct, np.array([index[name] for name in names], np.int64)
-
-
-def _listed(
-    names: Sequence[str], expected: ExpectedErrors, sizes: NDArray[np.int64], offs: NDArray[np.float64] | None
-) -> tuple[Estimate, ...]:
-    wer = expected.wer
-    intervals: list[tuple[float, float] | None] = [None] * len(names)
-    if offs is not None:
-        intervals = [(low, high) for low, high in np.maximum(wer[:, np.newaxis] + offs, 0.0).tolist()]
-    columns = zip(
-        names, sizes.tolist(), expected.words.astype(np.int64).tolist(), expected.substitutions.tolist(),
-        expected.insertions.tolist(), expected.deletions.tolist(), expected.reference_words.tolist(), wer.tolist(),
-        intervals, strict=True,
-    )  # fmt: skip
-    return tuple(itertools.starmap(Estimate, columns))

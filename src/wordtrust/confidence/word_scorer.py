@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import asdict, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -32,6 +33,7 @@ from .adapt import ENOUGH_UTTERANCES, adapt, networks_for, tolerance_of
 from .calibration.model_calibration import ModelCalibration
 from .calibrator_file import is_calibrator
 from .choice import Choice
+from .estimation.held_out import KnownOfOutputs
 from .lattice_rnn import ArcScores, LatticeRNNScorer
 from .lm_part import FittedLanguageModel, LanguageModelPart, ReadBy, without_promises
 from .model_file import Model, load_model
@@ -97,6 +99,11 @@ class WordScorer:
     def calibration(self) -> ModelCalibration | None:
         """The calibration of its confidences, if it is calibrated."""
         return self._calibration
+
+    @cached_property
+    def known(self) -> KnownOfOutputs:
+        """What the model knows about its outputs, beyond the confidence of each word."""
+        return KnownOfOutputs.of_model(self.model.card)
 
     @property
     def language_model(self) -> str | None:

@@ -71,7 +71,7 @@ class OnlineScorer:
     @property
     def known(self) -> KnownOfOutputs:
         """What the model knows about its outputs; of a recognizer that it does not know, nothing is promised."""
-        return KnownOfOutputs.of_model(self._original.model.card)
+        return self._original.known
 
     def score(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
         """Networks, the confidence of every arc, and the path of the chosen words."""

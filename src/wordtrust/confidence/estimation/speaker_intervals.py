@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -109,12 +110,11 @@ class Residuals:
 
     def intervals(self, rate: Reals, level: float = LEVEL) -> Reals | None:
         """[rates, 2] the same for what is estimated to have these rates."""
-        alone = self.interval(level)
-        if alone is None:
+        ends = _ends_of_parts(self, level)
+        if ends is None:
             return None
         if self.edges is None:
-            return np.tile(np.array(alone), (len(rate), 1))
-        ends = np.array([part.interval(level) or alone for part in self.parts])
+            return np.tile(ends[0], (len(rate), 1))
         return np.asarray(ends[np.searchsorted(self.edges, rate, side="right")])
 
     def of_groups(self, scale: Reals, group: NDArray[np.int64], groups: int, level: float) -> Reals:
@@ -128,8 +128,8 @@ class Residuals:
         """How far off so many drawn speakers are together, in units of their scales together: both ends."""
         own = np.ones(len(self.value)) if self.scale is None else self.scale
         off, squared = own * self.value, own**2
-        if speakers >= _MANY and abs(_skewness(off)) / (6 * np.sqrt(speakers)) <= _MOST_SKEWED:
-            return _sum_of_many(off, squared, speakers, tail)
+        if speakers >= _MANY and abs(skewness := _skewness(off)) / (6 * np.sqrt(speakers)) <= _MOST_SKEWED:
+            return _sum_of_many(off, squared, skewness, speakers, tail)
         generator = np.random.default_rng(0)
         urns = np.cumsum(generator.standard_exponential((_DRAWS, len(off))), axis=1)
         places = generator.random((_DRAWS, speakers)) * urns[:, -1:]
@@ -181,19 +181,27 @@ class Residuals:
         return cls(speakers, value, weight, scale, *parts)
 
 
+@lru_cache(maxsize=16)  # utterances, speakers, files and the corpus ask for the same
+def _ends_of_parts(residuals: Residuals, level: float) -> Reals | None:
+    """[parts, 2] the interval of each part; of all where there are no parts, or one has too few speakers."""
+    alone = residuals.interval(level)
+    if alone is None:
+        return None
+    return np.array([part.interval(level) or alone for part in residuals.parts] or [alone])
+
+
 def _edges(rate: Reals, speakers: int) -> Reals:
     """Of parts of equal size, as many as the speakers are enough for."""
     parts = min(_MOST_PARTS, speakers // _SPEAKERS_OF_PART)
     return np.unique(np.quantile(rate, np.arange(1, parts) / parts)) if parts > 1 else np.zeros(0)
 
 
-def _sum_of_many(off: Reals, squared: Reals, speakers: int, tail: float) -> tuple[float, float]:
+def _sum_of_many(off: Reals, squared: Reals, skewness: float, speakers: int, tail: float) -> tuple[float, float]:
     """The same for many, by the first three moments of what is drawn (Cornish and Fisher).
 
     That the known speakers are a sample too makes the variance larger by the share that new ones are of them.
     """
     mean, deviation = float(off.mean()), float(off.std())
-    skewness = _skewness(off)
     spread = deviation * np.sqrt(speakers * (1 + speakers / (len(off) + 1)))
     ends = []
     for share in (tail, 1 - tail):
