@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple, Self, overload
 
 import numpy as np
@@ -63,7 +64,7 @@ class OutputUtterances(Sequence[OutputUtterance]):
     def of_transcripts(cls, transcripts: Iterable[Transcript], file: str, speakers: Speakers = None) -> Self:
         """Of transcripts that somebody holds anyway."""
         kept = tuple(map(_checked, transcripts))
-        utts, words = [each.utt for each in kept], [word for each in kept for word in each.words]
+        utts, words = [each.utt for each in kept], [*chain.from_iterable([each.words for each in kept])]
         offsets = row_offsets([each.words for each in kept])
         output = OutputWords(
             offsets,
@@ -71,7 +72,7 @@ class OutputUtterances(Sequence[OutputUtterance]):
             tuple([speakers.get(utt, utt) for utt in utts] if speakers else utts),
             _missing(words, offsets, [each.missing_end for each in kept]),
         )
-        return cls(utts, output, lambda: list(output_utterances(kept, file, speakers)))
+        return cls(utts, output, lambda: [*output_utterances(kept, file, speakers)])
 
     @cached_property
     def _made(self) -> Sequence[OutputUtterance]:
@@ -123,7 +124,8 @@ def _probabilities(confidence: list[float]) -> Reals:
 def _missing(words: Sequence[Word], offsets: Offsets, ends: list[float | None]) -> Reals | None:
     """[utterances] the expected number of gaps that lack words; None if it is not known of all."""
     gaps = ends + [word.missing_before for word in words]  # the order in which they are summed
-    if not ends or None in gaps:
+    known = np.array(gaps, np.float64)  # None becomes NaN
+    if not ends or (np.isnan(known).any() and None in gaps):
         return None
     row = np.concatenate([np.arange(len(ends)), csr_rows(offsets)])
-    return np.asarray(np.bincount(row, np.array(gaps, np.float64), len(ends)), np.float64)
+    return np.asarray(np.bincount(row, known, len(ends)), np.float64)
