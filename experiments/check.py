@@ -11,7 +11,6 @@ recognizer's own model, which sees its scores and networks; and votes, the share
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from zlib import crc32
 
 import numpy as np
 from tools.check_data import BARE, CONFIDENCE, CheckedTranscript, all_transcripts, read_forced
-from tools.check_model import EMBEDDED, SHARE, error_rates, fit, read_split
+from tools.check_model import EMBEDDED, error_rates, fit, read_split, study_parser
 
 from wordtrust.combination.check import CheckModel
 from wordtrust.confidence.calibration import make
@@ -181,13 +180,8 @@ def _tenth(found: dict[str, float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.check", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("study", type=Path, help="the study of the shipped models")
-    parser.add_argument("--networks", type=Path, required=True, help="the study that has networks of all splits")
-    parser.add_argument("--forced", type=Path, help="folder of scores of given texts, by listener")
+    parser = study_parser("experiments.check", __doc__)
     parser.add_argument("--test", default="eval", help="the split that is judged")
-    parser.add_argument("--share", type=float, default=SHARE, help="of the utterances that trees are fitted on")
     parser.add_argument("--json", type=Path, help="a file for all measures")
     given = parser.parse_args(arguments)
     study, plain = StudyFolder(given.study), StudyFolder(given.networks)

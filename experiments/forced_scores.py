@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from tools.forced_scores import clip_of
 
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.table import Table
@@ -32,7 +33,6 @@ from wordtrust.networks.reference_words import ReferenceWords
 from wordtrust.recognizers import ForcedScores, loader
 from wordtrust.recognizers.base import ForcedScorer
 from wordtrust.recognizers.forced import printed, written_like
-from wordtrust.transcription.manifest import AUDIO_SUFFIXES
 
 NOTHING_HEARD: Mapping[str, Any] = {"words": []}  # a capital in front and a point behind
 FORMS: dict[str, Callable[[Sequence[str], Sequence[str], Mapping[str, Any]], list[str]]] = {
@@ -91,11 +91,6 @@ def row(name: str, form: str, scores: Sequence[ForcedScores], correct: Flags) ->
         values = np.nan_to_num(np.concatenate([measure(one) for one in scores]), nan=-np.inf)
         cells.append(f"{Scores.of(np.exp(values), correct).metrics().auc:.3f}")
     return (name, form, *cells)
-
-
-def clip_of(folder: Path, utt: str) -> Path:
-    """The audio of an utterance."""
-    return next(path for suffix in AUDIO_SUFFIXES if (path := folder / f"{utt}{suffix}").is_file())
 
 
 def main() -> None:

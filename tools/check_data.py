@@ -45,6 +45,7 @@ POSTERIOR, CONFIDENCE = "posterior", "confidence"  # scores that a transcript ma
 EVERY = 3  # utterances, one of which is also seen without times
 CHANGED = 0.4  # of these, the share where words are made up, repeated or left out
 
+FORCED_KINDS = ("logprob", "least", "tokens", "margin")  # of each word of a text
 Forced = Mapping[tuple[str, str], tuple[Floats, ...]]  # by utterance and text: logprob, least, tokens, margin, end
 
 
@@ -173,13 +174,13 @@ def checked(
     scored = score_paths(transcript, one_best(transcript), words)
     gathered = gather(transcript, listeners, error_rates)
     return CheckedTranscript(
-        whose, transcript.utts, tuple(map(" ".join, _texts(transcript))), tuple(speakers), gathered.facts,
+        whose, transcript.utts, tuple(map(" ".join, texts_of(transcript))), tuple(speakers), gathered.facts,
         dict(zip(gathered.names, gathered.heard, strict=True)), scored.alignments.correct,
         missing_words(scored.alignments, words.offsets),
     )  # fmt: skip
 
 
-def _texts(chain: Lattices) -> list[list[str]]:
+def texts_of(chain: Lattices) -> list[list[str]]:
     """The words of each utterance."""
     return [[word for word in one.vocabulary.lookup(one.word.tolist()) if word] for one in chain]
 
@@ -201,7 +202,7 @@ def read_forced(folder: Path | None, splits: Sequence[str]) -> Mapping[str, Forc
     for file in files:
         with np.load(file, allow_pickle=False) as arrays:
             offsets, end = arrays["offsets"], arrays["end"].astype(np.float32)
-            kinds = [arrays[name].astype(np.float32) for name in ("logprob", "least", "tokens", "margin")]
+            kinds = [arrays[name].astype(np.float32) for name in FORCED_KINDS]
             keys = list(zip(arrays["utt"].tolist(), arrays["text"].tolist(), strict=True))
         known = found.setdefault(file.parent.name, {})
         for index, key in enumerate(keys):
@@ -226,7 +227,7 @@ def all_transcripts(
         scores = {POSTERIOR: posterior.astype(np.float32), CONFIDENCE: recognizer.one_best_confidence}
         yield replace(made, scores=scores)
         if changed:
-            yield _without_times(recognizer.name, _texts(transcript), first, others, error_rates)
+            yield _without_times(recognizer.name, texts_of(transcript), first, others, error_rates)
     if changed:
         everybody = [one for recognizer in recognizers for one in recognizer.listeners()]
         spoken = [text.split() for text in references]

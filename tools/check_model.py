@@ -165,16 +165,20 @@ def read_split(
     return [one.in_order(read[0].networks.utts) for one in read]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Make what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m tools.check_model", description=__doc__,
+def study_parser(module: str, description: str | None) -> argparse.ArgumentParser:
+    """The options of everything that fits check models on a study."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("study", type=Path, help="the study of the shipped models")
-    parser.add_argument("--networks", type=Path, required=True, help="the study that has networks of train and dev")
+    parser.add_argument("--networks", type=Path, required=True, help="the study that has networks of all splits")
     parser.add_argument("--forced", type=Path, help="folder of scores of given texts, by listener")
-    parser.add_argument(
-        "--share", type=float, default=SHARE, help="of the utterances of train that trees are fitted on"
-    )
+    parser.add_argument("--share", type=float, default=SHARE, help="of the utterances that trees are fitted on")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make what the command line asks for."""
+    parser = study_parser("tools.check_model", __doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of the model")
     given = parser.parse_args(arguments)
     study, plain = StudyFolder(given.study), StudyFolder(given.networks)

@@ -20,6 +20,7 @@ from .options import jobs_option, json_option, out_option, overwrite_option, sha
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
     from ..transcription.check_job import CheckJob, CheckTask
+    from ..transcription.transcriber import Transcriber
 
 NOT_OF_THIS_AUDIO, TOO_MANY_ERRORS = 3, 4  # exit status
 
@@ -81,8 +82,8 @@ def check(
     from ..recognizers.registry import with_language
     from ..transcription.check import check_tasks
     from ..transcription.check_job import CheckJob, DoesNotBelong, problems
-    from ..transcription.transcriber import AudioRecording, Transcriber, split_names
-    from ..transcription.transcription_job import default_jobs, open_audio, plan_outputs
+    from ..transcription.transcriber import split_names
+    from ..transcription.transcription_job import open_audio, plan_outputs
     from ..transcription.written_text import read_texts
 
     announce_compilation()
@@ -96,12 +97,7 @@ def check(
     listener = ",".join(with_language(name, language) for name in split_names(listener))
     notify(*(line for task in tasks for line in problems(task)))
     with ExitStack() as stack:
-        transcriber = None
-        if files is not None:
-            at_once = jobs or default_jobs(
-                [task.recording for task in tasks if isinstance(task.recording, AudioRecording)]
-            )
-            transcriber = stack.enter_context(Transcriber(split_names(listener), jobs=at_once))
+        transcriber = None if files is None else stack.enter_context(_transcriber(listener, tasks, jobs))
         job = stack.enter_context(CheckJob(transcriber, tasks, outputs, listener))
         if job.resumed:
             notify(f"resuming after {counted(job.resumed, 'segment')} done before")
@@ -113,6 +109,15 @@ def check(
         for path, words in job.write():
             echo(f"{as_given(path, out)}: {counted(words, 'word')}", err=True)
     _end(job, fail_above)
+
+
+def _transcriber(listener: str, tasks: list[CheckTask], jobs: int | None) -> Transcriber:
+    """The listeners, as many of each as pay."""
+    from ..transcription.transcriber import AudioRecording, Transcriber, split_names
+    from ..transcription.transcription_job import default_jobs
+
+    recordings = [task.recording for task in tasks if isinstance(task.recording, AudioRecording)]
+    return Transcriber(split_names(listener), jobs=jobs or default_jobs(recordings))
 
 
 def _check_all(job: CheckJob, tasks: list[CheckTask], *, as_json: bool, quiet: bool) -> None:

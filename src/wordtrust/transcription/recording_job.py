@@ -5,6 +5,7 @@ Finished pieces are kept in a journal beside the first output file, so an interr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,7 +46,7 @@ Outputs = Mapping[Path, Sequence[Recording]]  # the recordings that go into each
 _MOST_CLAIMED = 100  # files that nobody else may write meanwhile: each takes a descriptor of the process
 
 
-class RecordingJob:
+class RecordingJob(ABC):
     """Output files that nobody else writes meanwhile, and the journal of the work on them.
 
     A subclass fills `transcripts`, by the names of recordings, and says what is known about them.
@@ -79,13 +80,13 @@ class RecordingJob:
         """The number of pieces that an interrupted job had finished."""
         return self._journal.resumed if self._journal is not None else 0
 
+    @abstractmethod
     def about(self, members: Sequence[Recording]) -> dict[str, Any]:
         """What a file of these recordings says about them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def left_out(self, name: str) -> Sequence[LeftOut] | None:
         """The stretches of the recording of this name that have no words."""
-        raise NotImplementedError
 
     def write(self) -> Iterator[tuple[Path, int]]:
         """Write all files, and return each with its number of words; then the journal is removed."""

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, groupby, pairwise, zip_longest
 from typing import NamedTuple
 
 from ...base.errors import InputError
+from ...base.problems import Problems
 from ...lattices.assemble import MAX_ARCS
-from .recognized import RecognizedPhrase, RecognizedWord, plain_words
+from ...lattices.lattice import Lattices
+from ..format import Format, ReadOptions
+from ..inputs import Stream
+from .json_documents import decode_utf8
+from .lattices import MAX_DOCUMENT, lattices
+from .recognized import RecognizedPhrase, RecognizedTranscript, RecognizedWord, plain_words
 
 SECONDS = r"(?:(\d{1,12}):)?(\d{1,12}):(\d{2}(?:[.,]\d{1,9})?)"  # a time: 1:02:03.4, 02:03
 _LABEL = re.compile(r"(?:>>+ ?|[-\u2013\u2014] ?)?([^\W\d_][^:\[\]<>]{0,39}):(?=\s|$)\s*")
@@ -38,6 +44,22 @@ class Cue(NamedTuple):
     end: float | None = None
     speaker: str | None = None
     words: Sequence[RecognizedWord] = ()  # where they have times of their own; else those of the text
+
+
+def subtitle_format(
+    name: str, title: str, sniff: Callable[[bytes, str], float], cues: Callable[[str], Iterable[Cue]]
+) -> Format:
+    """A format of subtitles; `cues` finds them in the text of a file."""
+
+    def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
+        text = decode_utf8(stream.document(MAX_DOCUMENT))
+        try:
+            transcript = RecognizedTranscript(stream.stem, phrases(cues(text)))
+        except InputError as error:
+            raise error.at(file=stream.name) from None
+        yield from lattices([transcript], stream, options, problems, name)
+
+    return Format(name, title, (f".{name}",), sniff, read)
 
 
 def seconds(match: re.Match[str], first: int = 1) -> float:

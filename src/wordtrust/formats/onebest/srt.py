@@ -12,14 +12,7 @@ from collections.abc import Iterator
 from html import unescape
 
 from ...base.errors import InputError
-from ...base.problems import Problems
-from ...lattices.lattice import Lattices
-from ..format import Format, ReadOptions
-from ..inputs import Stream
-from .cues import SECONDS, Cue, phrases, seconds
-from .json_documents import decode_utf8
-from .lattices import MAX_DOCUMENT, lattices
-from .recognized import RecognizedTranscript
+from .cues import SECONDS, Cue, seconds, subtitle_format
 
 NAME = "srt"
 _TIMES = re.compile(rf"\s*{SECONDS}\s*-->\s*{SECONDS}(?:\s.*)?")
@@ -33,16 +26,6 @@ _REMEDY = "Lines of times are 00:00:01,200 --> 00:00:03,000"
 def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the content says enough
     """The first cue has a line of times."""
     return 1.0 if _BEGINS.match(head) else 0.0
-
-
-def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """The lattice of the recording that the file belongs to."""
-    text = decode_utf8(stream.document(MAX_DOCUMENT))
-    try:
-        transcript = RecognizedTranscript(stream.stem, phrases(_cues(text)))
-    except InputError as error:
-        raise error.at(file=stream.name) from None
-    yield from lattices([transcript], stream, options, problems, NAME)
 
 
 def _cues(text: str) -> Iterator[Cue]:
@@ -67,4 +50,4 @@ def _cue(lines: list[str], start: float, end: float) -> Cue:
     return Cue(text.strip(), start, max(start, end))
 
 
-FORMAT = Format(NAME, "SubRip subtitles", (".srt",), sniff, read)
+FORMAT = subtitle_format(NAME, "SubRip subtitles", sniff, _cues)

@@ -11,14 +11,8 @@ from collections.abc import Iterator, Sequence
 from html import unescape
 
 from ...base.errors import InputError
-from ...base.problems import Problems
-from ...lattices.lattice import Lattices
-from ..format import Format, ReadOptions
-from ..inputs import Stream
-from .cues import SECONDS, Cue, blocks, phrases, said, seconds
-from .json_documents import decode_utf8
-from .lattices import MAX_DOCUMENT, lattices
-from .recognized import RecognizedTranscript, RecognizedWord
+from .cues import SECONDS, Cue, blocks, said, seconds, subtitle_format
+from .recognized import RecognizedWord
 
 NAME = "vtt"
 _TIMES = re.compile(rf"\s*{SECONDS}\s*-->\s*{SECONDS}(?:\s.*)?")
@@ -33,16 +27,6 @@ def sniff(head: bytes, name: str) -> float:  # noqa: ARG001  # the content says 
     """It says so itself."""
     first = head.removeprefix(b"\xef\xbb\xbf")
     return 1.0 if first.startswith(b"WEBVTT") and first[6:7] in (b"", b" ", b"\t", b"\r", b"\n") else 0.0
-
-
-def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
-    """The lattice of the recording that the file belongs to."""
-    text = decode_utf8(stream.document(MAX_DOCUMENT))
-    try:
-        transcript = RecognizedTranscript(stream.stem, phrases(_cues(text)))
-    except InputError as error:
-        raise error.at(file=stream.name) from None
-    yield from lattices([transcript], stream, options, problems, NAME)
 
 
 def _cues(text: str) -> Iterator[Cue]:
@@ -97,4 +81,4 @@ def _said(parts: Sequence[tuple[str, float | None]], speaker: str | None, start:
     yield Cue(text.strip(), start, end, speaker, words)
 
 
-FORMAT = Format(NAME, "WebVTT subtitles", (".vtt",), sniff, read)
+FORMAT = subtitle_format(NAME, "WebVTT subtitles", sniff, _cues)
