@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+pytest_plugins = ["tests.helpers.browser"]  # its fixtures
+
 # Kernels are compiled inside the first example, so there is no deadline; CI repeats the same examples every time.
 settings.register_profile("wordtrust", deadline=None, max_examples=60, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("wordtrust")
