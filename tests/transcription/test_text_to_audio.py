@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordtrust.lattices.lattice import Ints, Times
+from wordtrust.lattices.lattice import Times
 from wordtrust.transcription.text_to_audio import Clock, LocatedWords, TimedWords, locate
 
 SEGMENTS, WORDS = 20, 10  # of each; a word takes half a second, a pause between segments a second
@@ -19,13 +19,19 @@ def recording(seed: int = 0) -> Clock:
     random = np.random.default_rng(seed)
     segment = np.repeat(np.arange(SEGMENTS), WORDS)
     start = 6.0 * segment + 0.5 * np.tile(np.arange(WORDS), SEGMENTS) + 1
-    words = TimedWords(random.integers(0, 3000, len(start)).astype(np.int32), letters(len(start)), start, start + 0.5)
+    words = TimedWords(spelled(random.integers(0, 3000, len(start)).tolist()), start, start + 0.5)
     edges: Times = 6.0 * np.arange(SEGMENTS, dtype=np.float64) + 1
     return Clock(words, segment.astype(np.int64), edges, edges + 5.0)
 
 
-def letters(count: int) -> Ints:
-    return np.full(count, 5, np.int32)
+def spelled(numbers: list[int]) -> tuple[str, ...]:
+    """Words that look like nothing else."""
+    return tuple("".join(chr(ord("a") + int(digit)) for digit in f"{number:05}") for number in numbers)
+
+
+def some(words: TimedWords, chosen: np.ndarray, *, is_timed: bool = True) -> TimedWords:
+    rows = np.arange(len(words))[chosen].tolist()
+    return TimedWords(tuple(words.words[row] for row in rows), words.start[rows], words.end[rows], is_timed)
 
 
 def check(located: LocatedWords, clock: Clock) -> None:
@@ -35,9 +41,9 @@ def check(located: LocatedWords, clock: Clock) -> None:
 
 
 def with_errors(words: TimedWords, every: int) -> TimedWords:
-    wrong = words.word.copy()
-    wrong[::every] = 5000 + np.arange(len(wrong[::every]))
-    return replace(words, word=wrong)
+    wrong = list(words.words)
+    wrong[::every] = spelled(list(range(5000, 5000 + len(wrong[::every]))))
+    return replace(words, words=tuple(wrong))
 
 
 @pytest.mark.parametrize("is_timed", [True, False])
@@ -65,13 +71,12 @@ def test_a_clock_that_is_off_is_set_right(shift: float, drift: float) -> None:
 def test_passages_that_the_text_lacks_and_has_too_many(is_timed: bool) -> None:
     clock, words = recording(), recording().words
     kept = np.r_[0:50, 90:200]
-    text = TimedWords(words.word[kept], letters(160), words.start[kept], words.end[kept], is_timed)
+    text = some(words, kept, is_timed=is_timed)
     located = locate(text, clock)
     check(located, clock)
     assert located.found == 1
     assert not np.isin(located.stretch, 2 * np.arange(5, 9) + 1).any()
-    heard = replace(clock, words=TimedWords(words.word[:100], letters(100), words.start[:100], words.end[:100]))
-    heard = replace(heard, segment=clock.segment[:100])
+    heard = replace(clock, words=some(words, np.arange(100)), segment=clock.segment[:100])
     much = locate(replace(words, is_timed=is_timed), heard)
     check(much, heard)
     assert much.found == 0.5
@@ -81,8 +86,7 @@ def test_timed_words_in_a_pause_are_in_a_pause() -> None:
     clock = recording()
     clock = replace(clock, end=clock.start + 2.0)  # the listener found no speech after the second second
     keep = clock.words.end <= clock.start[clock.segment] + 2.0
-    said = clock.words
-    heard = TimedWords(said.word[keep], said.letters[keep], said.start[keep], said.end[keep])
+    heard = some(clock.words, keep)
     located = locate(clock.words, replace(clock, words=heard, segment=clock.segment[keep]))
     assert set((located.stretch[keep] % 2).tolist()) == {1}
     middle = (clock.words.start - clock.start[clock.segment]) == 3.5
@@ -92,7 +96,7 @@ def test_timed_words_in_a_pause_are_in_a_pause() -> None:
 def test_another_text_is_not_found_and_nothing_is_nowhere() -> None:
     clock, other = recording(), recording(1).words
     assert locate(other, clock).found < 0.05
-    empty = TimedWords(np.zeros(0, np.int32), letters(0), np.zeros(0), np.zeros(0))
+    empty = TimedWords((), np.zeros(0), np.zeros(0))
     assert locate(empty, clock).found == 1
     silent = Clock(empty, np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     for is_timed in (True, False):
@@ -109,12 +113,76 @@ def test_any_text_is_located_in_order(
     text: list[int], heard: list[tuple[int, int]], is_timed: bool, shift: float
 ) -> None:
     start = np.arange(len(heard), dtype=np.float64)
-    words = TimedWords(np.array([word for word, _ in heard], np.int32), letters(len(heard)), start, start + 0.9)
+    words = TimedWords(spelled([word for word, _ in heard]), start, start + 0.9)
     segment = (np.arange(len(heard)) // 4).astype(np.int64)
     edges = 4.0 * np.arange(segment.max(initial=-1) + 1, dtype=np.float64)
     clock = Clock(words, segment, edges, edges + 3.9)
     own: Times = np.arange(len(text), dtype=np.float64) + shift
-    located = locate(TimedWords(np.array(text, np.int32), letters(len(text)), own, own + 0.5, is_timed), clock)
+    located = locate(TimedWords(spelled(text), own, own + 0.5, is_timed), clock)
     check(located, clock)
     assert np.isfinite(located.start).all()
     assert 0 <= located.found <= 1
+
+
+def clock_of(*segments: str) -> Clock:
+    """Words of a letter a tenth of a second, segments two seconds apart."""
+    words, owner, times, edges, now = list[str](), list[int](), list[float](), list[float](), 0.0
+    for index, segment in enumerate(segments):
+        edges.append(now)
+        for word in segment.split():
+            words.append(word)
+            owner.append(index)
+            times.append(now)
+            now += 0.1 * len(word)
+        edges.append(now)
+        now += 2.0
+    start = np.array(times)
+    end = start + 0.1 * np.array([len(word) for word in words])
+    bounds = np.array(edges).reshape(-1, 2)
+    return Clock(TimedWords(tuple(words), start, end), np.array(owner, np.int64), bounds[:, 0], bounds[:, 1])
+
+
+def untimed(text: str) -> TimedWords:
+    words = tuple(text.split())
+    return TimedWords(words, np.zeros(len(words)), np.zeros(len(words)), is_timed=False)
+
+
+def test_misheard_words_of_a_text_without_times_are_where_something_else_was_heard() -> None:
+    clock = clock_of("a bridge too far", "i will empty it", "he plays for uratu", "her research")
+    located = locate(untimed("a bridge too far abu md he plays for urartu her research"), clock)
+    assert located.stretch.tolist() == [1, 1, 1, 1, 3, 3, 5, 5, 5, 5, 7, 7]
+    abu, md = located.start[4:6]
+    assert clock.start[1] <= abu < md < clock.end[1]
+
+
+def test_a_misheard_word_before_a_missing_passage_is_where_it_looks_alike() -> None:
+    passage = "then nobody came along because all of them were already gone elsewhere that evening"
+    clock = clock_of("we drove to", "milton canes", passage, "and back again")
+    for text in ("we drove to milton keynes and back again", "we drove to keynes and back again"):
+        located = locate(untimed(text), clock)
+        assert located.stretch[text.split().index("keynes")] == 3
+
+
+def test_a_word_that_nobody_heard_is_between_its_neighbours() -> None:
+    clock = clock_of("we drove home", "and slept")
+    located = locate(untimed("we drove nowhere home and slept"), clock)
+    assert located.stretch.tolist() == [1, 1, 1, 1, 3, 3]
+    assert clock.words.end[1] - 1e-6 <= located.start[2] <= located.end[2] <= clock.words.start[2] + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("the colour of 6 houses", "the color of six houses"),
+        ("it's been 25 years", "it is been twenty five years"),
+        ("it is 25 %", "it's twenty five percent"),
+        ("\u4eca\u5929\u5929\u6c14", "\u4eca\u5929 \u5929\u6c14"),
+    ],
+)
+def test_other_spellings_are_the_same_words(text: str, heard: str) -> None:
+    clock = clock_of("well", heard, "bye")
+    located = locate(untimed(f"well {text} bye"), clock)
+    assert located.found == 1
+    assert located.stretch.tolist() == [1, *[3] * len(text.split()), 5]
+    assert (np.diff(located.start) > 0).all()
+    assert (located.end[1:-1] <= clock.end[1] + 1e-9).all()

@@ -19,7 +19,6 @@ from ..combination.check import CheckModel, ForcedWords, Listener
 from ..lattices.lattice import Lattices, concatenate
 from ..lattices.paths import one_best
 from ..lattices.text import join_surfaces
-from ..lattices.vocabulary import Vocabulary
 from ..recognizers.base import NOTHING, ForcedScores
 from ..recognizers.serialization import to_lattice, to_line
 from ..transcripts.words import LeftOut, clock
@@ -135,13 +134,13 @@ class CheckJob(RecordingJob):
 
     def check(self, task: CheckTask) -> CheckSummary:
         """The verdict on a transcript whose recording was heard; InputError if it is of another recording."""
-        segments, vocabulary = self._segments[task.name], Vocabulary()
-        clocks = _clocks(task, segments, vocabulary)
-        pivot = locate_text(task.text, clocks, vocabulary, task.duration or 0.0)
+        segments = self._segments[task.name]
+        clocks = _clocks(task, segments)
+        pivot = locate_text(task.text, clocks, task.duration or 0.0)
         if not pivot.stretches:
             return self._nothing(task)
         _require_belonging(task.text, pivot.located, task.recording)
-        others = [_located(text, clocks, vocabulary) for text in task.heard]
+        others = [_located(text, clocks) for text in task.heard]
         for text, located in others:
             _require_belonging(text, located, task.recording)
         forced = self._forced(task, pivot, segments)
@@ -184,8 +183,7 @@ class CheckJob(RecordingJob):
         """How probable listeners find the words of stretches, by their names and the numbers of the stretches."""
         if self._transcriber is None or not isinstance(task.recording, AudioRecording):
             return {}
-        lattices = task.text.lattices
-        norms = lattices.vocabulary.lookup(lattices.word[task.text.arcs].tolist())
+        norms = task.text.norms
         texts = {
             SegmentText(segments[stretch.segment], norms[words.start : words.stop]): stretch.number
             for stretch in pivot.stretches
@@ -214,20 +212,17 @@ class CheckJob(RecordingJob):
         return self._left_out[name]
 
 
-def _clocks(task: CheckTask, segments: Sequence[RecognizedSegment], vocabulary: Vocabulary) -> list[Clock]:
+def _clocks(task: CheckTask, segments: Sequence[RecognizedSegment]) -> list[Clock]:
     """What tells when words were said: each listener, or the transcript itself where there is no audio."""
     if isinstance(task.recording, TextRecording):
-        return [written_clock(task.text, vocabulary)]
+        return [written_clock(task.text)]
     bounds = [(segment.start, segment.end) for segment in segments]
     listeners = len(segments[0].lattices) if segments else 1
-    return [
-        heard_clock([segment.lattices[index] for segment in segments], bounds, vocabulary)
-        for index in range(listeners)
-    ]
+    return [heard_clock([segment.lattices[index] for segment in segments], bounds) for index in range(listeners)]
 
 
-def _located(text: WrittenText, clocks: Sequence[Clock], vocabulary: Vocabulary) -> tuple[WrittenText, LocatedWords]:
-    words = text.timed(vocabulary)
+def _located(text: WrittenText, clocks: Sequence[Clock]) -> tuple[WrittenText, LocatedWords]:
+    words = text.timed()
     located = (locate(words, clock, pauses=False) for clock in clocks)
     return text, max(located, key=lambda each: each.found)
 
@@ -251,7 +246,7 @@ def problems(task: CheckTask) -> Iterator[str]:
         yield f"{task.text.file} has no times, and there is no audio: its words are written with a second each"
     duration = task.duration or 0.0
     if duration and task.text.is_timed and len(task.text):
-        start = task.text.timed(Vocabulary()).start
+        start = task.text.timed().start
         beyond = int((start > duration + _BEYOND).sum())
         if beyond:
             yield (

@@ -16,7 +16,6 @@ import numpy as np
 from ..combination.check import CheckedWords, CheckModel, ForcedWords, Listener, joined
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
-from ..lattices.vocabulary import Vocabulary
 from ..transcripts.transcript import Transcript, Transcripts
 from ..transcripts.words import LeftOut, Word
 from .text_to_audio import Clock, LocatedWords, TimedWords, locate
@@ -62,7 +61,7 @@ class LocatedText:
             yield self.stretches[first : first + AT_ONCE]
 
 
-def heard_clock(lattices: Sequence[Lattices], bounds: Sequence[tuple[float, float]], vocabulary: Vocabulary) -> Clock:
+def heard_clock(lattices: Sequence[Lattices], bounds: Sequence[tuple[float, float]]) -> Clock:
     """The words that a recognizer printed for each segment, whose start and end are `bounds`."""
     words, owner, times = list[str](), list[int](), list[tuple[float, float]]()
     for segment, (lattice, (begin, _)) in enumerate(zip(lattices, bounds, strict=True)):
@@ -73,16 +72,14 @@ def heard_clock(lattices: Sequence[Lattices], bounds: Sequence[tuple[float, floa
             (begin + lattice.start_time[arcs]).tolist(), (begin + lattice.end_time[arcs]).tolist(), strict=True
         )
     said = np.array(times, np.float64).reshape(-1, 2)
-    numbers = np.array([vocabulary.id(word) for word in words], np.int32)
-    letters = np.array([len(word) for word in words], np.int32)
     edges = np.array(bounds, np.float64).reshape(-1, 2)
-    timed = TimedWords(numbers, letters, said[:, 0], said[:, 1])
+    timed = TimedWords(tuple(words), said[:, 0], said[:, 1])
     return Clock(timed, np.array(owner, np.int64), edges[:, 0], edges[:, 1])
 
 
-def written_clock(text: WrittenText, vocabulary: Vocabulary) -> Clock:
+def written_clock(text: WrittenText) -> Clock:
     """The clock of a transcript without audio: its own words, in stretches that end where it pauses."""
-    words = text.timed(vocabulary)
+    words = text.timed()
     owner, count = np.zeros(len(words), np.int64), 0
     for word in range(1, len(words)):
         count += 1
@@ -96,9 +93,9 @@ def written_clock(text: WrittenText, vocabulary: Vocabulary) -> Clock:
     return Clock(words, owner, start, np.maximum(start, end))
 
 
-def locate_text(text: WrittenText, clocks: Sequence[Clock], vocabulary: Vocabulary, duration: float) -> LocatedText:
+def locate_text(text: WrittenText, clocks: Sequence[Clock], duration: float) -> LocatedText:
     """The transcript by the clock in which most of its words are found."""
-    words = text.timed(vocabulary)
+    words = text.timed()
     located = max((locate(words, clock) for clock in clocks), key=lambda each: each.found)
     bounds = np.stack([clocks[0].start, clocks[0].end], 1).ravel()
     end = max(duration, float(bounds[-1]) if len(bounds) else 0.0, float(located.end.max(initial=0.0)))

@@ -1,8 +1,10 @@
 """Where in a recording the words of a text were said: found by what listeners heard, whose words have times.
 
-Words that a listener heard too (`word_matching`) are where it heard them. Those between have the text's own times, if
-it has some, set right by how far its clock is off there; without times they share the speech between their
-neighbours by letters. A recording is cut into stretches: the segments that listeners heard, and the pauses between.
+Words that a listener heard too (`word_matching`) are where it heard them, whatever the spelling: they are compared as
+they are read aloud. Those between have the text's own times, if it has some, set right by how far its clock is off
+there. Without times they are beside what the listener heard between their neighbours, by letters (`misheard_words`);
+where it heard nothing, they share the speech there. A recording is cut into stretches: the segments that listeners
+heard, and the pauses between.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..lattices.lattice import Flags, Ints, Offsets, Times
-from .word_matching import NOWHERE, match_words
+from ..lattices.lattice import Flags, Offsets, Times
+from .misheard_words import shared_by_letters, times_beside
+from .read_aloud import MatchedWords, match_texts
+from .word_matching import NOWHERE
 
 _NEAR = 2.5  # seconds: a word that is found farther from its own time is another one
 _BESIDE = 0.5  # seconds beside a segment that count to it
@@ -26,14 +30,13 @@ _MEDIAN = 25  # words over which the difference of two clocks is taken
 class TimedWords:
     """The words of a text, in order. Times may be missing for all of them."""
 
-    word: Ints  # [words] numbers; the same word has the same one in all texts
-    letters: Ints  # [words]
+    words: tuple[str, ...]  # normalised
     start: Times  # [words] seconds
     end: Times
     is_timed: bool = True
 
     def __len__(self) -> int:
-        return len(self.word)
+        return len(self.words)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,16 +74,16 @@ class LocatedWords(NamedTuple):
 
 def locate(text: TimedWords, clock: Clock, *, pauses: bool = True) -> LocatedWords:
     """Locate the words of a text; without `pauses`, all are in segments."""
-    partner = match_words(text.word, clock.words.word)
+    found = match_texts(text.words, clock.words.words)
     if text.is_timed:
-        start, end, partner, late = _set_right(text, clock, partner)
+        start, end, partner, late = _set_right(text, clock, found.partner)
     else:
-        start, end, late = *_shared(text, clock, partner), 0.0
+        start, end, partner, late = *_times_of_partners(text, clock, found), found.partner, 0.0
     matched = partner >= 0
     stretch = clock.stretch_of((start + end) / 2, pauses=pauses and text.is_timed)
     stretch[matched] = 2 * clock.segment[partner[matched]] + 1
-    found = float(matched.mean()) if len(text) else 1.0
-    return LocatedWords(_in_order(stretch, matched, len(clock.start)), start, end, found, late)
+    share = float(matched.mean()) if len(text) else 1.0
+    return LocatedWords(_in_order(stretch, matched, len(clock.start)), start, end, share, late)
 
 
 def _in_order(stretch: Offsets, matched: Flags, segments: int) -> Offsets:
@@ -117,35 +120,33 @@ def _running_median(values: Times) -> Times:
     return medians
 
 
-def _shared(text: TimedWords, clock: Clock, partner: Offsets) -> tuple[Times, Times]:
-    """Times of words without any: those of their partners, and what the others share between these."""
-    start, end = np.zeros(len(text)), np.zeros(len(text))
-    matched = np.flatnonzero(partner >= 0)
-    start[matched], end[matched] = clock.words.start[partner[matched]], clock.words.end[partner[matched]]
+def _times_of_partners(text: TimedWords, clock: Clock, found: MatchedWords) -> tuple[Times, Times]:
+    """Times of words without any: those of their partners, and of the others between these."""
+    heard = clock.words
+    start, end = found.times(heard.start, heard.end)
+    matched = np.flatnonzero(found.partner >= 0)
     last = float(clock.end.max(initial=0.0))
-    ends = [0, *(matched + 1).tolist()], [*matched.tolist(), len(text)]
-    for first, after in zip(*ends, strict=True):
-        if after > first:
-            room = end[first - 1] if first else 0.0, start[after] if after < len(text) else last
-            start[first:after], end[first:after] = _fill(text.letters[first:after], *room, clock)
+    edges = [(-1, -1), *zip(matched.tolist(), found.last_partner[matched].tolist(), strict=True)]
+    nexts = [*zip(matched.tolist(), found.partner[matched].tolist(), strict=True), (len(text), len(heard))]
+    for (before, heard_before), (after, heard_after) in zip(edges, nexts, strict=True):
+        if after - before <= 1:
+            continue
+        words, others = slice(before + 1, after), slice(heard_before + 1, heard_after)
+        if others.start < others.stop:
+            start[words], end[words] = times_beside(
+                text.words[words], heard.words[others], heard.start[others], heard.end[others]
+            )
+        else:
+            room = end[before] if before >= 0 else 0.0, start[after] if after < len(text) else last
+            start[words], end[words] = _fill(text.words[words], *room, clock)
     return start, end
 
 
-def _fill(letters: Ints, begin: float, finish: float, clock: Clock) -> tuple[Times, Times]:
-    """Times of words between two others: speech is shared by letters; where there is much, they keep to its ends."""
+def _fill(words: tuple[str, ...], begin: float, finish: float, clock: Clock) -> tuple[Times, Times]:
+    """Times of words between two others where nothing else was heard: speech is shared by letters."""
     speech, known = _speech_time(clock)
-    first, last = np.interp([begin, max(begin, finish)], known, speech)
-    shares = np.concatenate([[0.0], np.cumsum(np.maximum(letters, 1))])
-    needed = _LETTER * shares[-1]
-    if last - first > 2 * needed:
-        half = int(np.searchsorted(shares, shares[-1] / 2))
-        edges = first + _LETTER * shares
-        edges_end = last - needed + _LETTER * shares
-        starts = np.where(np.arange(len(letters)) < half, edges[:-1], edges_end[:-1])
-        ends = np.where(np.arange(len(letters)) < half, edges[1:], edges_end[1:])
-    else:
-        edges = first + (last - first) * shares / shares[-1]
-        starts, ends = edges[:-1], edges[1:]
+    first, last = np.interp([begin, max(begin, finish)], known, speech).tolist()
+    starts, ends = shared_by_letters([len(word) for word in words], first, last, _LETTER)
     return np.interp(starts, speech, known), np.interp(ends, speech, known)
 
 

@@ -22,7 +22,6 @@ from ..formats.transcript import record_lattices
 from ..lattices.assemble import Builder, Tokens
 from ..lattices.lattice import Floats, Lattices, Offsets, Origin, Times, concatenate
 from ..lattices.paths import Paths, one_best
-from ..lattices.vocabulary import Vocabulary
 from ..transcripts.segmenting import segments
 from ..transcripts.transcript import Transcript, Transcripts, transcripts
 from .text_to_audio import LocatedWords, TimedWords
@@ -64,13 +63,15 @@ class WrittenText:
         """Whether what it says of its own words are probabilities: where our own models computed them."""
         return self.lattices.origin.format == OURS
 
-    def timed(self, vocabulary: Vocabulary) -> TimedWords:
-        """Its words, numbered by a vocabulary that other texts share, with its own times."""
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """[words] normalised."""
+        return self.lattices.vocabulary.lookup(self.lattices.word[self.arcs].tolist())
+
+    def timed(self) -> TimedWords:
+        """Its words with its own times."""
         arcs, lattices = self.arcs, self.lattices
-        words = lattices.vocabulary.lookup(lattices.word[arcs].tolist())
-        numbers = np.array([vocabulary.id(word) for word in words], np.int32)
-        letters = np.array([len(word) for word in words], np.int32)
-        return TimedWords(numbers, letters, lattices.start_time[arcs], lattices.end_time[arcs], self.is_timed)
+        return TimedWords(self.norms, lattices.start_time[arcs], lattices.end_time[arcs], self.is_timed)
 
     def transcript(self) -> Transcript:
         """Its words with its own confidences, 0 where it has none."""
