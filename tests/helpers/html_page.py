@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 from html.parser import HTMLParser
+from typing import Any
 
-_VOID = ("meta", "input")
+_VOID = ("meta", "input", "br")
+
+
+def page_data(page: str) -> dict[str, Any]:
+    """What the script of a page of a transcript is given, as a browser reads it."""
+    found = re.search('<script type="application/json" id="transcript">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1], parse_constant=_no_json)  # type: ignore[no-any-return]
+
+
+def _no_json(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
 
 
 class HtmlPage(HTMLParser):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordtrust as wt
+from tests.helpers.html_page import page_data
 from tests.helpers.reading import timed_words
 from tests.helpers.strategies import lattices
 from tests.helpers.transcripts import NASTY
@@ -184,7 +185,8 @@ def test_warnings_are_in_every_format_that_has_a_place_for_them(tmp_path: Path) 
     assert ctm == f";; harbour_1 1 0.500 {told}\n" + written([HARBOUR], tmp_path / "b.ctm").decode()
     escaped = told.replace("<", "&lt;").replace(">", "&gt;")
     assert f"\nNOTE {escaped}\n\n" in written([NOISY], tmp_path / "a.vtt").decode()
-    assert "noise nearly as loud as the &lt;speech&gt;" in written([NOISY], tmp_path / "a.html").decode()
+    page = page_data(written([NOISY], tmp_path / "a.html").decode())
+    assert page["records"][0]["warnings"][0]["message"] == "noise nearly as loud as the <speech>"
     assert "Warning: noise nearly as loud as the &lt;speech&gt;" in NOISY._repr_html_()
     written([NOISY, HARBOUR], tmp_path / "a.parquet")
     assert [each.warnings for each in wt.read_transcripts(tmp_path / "a.parquet")] == [NOISY.warnings, ()]

@@ -13,7 +13,7 @@ from ..base.errors import OptionError
 from ..base.files import atomic
 from ..base.installation import install_command
 from ..base.visible_text import visible
-from ..transcripts.page_style import PAGE, ROLES
+from ..transcripts.page.style import PAGE, ROLES
 from .chart import Bars, Chart, Dots, LineSeries, Mark, Note
 
 if TYPE_CHECKING:

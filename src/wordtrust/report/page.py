@@ -20,7 +20,7 @@ from ..base.visible_text import visible
 from ..combination.subset_comparison import SubsetComparison, SubsetRates
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.metrics import Scores
-from ..transcripts.page_style import security_policy, style_sheet
+from ..transcripts.page.style import security_policy, style_sheet
 from .chart import Chart
 from .comparison_charts import error_chart, reliability_charts, subset_charts, training_charts
 from .examples import ExampleUtterance, page_utterance, pick

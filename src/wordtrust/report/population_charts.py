@@ -12,7 +12,7 @@ from ..base.number_format import percentage, rounded_up
 from ..evaluation.metrics import Scores, errors_caught, operating_point
 from ..evaluation.metrics.scores import REVIEWED
 from ..evaluation.metrics.thresholds import PRECISION
-from ..transcripts.page_style import role
+from ..transcripts.page.style import role
 from .chart import Axis, Bars, Chart, Dots, LineSeries, Mark, Note, Reals, probability_axis, share_axis
 from .curves import Bin, Sweep, deviate, histograms, reliability, thin
 from .wording import KINDS, label_for

@@ -5,5 +5,5 @@ writer    files by their ending: plain_text, json_writer, ctm_writer, parquet_wr
 reader    our own files as transcripts, and those of others that have confidences; converting
 table     words as rows: .parquet, data frames
 terminal, notebook    what is shown at once
-page_style            colours and style sheet of all HTML pages
+page      the HTML page: markup, style (of all our pages), script
 """

@@ -1,0 +1,48 @@
+"""What the script of the page is given: the records of the transcript, and what is known about it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...base.version import __version__
+from ...base.visible_text import json_text
+from ..target import accept_threshold
+from ..utterance import UtteranceWords
+from ..words import HIGH, LOW, MISSING, LeftOut
+
+_ACTIVE = re.compile("[<>&]")  # what could end the element that holds the data
+
+
+def page_data(
+    segments: Sequence[UtteranceWords], about: Mapping[str, Any], left_out: Sequence[LeftOut]
+) -> dict[str, Any]:
+    """`records` are those of .jsonl files; `limits` are the confidences at which marks begin."""
+    limit = accept_threshold(about)
+    return {
+        "wordtrust": __version__,
+        "about": dict(about),
+        "limits": {"low": LOW, "high": HIGH, "missing": MISSING, "marked": HIGH if limit is None else limit},
+        "left_out": [stretch.to_dict() for stretch in left_out],
+        "records": [segment.to_dict() for segment in segments],
+    }
+
+
+def embedded(data: Mapping[str, Any]) -> str:
+    """Data as JSON that can stand in a script element, whatever is in it; what is no number is null."""
+    try:
+        json.dumps(data, allow_nan=False, default=str)
+    except ValueError:
+        data = _finite(data)
+    return _ACTIVE.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text(data))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,20 @@
+// Starts everything on the page.
+(() => {
+  Theme.start();
+  Transcript.load(JSON.parse(Dom.by("transcript").textContent));
+  Marks.start();
+  Summary.show();
+  WordsView.show();
+  Marks.update();
+  Card.start();
+  Position.start();
+  Player.start();
+  Transcript.on("change", ({ segments }) => {
+    WordsView.refresh(segments);
+    Summary.show();
+    Marks.update();
+    Position.refresh();
+    new Set(segments.map((id) => Transcript.segment(id).recording)).forEach((index) => Strip.refresh(Transcript.recordings[index]));
+  });
+  Dom.by("tools").hidden = false;
+})();
