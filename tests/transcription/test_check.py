@@ -272,17 +272,22 @@ def test_the_interval_holds_for_authors_who_are_better_or_worse_than_they_seem()
 
 
 def test_the_summary_adds_up_and_names_the_worst() -> None:
-    words = [
-        Word("w", "w", float(at), at + 0.5, 0.5 if 20 <= at < 40 else 0.99, missing_before=0.1) for at in range(60)
-    ]
-    summary = CheckSummary.of([Transcript("u", tuple(words), missing_end=0.1)], 0.9, 0.0)
-    assert summary.expected_errors == pytest.approx(20 * 0.5 + 40 * 0.01)
+    sure = {3: 0.45, 20: 0.2, 22: 0.1, 26: 0.3, 31: 0.4, 50: 0.05}
+    words = [Word("w", "w", float(at), at + 0.5, sure.get(at, 0.99), missing_before=0.1) for at in range(60)]
+    summary = CheckSummary.of([Transcript("u", tuple(words), missing_end=0.1)], 0.9, -0.0001)
+    expected = sum(1 - one for one in sure.values()) + 54 * 0.01
+    assert summary.expected_errors == pytest.approx(expected)
     assert summary.missing_places == pytest.approx(6.1)
-    reach = 1.96 * (20 * 0.25 + 40 * 0.0099 + (0.2 * 10.4) ** 2) ** 0.5
-    assert summary.interval == pytest.approx((10.4 - reach, 10.4 + reach))
-    assert [(each.start, each.words) for each in summary.worst] == [(20.0, 20)]
-    assert summary.line().startswith("60 words, about 10 wrong (")
-    assert summary.line().endswith("worst 0:20 to 0:39")
+    reach = 1.96 * (sum(one * (1 - one) for one in sure.values()) + 54 * 0.0099 + (0.2 * expected) ** 2) ** 0.5
+    assert summary.interval == pytest.approx((max(0, expected - reach), expected + reach))
+    # from doubted word to doubted word, ten seconds at most: 31 is too far from 20 and no other stretch may share a word
+    assert [(each.start, each.end, each.words) for each in summary.worst] == [
+        (20.0, 26.5, 7), (50.0, 50.5, 1), (31.0, 31.5, 1),
+    ]  # fmt: skip
+    assert summary.worst[0].expected_errors == pytest.approx(0.8 + 0.9 + 0.7 + 4 * 0.01)
+    assert summary.line().startswith("60 words, about 5.0 wrong (")
+    assert summary.line().endswith("worst 0:20 to 0:26, 0:50, 0:31")
+    assert str(summary.to_dict()["late"]) == "0.0"  # and not -0.0
     empty = CheckSummary.of([], 1.0, 0.0)
     assert (empty.share_wrong, empty.line()) == (0.0, "0 words, about 0.0 wrong (0 to 0)")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from ..base.number_format import counted
@@ -15,8 +16,9 @@ BIAS = (
     0.2  # standard deviation of how far the errors of an author whom nobody knows are from those expected, relative
 )
 _LIKELY = 1.96  # standard deviations of an interval that holds 95%
-_WINDOW = 20.0  # seconds of a stretch
-_WORST, _LEAST_ERRORS = 3, 1.0  # stretches that are named, and the errors that are expected in them at least
+_WINDOW = 10.0  # seconds of a stretch at most
+_DOUBTED = 0.5  # confidence: stretches begin and end with such words
+_WORST = 3  # stretches that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class CheckSummary:
         return {
             "words": self.words, "expected_errors": round(self.expected_errors, 2),
             "interval": [round(end, 2) for end in self.interval], "missing_places": round(self.missing_places, 2),
-            "made_up": self.made_up, "found": round(self.found, 4), "late": round(self.late, 3),
+            "made_up": self.made_up, "found": round(self.found, 4), "late": round(self.late, 3) + 0.0,
             "worst": [stretch.to_dict() for stretch in self.worst],
         }  # fmt: skip
 
@@ -82,7 +84,7 @@ class CheckSummary:
         if self.made_up:
             parts.append(f"{self.made_up:,} that nobody seems to have said")
         if self.worst:
-            parts.append("worst " + ", ".join(f"{clock(each.start)} to {clock(each.end)}" for each in self.worst))
+            parts.append("worst " + ", ".join(_when(each) for each in self.worst))
         return "; ".join(parts)
 
 
@@ -98,21 +100,40 @@ def error_interval(confidence: Sequence[float]) -> tuple[float, float]:
     return max(0.0, expected - reach), min(float(len(confidence)), expected + reach)
 
 
+def _when(stretch: WorstStretch) -> str:
+    start, end = clock(stretch.start), clock(stretch.end)
+    return start if start == end else f"{start} to {end}"
+
+
 def _rough(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def _worst(words: Sequence[Word]) -> tuple[WorstStretch, ...]:
-    """The stretches with the most expected errors, in the order of time."""
-    stretches: dict[int, list[Word]] = {}
-    for word in words:
-        stretches.setdefault(math.floor(max(0.0, word.start) / _WINDOW), []).append(word)
-    found = [
+    """Runs of words of some seconds in which the most errors are expected, the worst first.
+
+    Each begins and ends with a word that is more likely wrong than right, and none shares a word with another.
+    """
+    doubted = [index for index, word in enumerate(words) if word.confidence < _DOUBTED]
+    errors = [0.0, *accumulate(1 - word.confidence for word in words)]
+    runs = [(errors[last + 1] - errors[first], first, last) for first, last in _runs(words, doubted)]
+    chosen: list[tuple[int, int]] = []
+    for _, first, last in sorted(runs, key=lambda run: (-run[0], run[1])):
+        if len(chosen) < _WORST and all(last < begin or first > end for begin, end in chosen):
+            chosen.append((first, last))
+    return tuple(
         WorstStretch(
-            max(0.0, group[0].start), group[-1].end, math.fsum(1 - word.confidence for word in group), len(group)
+            max(0.0, words[first].start), words[last].end, errors[last + 1] - errors[first], last + 1 - first
         )
-        for group in stretches.values()
-    ]
-    doubtful = [stretch for stretch in found if stretch.expected_errors >= _LEAST_ERRORS]
-    chosen = sorted(doubtful, key=lambda stretch: (-stretch.expected_errors, stretch.start))[:_WORST]
-    return tuple(sorted(chosen, key=lambda stretch: stretch.start))
+        for first, last in chosen
+    )
+
+
+def _runs(words: Sequence[Word], doubted: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The longest run that begins with each doubted word, as its first and last word."""
+    after = 0
+    for index, first in enumerate(doubted):
+        after = max(after, index)
+        while after + 1 < len(doubted) and words[doubted[after + 1]].end <= words[first].start + _WINDOW:
+            after += 1
+        yield first, doubted[after]
