@@ -280,7 +280,7 @@ def test_the_summary_adds_up_and_names_the_worst() -> None:
     assert summary.missing_places == pytest.approx(6.1)
     reach = 1.96 * (sum(one * (1 - one) for one in sure.values()) + 54 * 0.0099 + (0.2 * expected) ** 2) ** 0.5
     assert summary.interval == pytest.approx((max(0, expected - reach), expected + reach))
-    # from doubted word to doubted word, ten seconds at most: 31 is too far from 20 and no other stretch may share a word
+    # from doubted word to doubted word, ten seconds at most: 31 is too far from 20, and stretches share no word
     assert [(each.start, each.end, each.words) for each in summary.worst] == [
         (20.0, 26.5, 7), (50.0, 50.5, 1), (31.0, 31.5, 1),
     ]  # fmt: skip
