@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from wordtrust.audio.audio_file import AudioFile
+from wordtrust.audio.listing import SUFFIXES
 from wordtrust.base.table import Table
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.formats.references import References, read_references
 from wordtrust.lattices.text import DEFAULT
 from wordtrust.networks.align import align_all
-from wordtrust.transcription.manifest import AUDIO_SUFFIXES
 from wordtrust.transcription.transcriber import Transcriber, recordings
 
 COLUMNS = ("recognizer", "its own WER", "NCE of its scores", "WER of the output", "NCE of the confidences")
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("references", type=Path)
     parser.add_argument("recognizers", nargs="+")
     given = parser.parse_args()
-    clips = sorted(file for file in given.clips.iterdir() if file.suffix in AUDIO_SUFFIXES)
+    clips = sorted(file for file in given.clips.iterdir() if file.suffix in SUFFIXES)
     references = read_references(given.references)
     rows = tuple(row(spec, clips, references) for spec in given.recognizers)
     print(Table("Clips", COLUMNS, rows).to_markdown())

@@ -17,6 +17,7 @@ import numpy as np
 
 from tools.check_data import FORCED_KINDS, chains, texts_of
 from wordtrust.audio.audio_file import AudioFile
+from wordtrust.audio.listing import SUFFIXES
 from wordtrust.base.arrays import csr_offsets
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.files import atomic
@@ -28,7 +29,6 @@ from wordtrust.recognizers.base import ForcedScorer
 from wordtrust.recognizers.forced import score_words
 from wordtrust.recognizers.serialization import line_to_scores, scores_to_line
 from wordtrust.study.layout import StudyFolder
-from wordtrust.transcription.manifest import AUDIO_SUFFIXES
 
 Texts = Mapping[str, Sequence[str]]  # by utterance: normalised words, joined by spaces, each text once
 
@@ -46,7 +46,7 @@ def all_texts(plain: StudyFolder, split: str) -> Texts:
 
 def clip_of(folder: Path, utt: str) -> Path:
     """The audio of an utterance."""
-    found = (path for suffix in AUDIO_SUFFIXES if (path := folder / f"{utt}{suffix}").is_file())
+    found = (path for suffix in SUFFIXES if (path := folder / f"{utt}{suffix}").is_file())
     clip = next(found, None)
     if clip is None:
         raise InputError(f"there is no audio of {utt}", file=str(folder), remedy="Clips are named by utterances")

@@ -16,7 +16,7 @@ import soxr
 from tools.degraded_speech.conditions import CONDITIONS, HELD_OUT, Scene, within_range
 from tools.degraded_speech.corpus import Row
 from tools.sample_sound import RATE, Samples, random_of
-from wordtrust.transcription.manifest import AUDIO_SUFFIXES
+from wordtrust.audio.listing import SUFFIXES
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class Clips:
 def _in_tar(path: Path) -> Iterator[tuple[str, tuple[Path, int, int]]]:
     with tarfile.open(path, "r:") as tar:
         for member in tar:
-            if member.isfile() and Path(member.name).suffix.lower() in AUDIO_SUFFIXES:
+            if member.isfile() and Path(member.name).suffix.lower() in SUFFIXES:
                 yield Path(member.name).stem, (path, member.offset_data, member.size)
 
 
 def _in_folder(path: Path) -> Iterator[tuple[str, tuple[Path, int, int]]]:
     for file in sorted(path.rglob("*")):
-        if file.suffix.lower() in AUDIO_SUFFIXES:
+        if file.suffix.lower() in SUFFIXES:
             yield file.stem, (file, 0, file.stat().st_size)
 
 

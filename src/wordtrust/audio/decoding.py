@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 _PROBE = 1024  # frames: how precisely damage is located
 _PADDING = 0.25  # seconds that a header may promise too much (encoder padding)
 _SHORT = re.compile(r"\b(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)")
-_FRAMES_PER_BYTE = 1_000  # of any file at most; silence in FLAC has some 300
+FRAMES_PER_BYTE = 1_000  # of any file at most; silence in FLAC has some 300
 _UNKNOWN_LENGTH = 1 << 48  # frames that libsndfile reports when a header does not say
 _MPEG_SUFFIXES = (".mp1", ".mp2", ".mp3", ".mpga")
 _STDERR = 2
@@ -33,23 +33,31 @@ Block = NDArray[np.float32]  # [frames, channels]
 class Notify(Protocol):
     """Is told what is wrong with a file, and which seconds of it are lost."""
 
-    def __call__(self, message: str, lost: tuple[float, float]) -> None:
-        """A message for people, and the seconds from and to which nothing could be read."""
+    def __call__(self, message: str, lost: tuple[float, float] | None) -> None:
+        """A message for people, or none, and the seconds from and to which nothing could be read."""
 
 
 class DamageTolerantReader:
     """Reads a file in blocks from any frame on, and notifies about what could not be decoded.
 
-    `open_file` returns a new soundfile.SoundFile: after an error a decoder is unusable, even for seeking.
+    `open_file` returns a new soundfile.SoundFile: after an error a decoder is unusable, even for seeking. `go_on`
+    reads the rest, from a frame on, after the first error, where another decoder is better at that (MP3).
     """
 
-    def __init__(self, open_file: Callable[[], Any], notify: Notify, first: int = 0) -> None:
-        self._open_file, self._notify = open_file, notify
+    def __init__(
+        self,
+        open_file: Callable[[], Any],
+        notify: Notify,
+        first: int = 0,
+        *,
+        go_on: Callable[[int, int], Iterator[Block]] | None = None,
+    ) -> None:
+        self._open_file, self._notify, self._go_on = open_file, notify, go_on
         self._handle = open_file()
         self._position = 0  # the next frame to return
         self._is_placed = True  # whether the decoder stands where it was told to
         # A header may promise any number of frames: what it says is believed as far as the file can hold them.
-        self._reach = Path(self._handle.name).stat().st_size * _FRAMES_PER_BYTE
+        self._reach = Path(self._handle.name).stat().st_size * FRAMES_PER_BYTE
         if first:
             self._position = min(first, int(self._handle.frames))
             self._reopen_at(self._position)
@@ -62,6 +70,9 @@ class DamageTolerantReader:
         """Everything that can be decoded, in blocks of at most `size` frames; damage in the middle is silence."""
         while True:
             block = self._read(size)
+            if self._go_on is not None and not self._is_whole(block):
+                yield from self._go_on(self._position, size)
+                return
             if block is None:  # damage: some of this block may come before it
                 yield from self._blocks_before_damage()
             elif len(block):
@@ -72,6 +83,11 @@ class DamageTolerantReader:
             if resumed is None:
                 return
             yield from self._silence(resumed - self._position, size)
+
+    def _is_whole(self, block: Block | None) -> bool:
+        """Whether a block is what it should be: samples, or nothing at the end of the file."""
+        missing = self._handle.frames - self._position
+        return block is not None and (len(block) > 0 or missing <= _PADDING * self._handle.samplerate)
 
     def _blocks_before_damage(self) -> Iterator[Block]:
         self._reopen_at(self._position)
@@ -167,6 +183,17 @@ def is_mpeg(path: str) -> bool:
     except OSError:
         return False
     return head == b"ID3" or (head[:1] == b"\xff" and head[1:2] >= b"\xe0")
+
+
+def has_frame_count(path: str) -> bool:
+    """Whether an MP3 begins with a frame that says how many there are; what else is said of its length is a guess."""
+    with Path(path).open("rb") as file:
+        head = file.read(10)
+        if head[:3] == b"ID3" and len(head) == 10:
+            size = sum((byte & 0x7F) << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True))
+            file.seek(10 + size)
+        head = file.read(1 << 13)
+    return b"Xing" in head or b"Info" in head
 
 
 def prints_errors(handle: Any) -> bool:

@@ -91,6 +91,9 @@ def transcribe(
 ) -> None:
     """Transcribe AUDIO into words with confidences.
 
+    AUDIO is files of any kind that people have (WAV, MP3, M4A, MP4, MKV, WebM, WMA, AMR, ...; of films the sound),
+    folders of them, or - for stdin. What is damaged is told; if most of a file is lost, the exit status is 1.
+
     Words below 0.9 are in brackets, those below 0.5 have a question mark in front; alternatives are listed
     underneath. With --out, an interrupted transcription resumes where it stopped when it is started again.
 
@@ -99,16 +102,26 @@ def transcribe(
               wordtrust transcribe talk.mp3 --out talk.html --out talk.srt
               wordtrust transcribe calls/*.wav --channels each --out "words/{name}.json"
               wordtrust transcribe talk.wav --recognizer moonshine,whisper=base.en
+              curl -s $URL | wordtrust transcribe - --out talk.txt
     """
+    from ..audio.listing import STDIN, saved_stdin
     from ..base.problems import Problems
     from ..base.progress import AudioProgress
     from ..base.visible_text import visible
     from ..recognizers.registry import with_language
     from ..transcription.transcriber import Transcriber, split_names
-    from ..transcription.transcription_job import TranscriptionJob, default_jobs, open_recordings, plan_outputs
+    from ..transcription.transcription_job import (
+        TranscriptionJob,
+        default_jobs,
+        open_recordings,
+        plan_outputs,
+        require_most,
+    )
 
     announce_compilation()
-    recordings = open_recordings(audio, channels, Problems(skip=skip_bad, notify=notify_skipped))
+    problems = Problems(skip=skip_bad, notify=notify_skipped)
+    stdin = click.get_current_context().with_resource(saved_stdin()) if STDIN in audio else None
+    recordings = open_recordings(audio, channels, problems, stdin=stdin)
     outputs = plan_outputs(out, recordings, overwrite=overwrite)
     to_stdout = any(map(is_stdout, outputs))
     if as_json and to_stdout:
@@ -133,6 +146,7 @@ def transcribe(
                     progress.finish_recording()
             for path, words in job.write():
                 echo(f"{as_given(path, out)}: {counted(words, 'word')}", err=True)
+    require_most([recording.audio for recording in recordings], problems)
 
 
 def as_given(path: Path, patterns: tuple[str, ...]) -> Path:
@@ -162,7 +176,7 @@ def _show(
         dropped = dropped or bool(segment.dropped)
         if segment.dropped:
             notify(f"{recording.name}: at {segment.start:.1f} s left out: {segment.dropped}")
-    notify(*(f"{recording.audio.path}: {problem}" for problem in recording.audio.problems))
+    notify(*(f"{recording.audio.path}: {line}" for line in (*recording.audio.notes, *recording.audio.problems)))
     notify(*(f"{recording.name}: {line}" for line in unusual.lines()))
     if not words:
         notify(f"{recording.name}: no {'words are left' if dropped else 'speech was found'}")

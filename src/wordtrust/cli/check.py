@@ -78,12 +78,13 @@ def check(
               wordtrust check talk.srt --audio talk.mp4 --listener moonshine,whisper=small --out talk.html
               wordtrust check ours.json --heard theirs.json
     """
+    from ..base.problems import Problems
     from ..formats.format import ReadOptions
     from ..recognizers.registry import with_language
     from ..transcription.check import check_tasks
     from ..transcription.check_job import CheckJob, DoesNotBelong, problems
     from ..transcription.transcriber import split_names
-    from ..transcription.transcription_job import open_audio, plan_outputs
+    from ..transcription.transcription_job import open_audio, plan_outputs, require_most
     from ..transcription.written_text import read_texts
 
     announce_compilation()
@@ -108,6 +109,7 @@ def check(
             sys.exit(NOT_OF_THIS_AUDIO)
         for path, words in job.write():
             echo(f"{as_given(path, out)}: {counted(words, 'word')}", err=True)
+    require_most(files or [], Problems())
     _end(job, fail_above)
 
 

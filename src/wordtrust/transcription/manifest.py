@@ -12,19 +12,18 @@ Paths are relative to the manifest's folder. A table without the column `audio` 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..audio.listing import SUFFIXES, audio_files
 from ..base import json_checks as check
 from ..base.errors import InputError, OptionError
 from ..base.problems import Problems
 from ..formats.inputs import Stream, streams
 
 AUDIO_COLUMNS = ("audio", "audio_filepath", "path", "file", "wav")  # names of the column with the path
-AUDIO_SUFFIXES = tuple(".wav .flac .mp3 .ogg .opus .oga .aiff .aif .au .m4a .wv .caf .w64".split())
 _REMEDY = "A manifest is a table with tabs and the column `audio`, JSON lines, wav.scp, or a folder of audio files"
 
 
@@ -58,7 +57,7 @@ def read_manifest(
     Bad rows are errors, or go to `problems` when that says to skip them.
     """
     path, problems = Path(manifest), problems or Problems()
-    if path.is_dir() or path.suffix.lower() in AUDIO_SUFFIXES:
+    if path.is_dir() or path.suffix.lower() in SUFFIXES:
         entries = list(_entries_of_files(path, problems))
     else:
         entries = [entry for stream in streams([path]) for entry in _entries(stream, audio or path.parent, problems)]
@@ -72,18 +71,8 @@ def _entries_of_files(path: Path, problems: Problems) -> Iterator[ManifestEntry]
     if not path.is_dir():
         yield ManifestEntry(path.stem, path, "")
         return
-    for file in filter(Path.is_file, _audio_files(path, problems)):
+    for file in audio_files(path, problems.report):
         yield ManifestEntry(file.relative_to(path).with_suffix("").as_posix().replace("/", "-"), file, "")
-
-
-def _audio_files(folder: Path, problems: Problems) -> list[Path]:
-    """All audio files below a folder; folders that cannot be read are reported."""
-
-    def report(error: OSError) -> None:
-        problems.report(InputError(f"the folder cannot be read: {error.strerror}", file=str(error.filename)))
-
-    names = (Path(parent) / name for parent, _, files in os.walk(folder, onerror=report) for name in files)
-    return sorted(path for path in names if path.suffix.lower() in AUDIO_SUFFIXES)
 
 
 def _entries(stream: Stream, folder: Path, problems: Problems) -> Iterator[ManifestEntry]:
@@ -122,7 +111,7 @@ def _path(row: Mapping[str, Any], folder: Path, files: dict[str, Path], problems
     if not files:
         if not folder.is_dir():
             raise OptionError(f"{folder}: there is no such folder of audio")
-        files.update({file.stem: file for file in _audio_files(folder, problems)})
+        files.update({file.stem: file for file in audio_files(folder, problems.report)})
     utt = check.string(row, "utt")
     if utt not in files:
         remedy = "Name the files in the column `audio`, or their folder with --audio"

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from hashlib import file_digest
 from itertools import chain, count
 from pathlib import Path
 from threading import Thread
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from ..audio.audio_file import AudioFile
 from ..audio.audio_samples import AudioSamples
+from ..audio.listing import listed_audio
 from ..audio.quality import audio_quality
 from ..audio.segments import Segment, segments
 from ..base.errors import InputError, OptionError
@@ -68,6 +70,10 @@ class AudioRecording:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What must not have changed if work on it is to be resumed."""
+        if self.audio.source:  # a copy, whose name and date are new every time
+            with Path(self.audio.source).open("rb") as file:
+                digest = file_digest(file, "sha256").hexdigest()
+            return {"name": self.name, "content": digest, "channel": self.channel}
         path = Path(self.audio.path).resolve()
         stat = path.stat()
         return {
@@ -81,7 +87,9 @@ def recordings(files: Iterable[AudioFile], channels: str = "mix") -> list[AudioR
     by_name: dict[str, AudioRecording] = {}
     for audio in files:
         for channel in _channels(audio, channels):
-            name = Path(audio.path).stem + (f"-{channel}" if channels == "each" and channel else "")
+            name = (Path(audio.source) if audio.source else Path(audio.path)).stem + (
+                f"-{channel}" if channels == "each" and channel else ""
+            )
             name = _unique_name(name, by_name)
             by_name[name] = AudioRecording(name, audio, channel)
     return list(by_name.values())
@@ -273,12 +281,12 @@ def transcribe(
 ) -> Transcripts:
     """The segments of a recording, with times of the recording. `recognizer` is NAME or NAME=MODEL, or several.
 
-    `audio` is a file, several files, or samples with their `sample_rate`. `recognizer` may be an object of your own
-    with `identity` and `recognize` (`wordtrust.recognizers.base`). `language` is a code such as de, for Whisper;
-    English by default. `model` is the confidence model, by default the one for the recognizer. `channel` counts from
-    1; None is the mean of all. Several recognizers, and a model for each, are sequences, or strings with commas
-    between the names. `accept` (0.98) marks the words that can go unread so that this share of them is right. Two
-    `jobs` and more are processes, so a script that asks for them needs `if __name__ == "__main__"`.
+    `audio` is a file, a folder, several of these, or samples with their `sample_rate`. `recognizer` may be an object
+    of your own with `identity` and `recognize` (`wordtrust.recognizers.base`). `language` is a code such as de, for
+    Whisper; English by default. `model` is the confidence model, by default the one for the recognizer. `channel`
+    counts from 1; None is the mean of all. Several recognizers, and a model for each, are sequences, or strings with
+    commas between the names. `accept` (0.98) marks the words that can go unread so that this share of them is right.
+    Two `jobs` and more are processes, so a script that asks for them needs `if __name__ == "__main__"`.
     """
     files = opened_audio(audio, sample_rate)
     named = [with_language(each, language) if isinstance(each, str) else each for each in recognizer_list(recognizer)]
@@ -317,7 +325,7 @@ def opened_audio(audio: Any, sample_rate: float | None, verb: str = "transcribe"
     if isinstance(files, list | tuple) and files and all(isinstance(each, str | Path) for each in files):
         if sample_rate is not None:
             raise OptionError("sample_rate is for samples: a file says its own")
-        return [AudioFile.open(each) for each in files]
+        return [AudioFile.open(path) for each in files for path in listed_audio(str(each), _raise)]
     is_samples = hasattr(audio, "__array__") or (isinstance(audio, list) and len(audio) > 2)
     if not is_samples:
         raise TypeError(
@@ -327,6 +335,10 @@ def opened_audio(audio: Any, sample_rate: float | None, verb: str = "transcribe"
     if sample_rate is None:
         raise OptionError(f"samples need their rate: wt.{verb}({_ARGUMENTS[verb]}, sample_rate=16000)")
     return [AudioSamples.of(audio, sample_rate)]
+
+
+def _raise(error: InputError) -> None:
+    raise error
 
 
 def recognizer_list(given: Any) -> list[str | Recognizer]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..audio.audio_file import AudioFile
+from ..audio.listing import STDIN, listed_audio
 from ..base.errors import InputError, OptionError
 from ..base.files import is_stream, require_new, require_parent
 from ..base.journal import Journal
@@ -32,17 +33,29 @@ def default_jobs(of: Sequence[AudioRecording]) -> int:
     return available_cores() if sum(recording.audio.duration or _LONG for recording in of) >= _LONG else 1
 
 
-def open_recordings(paths: Sequence[str], channels: str, problems: Problems) -> list[AudioRecording]:
-    """The recordings of audio files, all opened before the work begins."""
-    return recordings(open_audio(paths, problems), channels)
+def open_recordings(
+    paths: Sequence[str], channels: str, problems: Problems, *, stdin: Path | None = None
+) -> list[AudioRecording]:
+    """The recordings of audio files and folders, all opened before the work begins; `stdin` is the file of `-`."""
+    return recordings(open_audio(paths, problems, stdin=stdin), channels)
 
 
-def open_audio(paths: Sequence[str], problems: Problems | None = None) -> list[AudioFile]:
-    """Audio files, all opened; one that cannot be goes to `problems`."""
+def require_most(audio: Sequence[AudioFile], problems: Problems) -> None:
+    """Report the files of which more could not be read than could, once they have been."""
+    for file in audio:
+        if file.is_mostly_lost:
+            found = f"most of it could not be read: {file.lost:.1f} of {file.duration or 0.0:.1f} s"
+            problems.report(InputError(found, file=file.path, remedy="The words are those of the rest"))
+
+
+def open_audio(
+    paths: Sequence[str], problems: Problems | None = None, *, stdin: Path | None = None
+) -> list[AudioFile]:
+    """Audio files and those of folders, all opened; one that cannot be goes to `problems`."""
     files, problems = list[AudioFile](), problems or Problems()
-    for path in paths:
+    for path in (path for named in paths for path in listed_audio(named, problems.report)):
         try:
-            files.append(AudioFile.open(path))
+            files.append(AudioFile.open(path, stdin if path == STDIN else None))
         except InputError as error:
             problems.report(error)
     if not files:
