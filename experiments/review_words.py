@@ -77,9 +77,7 @@ def joined(parts: Sequence[KnownWords]) -> KnownWords:
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("start", "end", "confidence", "own", "wrong", "missing", "lacking")
     }
-    utts, speakers = (
-        tuple(each for part in parts for each in getattr(part, name)) for name in ("utts", "speakers")
-    )
+    utts, speakers = (tuple(each for part in parts for each in getattr(part, name)) for name in ("utts", "speakers"))
     return KnownWords(utts, speakers, moved, **arrays)
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .transcription.check import check
     from .transcription.transcriber import transcribe
     from .transcripts.reader import read_transcripts
+    from .transcripts.review.plan import plan
     from .transcripts.transcript import Transcript, Transcripts
 
 _HOMES = {
@@ -70,6 +71,7 @@ _HOMES = {
     "load": "confidence.word_scorer",
     "metrics": "evaluation.metrics",
     "models": "confidence.shipped",
+    "plan": "transcripts.review.plan",
     "read": "formats",
     "read_references": "formats.references",
     "read_transcripts": "transcripts.reader",
@@ -85,7 +87,7 @@ __all__ = [
     "BuildOptions", "InputError", "Lattice", "Lattices", "Network", "Networks", "Normalizer", "OptionError",
     "Transcript", "Transcripts", "UnknownFormat", "WordScorer", "WordtrustError", "WordtrustWarning", "build",
     "build_networks", "calibrate", "calibrate_model", "calibrate_scores", "check", "combine", "drift", "estimate",
-    "evaluate", "fit_combination", "from_nbest", "load", "metrics", "models", "read", "read_references",
+    "evaluate", "fit_combination", "from_nbest", "load", "metrics", "models", "plan", "read", "read_references",
     "read_transcripts", "stream", "threshold", "transcribe", "tune", "write",
 ]  # fmt: skip
 

@@ -24,6 +24,7 @@ from . import (
     evaluation,
     lattices,
     networks,
+    plan,
     score,
     shipped,
     study,
@@ -126,7 +127,7 @@ def demo(out: Path) -> None:
 for _verb in (
     lattices.info, lattices.convert, lattices.formats, networks.tune, networks.build, train.train, score.score,
     shipped.models, shipped.adapt, calibration.calibrate, evaluation.threshold, evaluation.evaluate,
-    estimate.estimate, combination.combine, study.study, audio.transcribe, check.check,
+    estimate.estimate, plan.plan, combination.combine, study.study, audio.transcribe, check.check,
     audio.recognize, audio.recognizers,
 ):  # fmt: skip
     cli.add_command(_verb)

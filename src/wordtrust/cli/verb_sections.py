@@ -14,6 +14,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "check": "Which words of a transcript from somewhere are wrong?",
         "score": "The same from lattices, N-best lists or 1-best output.",
         "estimate": "How many errors transcripts have, without references.",
+        "plan": "What to listen to until few enough errors are left.",
         "recognizers": "Which recognizers are ready, and how to get the others.",
         "models": "Models that come with wordtrust.",
     },

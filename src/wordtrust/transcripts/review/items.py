@@ -6,13 +6,16 @@ last word. A gap lasts from word to word; those at both ends of a segment take n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import Offsets, Reals
+from ...base.arrays import Offsets, Reals, csr_rows, row_offsets
 from ...base.jit import compiled
+from ..utterance import UtteranceWords
 
 WORDS_PER_GAP = 1.35  # that are missing where any are
 _BACK = 0.05  # seconds that a word may begin before the last one ends, in one track
@@ -39,7 +42,7 @@ class ReviewItems:
         """[items] whether each is a gap."""
         size = 2 * np.diff(self.offsets) + 1
         first = np.repeat(2 * self.offsets[:-1] + np.arange(len(size)), size)
-        return (np.arange(len(self.start)) - first) % 2 == 0
+        return np.asarray((np.arange(len(self.start)) - first) % 2 == 0)
 
     @property
     def errors(self) -> Reals:
@@ -56,13 +59,13 @@ class ReviewItems:
         cls, offsets: Offsets, start: Reals, end: Reals, wrong: Reals, missing: Reals, recording: Offsets
     ) -> ReviewItems:
         """Given the times of words, the chances of words and gaps, and the number of each segment's recording."""
-        made = cls(offsets, *(np.zeros(2 * len(start) + len(offsets) - 1) for _ in range(3)), np.zeros(0, np.int64))
-        is_gap = made.is_gap
+        size = 2 * len(start) + len(offsets) - 1
+        made = cls(offsets, np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(0, np.int64))
+        is_gap, begins = made.is_gap, np.zeros(size + 1, np.bool_)
         made.chance[is_gap], made.chance[~is_gap] = missing, wrong
-        begins = np.zeros(len(is_gap) + 1, np.bool_)
         begins[-1] = True
         _lay_out(offsets, start, end, recording, made.start, made.end, begins)
-        return cls(offsets, made.start, made.end, made.chance, np.flatnonzero(begins))
+        return replace(made, track=np.flatnonzero(begins))
 
 
 @compiled
@@ -90,3 +93,21 @@ def _lay_out(
             item += 1
     if item:
         begins[0] = True
+
+
+def review_items(segments: Sequence[UtteranceWords], files: Sequence[str]) -> ReviewItems:
+    """The items of transcripts; `files` says where each is from."""
+    words = [*chain.from_iterable([segment.words for segment in segments])]
+    offsets = row_offsets([segment.words for segment in segments])
+    gaps = np.zeros(len(words) + len(segments))
+    known = np.array([word.missing_before for word in words], np.float64)  # None becomes NaN
+    ends = np.array([segment.missing_end for segment in segments], np.float64)
+    gaps[np.arange(len(words)) + csr_rows(offsets)] = np.nan_to_num(known)
+    gaps[offsets[1:] + np.arange(len(segments))] = np.where(np.diff(offsets) > 0, np.nan_to_num(ends), 0.0)
+    recordings = dict[tuple[str, str], int]()
+    names = [(file, segment.utt) for file, segment in zip(files, segments, strict=True)]
+    recording = np.array([recordings.setdefault(name, len(recordings)) for name in names], np.int64)
+    wrong = 1.0 - np.clip(np.array([word.confidence for word in words], np.float64), 0.0, 1.0)
+    start, end = (np.array([getattr(word, name) for word in words], np.float64) for name in ("start", "end"))
+    items = ReviewItems.of_arrays(offsets, start, end, wrong, gaps, recording)
+    return replace(items, knows_gaps=bool(not np.isnan(known).all()))

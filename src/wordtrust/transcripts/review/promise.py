@@ -3,14 +3,15 @@
 Confidences say how many errors to expect in what nobody has checked: E, the sum of 1 - confidence, and of the words
 expected to be missing in gaps. A recording may be worse or better than its confidences say, by a factor that
 is not known. It has a gamma distribution with the mean 1 before anybody has listened. Where a reviewer has listened,
-e errors were expected and k found, which is evidence about the factor: what was checked first is what was doubtful, and
-says less about the rest, so it counts by a weight.
+e errors were expected and k found, which is evidence about the factor. What is checked first is what was doubtful,
+and says less about the rest, so it counts by a weight, and never more than a limit, however much of it there is.
 
-    factor ~ Gamma(shape = strength + weight k, rate = strength + weight e)
+    w = weight / (1 + weight e / limit)
+    factor ~ Gamma(shape = strength + w k, rate = strength + w e)
     errors left ~ Poisson(factor E),  so  P(errors left <= n)  is that of a negative binomial distribution
 
-`strength` and `weight` were chosen on held-out speakers of several recognizers and conditions (docs/review.md). The
-page has the same arithmetic in script/promise.js.
+The three numbers were chosen on held-out speakers of several recognizers and conditions (docs/review.md). The page
+has the same arithmetic in script/promise.js.
 """
 
 from __future__ import annotations
@@ -22,14 +23,21 @@ from typing import NamedTuple
 import numpy as np
 
 TARGET, SURE = 0.02, 0.95
-STRENGTH, WEIGHT = 3.0, 0.5
+STRENGTH, WEIGHT, LIMIT = 3.0, 0.5, 10.0
+_NOTHING = 1e-12
 
 
 class Evidence(NamedTuple):
     """What a reviewer has found in words and gaps that are checked."""
 
     expected: float = 0.0  # of them that were wrong, or lacked words, by their confidences
-    found: int = 0  # that were
+    found: float = 0.0  # that were
+
+    def __add__(self, other: object) -> Evidence:
+        """Both together."""
+        if not isinstance(other, Evidence):
+            return NotImplemented
+        return Evidence(self.expected + other.expected, self.found + other.found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +50,24 @@ class Belief:
     @classmethod
     def after(cls, evidence: Evidence) -> Belief:
         """What to believe after this evidence."""
-        return cls(STRENGTH + WEIGHT * evidence.found, STRENGTH + WEIGHT * evidence.expected)
+        weight = WEIGHT / (1.0 + WEIGHT * evidence.expected / LIMIT)
+        return cls(STRENGTH + weight * evidence.found, STRENGTH + weight * evidence.expected)
 
     @property
     def factor(self) -> float:
         """Its mean."""
         return self.shape / self.rate
 
+    def quantile(self, deviate: float) -> float:
+        """The factor at so many standard deviations of a normal distribution (Wilson and Hilferty's)."""
+        ninth = 1.0 / (9.0 * self.shape)
+        return float(self.factor * max(0.0, 1.0 - ninth + deviate * math.sqrt(ninth)) ** 3)
+
     def promise(self, expected_left: float, most: int) -> float:
         """The probability that at most so many errors are left where confidences expect this many."""
         if most < 0:
             return 0.0
-        if expected_left <= 0:
+        if expected_left <= _NOTHING:
             return 1.0
         chance = expected_left / (self.rate + expected_left)  # of the negative binomial distribution
         logs = np.empty(most + 1)

@@ -2,8 +2,9 @@
 
 For a price of a second of listening, the best choice of stretches is the one with the most expected errors minus the
 price of the time that they take, context included. One pass over the words finds it (two states: playing or not).
-Prices fall step by step; what was chosen at a higher price is bought, and costs time but gains nothing any more. At the
-end everything is chosen. Stretches are then put in order of the errors that they are expected to remove in a second.
+Prices fall step by step; what was chosen at a higher price is bought, and costs time but gains nothing any more. At
+the end everything is chosen. Stretches are then put in order of the errors that they are expected to remove in a
+second.
 """
 
 from __future__ import annotations

@@ -1,0 +1,278 @@
+"""What to listen to until few enough errors are left, and how long that takes.
+
+plan = wt.plan("talk.json", target=0.02, sure=0.95)
+plan.minutes, plan.promise, plan.stretches[0].text
+wt.plan("talk-checked.json").is_enough
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import Offsets, Reals
+from ...base.errors import InputError, OptionError
+from ..reader import TranscriptSource, transcript_sources
+from ..transcript import Transcript
+from ..utterance import UtteranceWords
+from ..words import spelled
+from .items import ReviewItems, review_items
+from .promise import SURE, TARGET, Belief, Evidence, most_errors
+from .stretches import Stretches, find_stretches
+
+_LIKELY = 1.2816  # standard deviations: four minutes in five are between these ends
+_NO_GAPS = "the transcript does not say where words are missing: only wrong words are counted"
+
+
+class PlannedStretch(NamedTuple):
+    """What is played at a time."""
+
+    file: str
+    utt: str
+    start: float  # seconds, context included
+    end: float
+    expected_errors: float  # that it removes
+    text: str
+    reviewer: int  # from 1 on; 0 if nobody needs to listen to it, as things are
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "file": self.file,
+            "utt": self.utt,
+            "start": round(self.start, 3),
+            "end": round(self.end, 3),
+            "expected_errors": round(self.expected_errors, 4),
+            "text": self.text,
+            "reviewer": self.reviewer,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Stretches in the order in which they are best listened to, and the promise as things are."""
+
+    segments: Sequence[UtteranceWords]
+    files: Sequence[str]  # [segments]
+    items: ReviewItems
+    evidence: Evidence
+    target: float = TARGET
+    sure: float = SURE
+    reviewers: int = 1
+
+    @property
+    def words(self) -> int:
+        """How many words the transcript has."""
+        return self.items.words
+
+    @cached_property
+    def allowed(self) -> int:
+        """How many errors may be left."""
+        return most_errors(self.target, self.words)
+
+    @cached_property
+    def belief(self) -> Belief:
+        """How much worse the recording is than its confidences say."""
+        return Belief.after(self.evidence)
+
+    @cached_property
+    def expected_errors(self) -> float:
+        """That are left, as things are."""
+        return float(self.belief.factor * self.items.errors.sum())
+
+    @cached_property
+    def promise(self) -> float:
+        """How sure it is that few enough errors are left."""
+        return self.belief.promise(float(self.items.errors.sum()), self.allowed)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether nobody needs to listen any more."""
+        return self.promise >= self.sure
+
+    @cached_property
+    def order(self) -> Stretches:
+        """All stretches, also those that will not be needed."""
+        return find_stretches(self.items.start, self.items.end, self.items.errors, self.items.track)
+
+    @cached_property
+    def _after(self) -> tuple[Reals, Reals, Reals]:
+        """Errors left, chances heard and seconds listened, after each number of stretches from 0 on."""
+        order, rank = self.order, self._rank
+        heard = np.bincount(rank, self.items.chance, len(order) + 1)[:-1].astype(np.float64)
+        left = self.items.errors.sum() - _sums(order.errors)
+        return np.maximum(left, 0.0), _sums(heard), _sums(order.seconds)
+
+    @cached_property
+    def _rank(self) -> Offsets:
+        """[items] the stretch that each is first heard in; their number for those that are in none."""
+        order = self.order
+        rank = np.full(len(self.items.start), len(order), np.int64)
+        for stretch in range(len(order) - 1, -1, -1):
+            rank[order.first[stretch] : order.last[stretch] + 1] = stretch
+        return rank
+
+    def needed_if(self, factor: float) -> int:
+        """How many stretches it takes if so many times the expected errors are found."""
+        left, heard, _ = self._after
+        low, high = 0, len(self.order)  # enough at `high`: then nothing is left
+        while low < high:
+            middle = (low + high) // 2
+            found = self.evidence + Evidence(float(heard[middle]), factor * float(heard[middle]))
+            enough = Belief.after(found).promise(float(left[middle]), self.allowed) >= self.sure
+            low, high = (low, middle) if enough else (middle + 1, high)
+        return low
+
+    @cached_property
+    def needed(self) -> int:
+        """How many stretches it will take if as many errors are found as expected."""
+        return 0 if self.is_enough else max(1, self.needed_if(self.belief.factor))
+
+    @cached_property
+    def minutes(self) -> float:
+        """Of listening, all reviewers together."""
+        return float(self._after[2][self.needed] / 60)
+
+    @cached_property
+    def minutes_likely(self) -> tuple[float, float]:
+        """In four of five cases between these."""
+        if self.is_enough:
+            return 0.0, 0.0
+        counts = [self.needed_if(self.belief.quantile(sign * _LIKELY)) for sign in (-1, 1)]
+        low, high = (float(self._after[2][count] / 60) for count in counts)
+        return min(low, self.minutes), max(high, self.minutes)
+
+    @cached_property
+    def minutes_through(self) -> float:
+        """Of listening to everything from the first to the last word."""
+        track = self.items.track
+        return float((self.items.end[track[1:] - 1] - self.items.start[track[:-1]]).sum() / 60)
+
+    @cached_property
+    def reviewer_of(self) -> NDArray[np.int64]:
+        """[stretches] who listens to each, from 1 on: whoever has the least to do so far; 0 to those not needed."""
+        busy, who = np.zeros(self.reviewers), np.zeros(len(self.order), np.int64)
+        for stretch, seconds in enumerate(self.order.seconds[: self.needed].tolist()):
+            who[stretch] = int(busy.argmin()) + 1
+            busy[who[stretch] - 1] += seconds
+        return who
+
+    @cached_property
+    def stretches(self) -> list[PlannedStretch]:
+        """Those that are needed."""
+        return [self.stretch(index) for index in range(self.needed)]
+
+    def stretch(self, index: int) -> PlannedStretch:
+        """One of `order`."""
+        order = self.order
+        first, last = int(order.first[index]), int(order.last[index])
+        of_first = self._segment_of(first)
+        return PlannedStretch(
+            self.files[of_first], self.segments[of_first].utt, float(order.start[index]), float(order.end[index]),
+            float(self.belief.factor * order.errors[index]), self._text(first, last), int(self.reviewer_of[index]),
+        )  # fmt: skip
+
+    @cached_property
+    def _first_item(self) -> Offsets:
+        return 2 * self.items.offsets[:-1] + np.arange(len(self.segments))
+
+    def _segment_of(self, item: int) -> int:
+        return int(np.searchsorted(self._first_item, item, "right")) - 1
+
+    def _text(self, first: int, last: int) -> str:
+        parts = []
+        for segment in range(self._segment_of(first), self._segment_of(last) + 1):
+            begin = self._first_item[segment]
+            low, high = max(0, (first - begin) // 2), max(0, (last - begin + 1) // 2)
+            parts += [text for text, _ in spelled(self.segments[segment].words)[low:high]]
+        return " ".join(filter(None, parts))
+
+    def shares(self) -> list[tuple[int, float]]:
+        """For each reviewer: how many stretches, how many minutes."""
+        who, seconds = self.reviewer_of[: self.needed], self.order.seconds[: self.needed]
+        return [
+            (int((who == reviewer).sum()), float(seconds[who == reviewer].sum() / 60))
+            for reviewer in range(1, self.reviewers + 1)
+        ]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the promise leaves out."""
+        return () if self.items.knows_gaps else (_NO_GAPS,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        made: dict[str, Any] = {
+            "words": self.words,
+            "target": self.target,
+            "sure": self.sure,
+            "allowed_errors": self.allowed,
+            "promise": round(self.promise, 6),
+            "enough": self.is_enough,
+            "expected_errors": round(self.expected_errors, 4),
+            "checked": {"expected": round(self.evidence.expected, 4), "found": self.evidence.found},
+            "factor": round(self.belief.factor, 4),
+            "minutes": round(self.minutes, 3),
+            "minutes_likely": [round(end, 3) for end in self.minutes_likely],
+            "minutes_through": round(self.minutes_through, 3),
+            "reviewers": [{"stretches": count, "minutes": round(minutes, 3)} for count, minutes in self.shares()],
+            "stretches": [stretch.to_dict() for stretch in self.stretches],
+        }
+        return made | ({"warnings": list(self.warnings)} if self.warnings else {})
+
+
+def _sums(values: Reals) -> Reals:
+    """[values + 1] of the first ones."""
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def plan(
+    outputs: Iterable[Transcript] | str | Path | Sequence[str | Path],
+    *,
+    target: float = TARGET,
+    sure: float = SURE,
+    reviewers: int = 1,
+) -> Plan:
+    """What to listen to until at most a share `target` of the words is wrong or missing, with the probability `sure`.
+
+    `outputs` are transcripts, or files of them (`wordtrust score`, `transcribe`, and what the page exports). Words
+    that a person has checked count as evidence about the others. `reviewers` share the work.
+    """
+    if isinstance(outputs, str | Path) or _are_paths(outputs):
+        sources = transcript_sources(outputs)  # type: ignore[arg-type]  # paths
+    else:
+        about = getattr(outputs, "about", {})
+        sources = iter([TranscriptSource("", iter(outputs), about)])  # type: ignore[arg-type]  # no path
+    return plan_of(sources, target=target, sure=sure, reviewers=reviewers)
+
+
+def plan_of(sources: Iterable[TranscriptSource], *, target: float, sure: float, reviewers: int) -> Plan:
+    """The plan for files that are read."""
+    if not 0 <= target < 1 or not 0 < sure < 1:
+        raise OptionError(f"the target is {target:g} and the certainty {sure:g}, not shares like 0.02 and 0.95")
+    if reviewers < 1:
+        raise OptionError(f"there are {reviewers} reviewers, not one or more")
+    segments, files = list[UtteranceWords](), list[str]()
+    for source in sources:
+        if source.about.get("calibrated") is False:
+            raise InputError(
+                "the confidences are another program's, and say nothing about errors until they are calibrated",
+                file=source.name,
+                remedy="Calibrate them (wordtrust calibrate --scores, then wordtrust score CALIBRATOR FILE)",
+            )
+        segments += source.transcripts
+        files += [source.name] * (len(segments) - len(files))
+    items = review_items(segments, files)
+    if not items.words:
+        raise OptionError("there are no words to plan a review of")
+    return Plan(segments, files, items, Evidence(), target, sure, reviewers)
+
+
+def _are_paths(outputs: object) -> bool:
+    return isinstance(outputs, list | tuple) and bool(outputs) and isinstance(outputs[0], str | Path)

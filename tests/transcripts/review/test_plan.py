@@ -1,0 +1,118 @@
+"""Plans: when to stop, how the work is shared, what files and people see."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wordtrust as wt
+from tests.helpers.command_line import refused, run
+from wordtrust.transcripts.transcript import Transcript, Transcripts
+from wordtrust.transcripts.words import Word
+
+
+def talk(words: int, confidence: float = 0.9, *, seed: int = 0, name: str = "talk") -> Transcripts:
+    """Segments of ten words, half of a second each, with confidences around this one."""
+    sure = np.clip(np.random.default_rng(seed).beta(20 * confidence, 20 * (1 - confidence), words), 0.01, 0.999)
+    listed = [
+        Word(f"w{k}", f"w{k}", k / 2, k / 2 + 0.4, float(p), missing_before=float(1 - p) / 10)
+        for k, p in enumerate(sure)
+    ]
+    return Transcripts(Transcript(name, tuple(listed[k : k + 10]), missing_end=0.01) for k in range(0, words, 10))
+
+
+def test_a_plan_ends_where_the_promise_is_enough() -> None:
+    plan = wt.plan(talk(400), target=0.05)
+    assert not plan.is_enough
+    assert 0 < plan.needed < len(plan.order)
+    assert plan.minutes == pytest.approx(sum(each.end - each.start for each in plan.stretches) / 60)
+    low, high = plan.minutes_likely
+    assert low < plan.minutes < high
+    assert plan.minutes < plan.minutes_through == pytest.approx(399.8 / 2 / 60, abs=0.01)
+    assert plan.allowed == 20
+    assert plan.expected_errors == pytest.approx(sum(1 - w.confidence for w in talk(400).words) * 1.135, rel=0.03)
+
+
+@given(st.integers(0, 5), st.floats(0.02, 0.3))
+@settings(max_examples=15)
+def test_more_modest_targets_take_less(seed: int, target: float) -> None:
+    given_words = talk(200, 0.85, seed=seed)
+    plan = wt.plan(given_words, target=target)
+    assert wt.plan(given_words, target=target + 0.05).minutes <= plan.minutes
+    assert wt.plan(given_words, target=target, sure=0.8).minutes <= plan.minutes
+    assert wt.plan(given_words, target=target + 0.05).promise >= plan.promise
+
+
+def test_sure_words_need_nobody_and_zero_errors_need_everything() -> None:
+    sure = [
+        replace(
+            each, words=tuple(replace(word, confidence=1.0, missing_before=0.0) for word in each), missing_end=0.0
+        )
+        for each in talk(50)
+    ]
+    assert wt.plan(sure).is_enough
+    assert wt.plan(sure).stretches == []
+    nothing_wrong = wt.plan(talk(60), target=0.0, sure=0.9999)
+    assert nothing_wrong.needed == len(nothing_wrong.order)
+
+
+def test_reviewers_have_different_stretches_and_the_same_time() -> None:
+    plan = wt.plan(talk(1000), reviewers=3)
+    shares = plan.shares()
+    assert sum(count for count, _ in shares) == plan.needed
+    assert sum(minutes for _, minutes in shares) == pytest.approx(plan.minutes)
+    longest = max(each.end - each.start for each in plan.stretches) / 60
+    assert max(minutes for _, minutes in shares) - min(minutes for _, minutes in shares) <= longest
+    assert {each.reviewer for each in plan.stretches} == {1, 2, 3}
+
+
+def test_stretches_say_where_and_what() -> None:
+    words = (
+        Word("so", "so", 10.0, 10.2, 0.99),
+        Word("it", "it", 10.2, 10.4, 0.2),
+        Word("goes", "goes", 12.0, 12.4, 0.99),
+    )
+    plan = wt.plan([Transcript("first", ()), Transcript("talk", words, missing_end=0.0)], target=0.0)
+    assert plan.stretches[0].utt == "talk"
+    assert (plan.stretches[0].start, plan.stretches[0].end) == pytest.approx((9.7, 10.9))
+    assert plan.stretches[0].text == "so it"
+    assert plan.warnings == ("the transcript does not say where words are missing: only wrong words are counted",)
+
+
+def test_large_files_are_planned_at_once() -> None:
+    given_words = talk(20_000)
+    wt.plan(talk(50)).to_dict()  # kernels
+    began = time.process_time()
+    wt.plan(given_words).to_dict()
+    assert time.process_time() - began < 2
+
+
+def test_the_verb(tmp_path: Path) -> None:
+    talk(300).save(tmp_path / "talk.json")
+    shown = run("plan", tmp_path / "talk.json", "--target", "0.01", "--reviewers", "2").stdout
+    assert "300 words, 2.5 minutes" in shown
+    assert "Reviewer 2:" in shown
+    assert "... and" in shown
+    record = json.loads(run("plan", tmp_path / "talk.json", "--target", "0.05", "--json").stdout)
+    assert record == json.loads(json.dumps(wt.plan(tmp_path / "talk.json", target=0.05).to_dict()))
+    assert record["stretches"][0]["file"] == str(tmp_path / "talk.json")
+    assert len(record["reviewers"]) == 1
+    assert "Enough" in run("plan", tmp_path / "talk.json", "--target", "0.5").stdout
+
+
+def test_what_cannot_be_planned(tmp_path: Path) -> None:
+    Transcripts(talk(20), about={"calibrated": False}).save(tmp_path / "talk.json")
+    assert "Calibrate them" in refused("plan", tmp_path / "talk.json")
+    with pytest.raises(wt.OptionError, match="no words"):
+        wt.plan([Transcript("talk", ())])
+    with pytest.raises(wt.OptionError, match="shares like"):
+        wt.plan(talk(10), target=2)
+    with pytest.raises(wt.OptionError, match="reviewers"):
+        wt.plan(talk(10), reviewers=0)
