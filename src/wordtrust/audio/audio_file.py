@@ -102,10 +102,10 @@ class AudioFile:
         if lost is not None and lost not in self.damaged:
             self.damaged.append(lost)
 
-    def blocks(self, channel: int | None = None) -> Iterator[Samples]:
+    def blocks(self, channel: int | None = None, start: float = 0.0) -> Iterator[Samples]:
         """Mono samples at RATE, a few seconds at a time, of one channel (the first is 1) or the mean of all."""
         self._check_channel(channel)
-        return self._blocks(channel)
+        return self._blocks(channel, round(start * self.rate))
 
     def samples(
         self, start: float = 0.0, end: float | None = None, channel: int | None = None, *, longest: float = math.inf

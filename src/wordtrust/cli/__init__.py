@@ -29,6 +29,7 @@ from . import (
     shipped,
     study,
     train,
+    view,
 )
 from .inputs import InterruptedResumable, announce_compilation
 from .messages import echo, notify
@@ -127,7 +128,7 @@ def demo(out: Path) -> None:
 for _verb in (
     lattices.info, lattices.convert, lattices.formats, networks.tune, networks.build, train.train, score.score,
     shipped.models, shipped.adapt, calibration.calibrate, evaluation.threshold, evaluation.evaluate,
-    estimate.estimate, plan.plan, combination.combine, study.study, audio.transcribe, check.check,
+    estimate.estimate, plan.plan, combination.combine, study.study, audio.transcribe, check.check, view.view,
     audio.recognize, audio.recognizers,
 ):  # fmt: skip
     cli.add_command(_verb)

@@ -12,6 +12,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "demo": "See all of it on bundled samples.",
         "transcribe": "Audio to words with confidences.",
         "check": "Which words of a transcript from somewhere are wrong?",
+        "view": "Listen to a transcript and correct it, in the browser.",
         "score": "The same from lattices, N-best lists or 1-best output.",
         "estimate": "How many errors transcripts have, without references.",
         "plan": "What to listen to until few enough errors are left.",

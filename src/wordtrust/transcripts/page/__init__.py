@@ -13,14 +13,18 @@ style     colours and style sheet of all HTML pages
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from ...base.files import atomic_text
 from ..target import AddTranscripts, Target
 from ..utterance import UtteranceWords
-from .data import embedded, page_data
+from ..words import LeftOut
+from .data import audio_beside, embedded, page_data
 from .markup import page_markup
+
+_POLICY = ("media-src blob: file: 'self'",)  # sound is a file that the reader picks, or one beside the page
 
 
 @contextmanager
@@ -29,5 +33,17 @@ def write_page(target: Target) -> Iterator[AddTranscripts]:
     segments: list[UtteranceWords] = []
     with atomic_text(target.path) as file:
         yield segments.extend
-        data = page_data(segments, target.about, target.left_out or ())
-        file.writelines(page_markup(segments, target.about, embedded(data)))
+        more = {"audio": audio} if (audio := audio_beside(target.path, target.about)) else {}
+        file.write(page_text(segments, target.about, target.left_out or (), more, _POLICY))
+
+
+def page_text(
+    segments: Sequence[UtteranceWords],
+    about: Mapping[str, Any],
+    left_out: Sequence[LeftOut],
+    more: Mapping[str, Any],
+    policy: Sequence[str],
+) -> str:
+    """The whole page; `more` goes to its script (`page_data`), `policy` says where sound and so on may come from."""
+    data = page_data(segments, about, left_out, more)
+    return "".join(page_markup(segments, about, embedded(data), policy))

@@ -6,7 +6,9 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ...base.version import __version__
 from ...base.visible_text import json_text
@@ -18,9 +20,16 @@ _ACTIVE = re.compile("[<>&]")  # what could end the element that holds the data
 
 
 def page_data(
-    segments: Sequence[UtteranceWords], about: Mapping[str, Any], left_out: Sequence[LeftOut]
+    segments: Sequence[UtteranceWords],
+    about: Mapping[str, Any],
+    left_out: Sequence[LeftOut],
+    more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """`records` are those of .jsonl files; `limits` are the confidences at which marks begin."""
+    """`records` are those of .jsonl files; `limits` are the confidences at which marks begin.
+
+    There may be more: `audio` (by recordings: `url`, and on served pages `wav` and `peaks`), `others` (transcripts
+    of other recognizers), `review` (what a person changed before), `save` (where that goes).
+    """
     limit = accept_threshold(about)
     return {
         "wordtrust": __version__,
@@ -28,7 +37,22 @@ def page_data(
         "limits": {"low": LOW, "high": HIGH, "missing": MISSING, "marked": HIGH if limit is None else limit},
         "left_out": [stretch.to_dict() for stretch in left_out],
         "records": [segment.to_dict() for segment in segments],
+        **(more or {}),
     }
+
+
+def audio_beside(path: Path, about: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Where a page looks for audio: below its own folder where the transcript names it, or beside itself."""
+    listed = about.get("files")
+    names = [about.get("file"), *(listed if isinstance(listed, list) else [])]
+    files = [Path(name) for name in names if isinstance(name, str) and Path(name).name and "\0" not in name]
+    folder = path.absolute().parent
+    found = {}
+    for file in files:
+        whole = file.absolute()
+        shown = whole.relative_to(folder) if whole.is_relative_to(folder) else Path(file.name)
+        found[file.stem] = {"url": quote(shown.as_posix())}
+    return found
 
 
 def embedded(data: Mapping[str, Any]) -> str:

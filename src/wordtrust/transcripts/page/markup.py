@@ -25,13 +25,15 @@ _LEGEND = '<span class="missing">[…]</span> something may be missing here '
 _MEDIUM = '<span class="w medium c7 on">under {high}%</span> '
 
 
-def page_markup(segments: Sequence[UtteranceWords], about: Mapping[str, Any], data: str) -> Iterator[str]:
+def page_markup(
+    segments: Sequence[UtteranceWords], about: Mapping[str, Any], data: str, policy: Sequence[str]
+) -> Iterator[str]:
     """page.html with everything in it; `data` is JSON that can stand in a script element."""
     style, script = "\n".join([style_sheet(), _resource("page.css")]), page_script()
     names = list(dict.fromkeys(segment.utt for segment in segments))
     title = _title(names) or Path(str(about.get("file", ""))).stem or "Transcript"
     values = {
-        "POLICY": security_policy(style, script, "media-src blob:"),  # sound is a file that the reader picks
+        "POLICY": security_policy(style, script, *policy),
         "TITLE": _text(title[:MOST_LETTERS]),
         "STYLE": style,
         "ABOUT": _about(about),
