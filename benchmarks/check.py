@@ -1,48 +1,73 @@
-"""What the verdict costs: `check` of a transcript without times, against the listeners' own work in the same run.
+"""What `check` costs: a transcript without times, checked, against the listeners' own work in the same run.
 
-Run with `python -m benchmarks.check`. The speech is the reading in Moonshine's wheel, over and over; the transcript
-is what was heard, with every eighth word wrong, so that nearly all segments have to be scored again. Seconds are
-those of the processor, one job.
+    python -m benchmarks.check [LISTENER ...]
+
+Listeners are named as `--listener` takes them [moonshine]. The speech is the reading in Moonshine's wheel, over and
+over; the transcript is what was heard, with every eighth word wrong, so that nearly all segments have to be scored.
+Seconds are those of the processor, one job; both are done twice, in turn, and the quicker one counts.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.transcribe import MINUTES, ten_minutes
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.transcription.check import check_tasks
-from wordtrust.transcription.check_job import CheckJob
-from wordtrust.transcription.transcriber import Transcriber, recordings
+from wordtrust.transcription.check_job import CheckJob, CheckTask
+from wordtrust.transcription.transcriber import AudioRecording, RecognizedSegment, Transcriber, recordings
 from wordtrust.transcription.written_text import read_texts
 
+TIMES = 2
 
-def run() -> None:
+
+def listened(transcriber: Transcriber, recording: AudioRecording) -> tuple[float, list[RecognizedSegment]]:
+    """Processor seconds of listening, and what was heard."""
+    began = time.process_time()
+    heard = list(transcriber.recognize(recording))
+    return time.process_time() - began, heard
+
+
+def checked(transcriber: Transcriber, task: CheckTask) -> tuple[float, float, int]:
+    """Processor seconds of the whole check, and those after all was heard; words."""
+    with CheckJob(transcriber, [task], {}, "") as job:
+        began = time.process_time()
+        for _ in job.listen(task):
+            for _ in job.newly_checked(task):
+                pass
+        heard = time.process_time()
+        summary = job.check(task)
+        return time.process_time() - began, time.process_time() - heard, summary.words
+
+
+def run(listener: str) -> None:
     """Measure and print."""
-    with tempfile.TemporaryDirectory() as name, Transcriber(["moonshine"]) as transcriber:
+    with tempfile.TemporaryDirectory() as name, Transcriber(listener.split(","), scores_texts=True) as transcriber:
         path, text = ten_minutes(Path(name)), Path(name, "reading.txt")
         [recording] = recordings([AudioFile.open(path)])
-        began = time.process_time()
-        heard = list(transcriber.recognize(recording))
-        listening = time.process_time() - began
-        words = [word for segment in heard for word in transcriber.transcript(recording, segment).text.split()]
-        text.write_text(" ".join("wrong" if at % 8 == 0 else word for at, word in enumerate(words)))
-        tasks = check_tasks(read_texts(text), [recording.audio])
-        with CheckJob(transcriber, tasks, {}, "") as job:
-            began = time.process_time()
-            for _ in job.listen(tasks[0]):
-                pass
-            again = time.process_time() - began
-            began = time.process_time()
-            summary = job.check(tasks[0])
-            verdict = time.process_time() - began
-        once, twice = sorted([listening, again])
-        print(f"listening     {once:6.1f} s of {MINUTES * 60} s (another run {twice:.1f} s)")
-        print(f"verdict       {verdict:6.1f} s on {summary.words:,} words")
-        print(f"ratio         {verdict / once:6.2f} on top")
+        alone, whole = list[float](), list[float]()
+        for _ in range(TIMES):
+            seconds, heard = listened(transcriber, recording)
+            alone.append(seconds)
+            words = [word for segment in heard for word in transcriber.transcript(recording, segment).text.split()]
+            text.write_text(" ".join("wrong" if at % 8 == 0 else word for at, word in enumerate(words)))
+            seconds, verdict, count = checked(transcriber, check_tasks(read_texts(text), [recording.audio])[0])
+            whole.append(seconds)
+    print(f"{listener}: {count:,} words in {MINUTES * 60} s of audio")
+    print(f"listening     {min(alone):6.1f} s (each time {', '.join(f'{one:.1f}' for one in alone)})")
+    print(f"check         {min(whole):6.1f} s (each time {', '.join(f'{one:.1f}' for one in whole)})")
+    print(f"ratio         {min(whole) / min(alone) - 1:6.2f} on top; after all was heard {verdict:.1f} s")
+
+
+def main(listeners: Sequence[str]) -> None:
+    """Measure each listener."""
+    for listener in listeners or ("moonshine",):
+        run(listener)
 
 
 if __name__ == "__main__":
-    run()
+    main(sys.argv[1:])

@@ -12,6 +12,7 @@ import os
 import time
 import numpy as np
 from wordtrust.recognizers import ForcedScores, RecognizerIdentity
+from wordtrust.recognizers.kept_encodings import KeptEncodings, fingerprint
 
 WORDS = "one two three four five six seven eight nine ten".split()
 
@@ -66,11 +67,42 @@ class Critic(Ears):
         return -sizes, -sizes, capitals, np.where(capitals > 0, -sizes, np.nan)
 
 
+class Encoder(Critic):
+    # It encodes samples for both, and says in which process it scored a text, and how often it has encoded there.
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.encodings, self.encoded = KeptEncodings(self.encode), 0
+
+    def encode(self, samples):
+        self.encoded += 1
+        return len(samples)
+
+    def recognize(self, samples):
+        self.encodings.of(samples)
+        return super().recognize(samples)
+
+    def score_texts(self, samples, texts):
+        self.encodings.of(samples)
+        return [score._replace(logprob=0 * score.logprob - os.getpid(), end=-float(self.encoded))
+                for score in super().score_texts(samples, texts)]
+
+
+class Reader(Encoder):
+    # It hears other words in every segment.
+
+    def recognize(self, samples):
+        self.encodings.of(samples)
+        words = [{"word": f"w{letter}", "start": n, "end": n + 0.9}
+                 for n, letter in enumerate(fingerprint(samples)[: len(samples) // 16000])]
+        return {"nbest": [{"score": -1.0, "words": words}]}
+
+
 def load(model=None, *, threads=1):
     if model == "absent":
         from wordtrust.base.errors import InputError
         raise InputError("there is no such model", file="absent", remedy="Name another")
-    return Critic(model) if model == "critic" else Ears(model)
+    return {"critic": Critic, "encoder": Encoder, "reader": Reader}.get(model, Ears)(model)
 """
 
 

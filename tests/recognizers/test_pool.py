@@ -54,6 +54,18 @@ def test_texts_are_scored_after_the_recognition() -> None:
     assert [one.end for one in scores] == [-3.0, -1.0, 0.0]
 
 
+@pytest.mark.parametrize(("jobs", "encodings", "expected"), [(1, 1, 8), (1, 4, 4), (2, 4, 4)])
+def test_texts_are_scored_where_their_segments_were_encoded(jobs: int, encodings: int, expected: int) -> None:
+    with RecognizerPool("ears=encoder", jobs=jobs, encodings=encodings) as pool:
+        heard = {item: result.line for item, result in pool.map([1, 2, 3, 4], request_of)}
+        asked = [
+            pool.submit(ScoringRequest(request_of(item).samples, [["one"]], heard[item])) for item in (1, 2, 3, 4)
+        ]
+        scores = [line_to_scores(pool.result(one).scores)[0] for one in asked]
+    encoded = {process: -one.end for one in scores for process in one.logprob.tolist()}  # by now, the last counts
+    assert sum(encoded.values()) == expected
+
+
 def test_recognizers_that_score_no_texts_do_not() -> None:
     with RecognizerPool("ears") as pool:
         [(_, heard)] = pool.map([2], request_of)

@@ -19,7 +19,7 @@ from wordtrust.base.errors import InputError, WordtrustError
 from wordtrust.cli import cli
 from wordtrust.transcription import check_job
 from wordtrust.transcription.check_summary import CheckSummary, error_interval
-from wordtrust.transcription.text_scores import score_texts
+from wordtrust.transcription.text_scores import TextScorer
 from wordtrust.transcripts.transcript import Transcript, Transcripts
 from wordtrust.transcripts.words import Word
 
@@ -163,14 +163,15 @@ def test_scores_of_given_words_are_asked_for(
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
-    def watched(pools: Any, of: Any, texts: Any, journal: Any) -> Any:
-        for text, scores in score_texts(pools, of, texts, journal):
+    def watched(self: TextScorer, texts: Any) -> Any:
+        for text, scores in all_scores(self, texts):
             asked.append(text.words)
             assert scores[0] is not None
             assert len(scores[0].logprob) == len(text.words)
             yield text, scores
 
-    monkeypatch.setattr(check_job, "score_texts", watched)
+    all_scores = TextScorer.scores
+    monkeypatch.setattr(TextScorer, "scores", watched)
     file = write(tmp_path / "cloud.json", service(wrong(heard)))
     done = run(file, "--audio", recording_path(), listener="ears=critic")
     assert done.exit_code == 0, done.output

@@ -119,7 +119,7 @@ def _transcriber(listener: str, tasks: list[CheckTask], jobs: int | None) -> Tra
     from ..transcription.transcription_job import default_jobs
 
     recordings = [task.recording for task in tasks if isinstance(task.recording, AudioRecording)]
-    return Transcriber(split_names(listener), jobs=jobs or default_jobs(recordings))
+    return Transcriber(split_names(listener), jobs=jobs or default_jobs(recordings), scores_texts=True)
 
 
 def _check_all(job: CheckJob, tasks: list[CheckTask], *, as_json: bool, quiet: bool) -> None:
@@ -131,8 +131,10 @@ def _check_all(job: CheckJob, tasks: list[CheckTask], *, as_json: bool, quiet: b
         for task in tasks:
             for segment in job.listen(task):
                 progress.at(segment.end)
+                _show(job, task, progress, as_json=as_json)
             summary = job.check(task)
-            _show(job, task, progress, as_json=as_json, quiet=quiet)
+            _show(job, task, progress, as_json=as_json)
+            _show_summary(job, task, progress, as_json=as_json, quiet=quiet)
             progress.finish_recording()
             late = f"{abs(summary.late):.1f} s {'late' if summary.late > 0 else 'early'}"
             notify(*([f"{task.text.file}: its times are {late}"] if abs(summary.late) >= 1 else []))
@@ -141,16 +143,20 @@ def _check_all(job: CheckJob, tasks: list[CheckTask], *, as_json: bool, quiet: b
         echo(json.dumps(found[tasks[0].name] if len(tasks) == 1 else found))
 
 
-def _show(job: CheckJob, task: CheckTask, progress: AudioProgress, *, as_json: bool, quiet: bool) -> None:
-    """Print the words, and a line about all of them."""
-    from ..base.visible_text import visible
+def _show(job: CheckJob, task: CheckTask, progress: AudioProgress, *, as_json: bool) -> None:
+    """Print the words that are checked by now."""
     from ..transcripts.terminal import SegmentView
+
+    for segment in () if as_json else job.newly_checked(task):
+        progress.print(SegmentView(segment.words, missing_end=segment.missing_end, speaker=segment.speaker))
+
+
+def _show_summary(job: CheckJob, task: CheckTask, progress: AudioProgress, *, as_json: bool, quiet: bool) -> None:
+    """Print a line about all words."""
+    from ..base.visible_text import visible
 
     if as_json:
         return
-    for segment in job.transcripts[task.name]:
-        if segment.words:
-            progress.print(SegmentView(segment.words, missing_end=segment.missing_end, speaker=segment.speaker))
     line = f"{visible(task.text.file)}: {job.summaries[task.name].line()}"
     if quiet:
         notify(line)

@@ -21,6 +21,7 @@ from ..base.errors import InputError, OptionError, WordtrustError
 from ..lattices.lattice import Lattice
 from .base import ForcedScorer, NBestRecord, Recognizer, RecognizerIdentity
 from .forced import score_words
+from .kept_encodings import KeptEncodings, fingerprint
 from .registry import loader
 from .serialization import scores_to_line, to_line
 
@@ -67,23 +68,29 @@ class RecognizerPool:
             for item, result in pool.map(items, request_of): ...
 
     It is named, or loaded already. With one job it is a thread of this process. A process that is killed is an error,
-    not a hang.
+    not a hang. With `encodings`, what the encoder made of so many of the last segments is kept, and texts of them are
+    scored by the process that has them.
     """
 
-    def __init__(self, spec: str | Recognizer, *, jobs: int = 1, keep: Filter | None = None) -> None:
+    def __init__(
+        self, spec: str | Recognizer, *, jobs: int = 1, keep: Filter | None = None, encodings: int = 1
+    ) -> None:
         self._spec, self._jobs = spec, jobs
-        worker = _RecognizerWorker(spec, keep)  # raises an error if there is no such recognizer
-        self._executor: Executor
+        worker = _RecognizerWorker(spec, keep, encodings)  # raises an error if there is no such recognizer
+        self._executors: list[Executor]
         if jobs > 1 and not isinstance(spec, str):
             raise OptionError("a recognizer that is loaded already works in one job: leave `jobs` out")
         if jobs == 1 or not isinstance(spec, str):
-            self._executor = ThreadPoolExecutor(1, "recognizer")
+            self._executors = [ThreadPoolExecutor(1, "recognizer")]
             self._identify, self._answer = worker.identity, worker.answer
         else:
-            context = multiprocessing.get_context("spawn")
-            self._executor = ProcessPoolExecutor(jobs, context, initializer=_prepare_process)
-            self._identify = partial(_identity_in_process, spec, keep)
-            self._answer = partial(_answer_in_process, spec, keep)
+            context, sizes = multiprocessing.get_context("spawn"), [1] * jobs if encodings > 1 else [jobs]
+            self._executors = [ProcessPoolExecutor(size, context, initializer=_prepare_process) for size in sizes]
+            self._identify = partial(_identity_in_process, spec, keep, encodings)
+            self._answer = partial(_answer_in_process, spec, keep, encodings)
+        self._waiting = [set[Future[RecognitionResult]]() for _ in self._executors]
+        self._last = dict[bytes, int]()  # which of several executors recognised the last segments
+        self._most_last = encodings * len(self._executors)
         self._identity: RecognizerIdentity | None = None
 
     def __enter__(self) -> Self:
@@ -92,16 +99,17 @@ class RecognizerPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        processes = list((getattr(self._executor, "_processes", None) or {}).values())
-        self._executor.shutdown(wait=kind is None, cancel_futures=True)
-        for process in processes if kind is not None else ():
-            process.terminate()  # nobody waits for its results
+        for executor in self._executors:
+            processes = list((getattr(executor, "_processes", None) or {}).values())
+            executor.shutdown(wait=kind is None, cancel_futures=True)
+            for process in processes if kind is not None else ():
+                process.terminate()  # nobody waits for its results
 
     @property
     def identity(self) -> RecognizerIdentity:
         """Who recognises; loads the recognizer if that has not happened yet."""
         if self._identity is None:
-            identity = self._result(self._executor.submit(self._identify))
+            identity = self.result(self._executors[0].submit(self._identify))
             if isinstance(identity, WordtrustError):
                 raise identity
             self._identity = identity
@@ -119,21 +127,42 @@ class RecognizerPool:
         """Each item with the scores of its texts, as `map` does it; without `scores` if the recognizer has none."""
         return self._answers(items, request_of)
 
+    def submit(self, request: Request) -> Future[RecognitionResult]:
+        """Put a request behind those that wait already; `result` of what comes back is its result."""
+        which = self._executor_for(request)
+        future = self._executors[which].submit(self._answer, request)
+        self._waiting[which] = {one for one in self._waiting[which] if not one.done()} | {future}
+        return future
+
+    def _executor_for(self, request: Request) -> int:
+        """The executor that recognised the samples that texts are to be scored of, else the one with least to do."""
+        if len(self._executors) == 1:
+            return 0
+        key = fingerprint(request.samples)
+        if isinstance(request, ScoringRequest) and key in self._last:
+            return self._last[key]
+        busy = [sum(not one.done() for one in waiting) for waiting in self._waiting]
+        self._last[key] = which = busy.index(min(busy))
+        while len(self._last) > self._most_last:
+            del self._last[next(iter(self._last))]
+        return which
+
     def _answers(
         self, items: Iterable[Item], request_of: Callable[[Item], Request]
     ) -> Iterator[tuple[Item, RecognitionResult]]:
         waiting: deque[tuple[Item, Future[RecognitionResult]]] = deque()
         ahead = 0
         for item in items:
-            waiting.append((item, self._executor.submit(self._answer, request_of(item))))
+            waiting.append((item, self.submit(request_of(item))))
             while len(waiting) > ahead or (waiting and waiting[0][1].done()):
                 first, future = waiting.popleft()
-                yield first, self._result(future)
+                yield first, self.result(future)
             ahead = self._jobs + 1
         for last, future in waiting:
-            yield last, self._result(future)
+            yield last, self.result(future)
 
-    def _result(self, future: Future[Result]) -> Result:
+    def result(self, future: Future[Result]) -> Result:
+        """What was answered, when it is; InputError if the process is gone."""
         try:
             return future.result()
         except BrokenProcessPool:
@@ -146,13 +175,17 @@ class RecognizerPool:
 class _RecognizerWorker:
     """A recognizer, loaded when it is first needed, whose errors are values."""
 
-    def __init__(self, spec: str | Recognizer, keep: Filter | None) -> None:
-        self._spec, self._keep = spec, keep
+    def __init__(self, spec: str | Recognizer, keep: Filter | None, encodings: int) -> None:
+        self._spec, self._keep, self._encodings = spec, keep, encodings
         self._load = loader(spec) if isinstance(spec, str) else lambda: spec
 
     @cached_property
     def _recognizer(self) -> Recognizer:
-        return self._load()
+        recognizer = self._load()
+        kept = getattr(recognizer, "encodings", None)
+        if isinstance(kept, KeptEncodings):
+            kept.most = self._encodings
+        return recognizer
 
     def identity(self) -> RecognizerIdentity | WordtrustError:
         try:
@@ -204,9 +237,9 @@ def _exit_with_parent() -> None:
 _worker_of_process = cache(_RecognizerWorker)  # a process of a pool serves one recognizer, loaded once
 
 
-def _identity_in_process(spec: str, keep: Filter | None) -> RecognizerIdentity | WordtrustError:
-    return _worker_of_process(spec, keep).identity()
+def _identity_in_process(spec: str, keep: Filter | None, encodings: int) -> RecognizerIdentity | WordtrustError:
+    return _worker_of_process(spec, keep, encodings).identity()
 
 
-def _answer_in_process(spec: str, keep: Filter | None, request: Request) -> RecognitionResult:
-    return _worker_of_process(spec, keep).answer(request)
+def _answer_in_process(spec: str, keep: Filter | None, encodings: int, request: Request) -> RecognitionResult:
+    return _worker_of_process(spec, keep, encodings).answer(request)

@@ -48,7 +48,7 @@ def check(
     tasks = check_tasks(texts, files, [text for other in others for text in read_texts(other)], channels)
     named = [with_language(one, language) if isinstance(one, str) else one for one in recognizer_list(listener)]
     with ExitStack() as stack:
-        transcriber = stack.enter_context(Transcriber(named, jobs=jobs)) if files else None
+        transcriber = stack.enter_context(Transcriber(named, jobs=jobs, scores_texts=True)) if files else None
         job = stack.enter_context(CheckJob(transcriber, tasks, {}, ""))
         for task in tasks:
             for _ in job.listen(task):

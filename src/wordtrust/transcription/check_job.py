@@ -1,27 +1,32 @@
 """Transcripts of others, checked against the audio by listeners of ours: the work behind `wordtrust check`.
 
 Listeners hear the recording as `wordtrust transcribe` does, segment by segment, and what they heard is kept in a
-journal; so are the scores of the transcript's words. The verdict comes at the end, of all words together.
+journal; so are the scores of the transcript's words. Words have a verdict soon after they were heard
+(`running_check`); that of the files comes at the end, when all was heard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from ..base.errors import InputError
 from ..base.number_format import counted
 from ..base.version import __version__
-from ..combination.check import CheckModel, ForcedWords, Listener
-from ..lattices.lattice import Lattices, concatenate
+from ..combination.check import CheckModel
+from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from ..lattices.text import join_surfaces
-from ..recognizers.base import NOTHING, ForcedScores
-from ..recognizers.serialization import to_lattice, to_line
+from ..transcripts.transcript import Transcript
 from ..transcripts.words import LeftOut, clock
+from .check_evidence import (
+    ForcedByListener,
+    by_listener,
+    forced_words,
+    recognizer_listeners,
+    segment_texts,
+)
 from .check_summary import CheckSummary
 from .checked_recording import (
     Evidence,
@@ -36,7 +41,8 @@ from .checked_recording import (
     written_clock,
 )
 from .recording_job import Outputs, Recording, RecordingJob
-from .text_scores import SegmentText, score_texts
+from .running_check import RunningCheck
+from .text_scores import TextScorer
 from .text_to_audio import Clock, LocatedWords, locate
 from .transcriber import AudioRecording, RecognizedSegment, Transcriber
 from .written_text import WrittenText
@@ -93,8 +99,10 @@ class CheckJob(RecordingJob):
 
     with CheckJob(transcriber, tasks, outputs, "moonshine") as job:
         for task in tasks:
-            for segment in job.listen(task): ...
+            for segment in job.listen(task):
+                for checked in job.newly_checked(task): ...
             print(job.check(task).line())
+            for checked in job.newly_checked(task): ...
         for path, words in job.write(): ...
     """
 
@@ -105,6 +113,8 @@ class CheckJob(RecordingJob):
         self._transcriber, self._tasks = transcriber, {task.name: task for task in tasks}
         self._model = model or CheckModel.load()
         self._segments: dict[str, list[RecognizedSegment]] = {}
+        self._text_scorers: dict[str, TextScorer] = {}
+        self._running: dict[str, RunningCheck] = {}
         self._left_out: dict[str, tuple[LeftOut, ...]] = {}
         self.summaries: dict[str, CheckSummary] = {}
         work: dict[str, Any] = {"about": self._provenance, "asked": listener}
@@ -122,14 +132,18 @@ class CheckJob(RecordingJob):
 
     def listen(self, task: CheckTask) -> Iterator[RecognizedSegment]:
         """The segments of the recording as they are heard."""
-        heard = self._segments[task.name] = []
+        self._segments[task.name] = []
         if self._transcriber is None or not isinstance(task.recording, AudioRecording):
             return
+        text_scorer = TextScorer(self._transcriber.pools, task.recording, self._journal)
+        running = RunningCheck(task.text, self._model, self._transcriber.combiner.scorers, text_scorer)
+        self._text_scorers[task.name], self._running[task.name] = text_scorer, running
+        self._segments[task.name] = running.segments
         for segment in self._transcriber.recognize(task.recording, self._journal):
             for scorer, lattices in zip(self._transcriber.combiner.scorers, segment.lattices, strict=True):
                 if scorer.is_provisional:
                     scorer.networks(lattices, learn=True)
-            heard.append(segment)
+            running.hear(segment)
             yield segment
 
     def check(self, task: CheckTask) -> CheckSummary:
@@ -143,11 +157,12 @@ class CheckJob(RecordingJob):
         others = [_located(text, clocks) for text in task.heard]
         for text, located in others:
             _require_belonging(text, located, task.recording)
-        forced = self._forced(task, pivot, segments)
+        forced = self._forced(task, pivot)
+        scorers = self._transcriber.combiner.scorers if self._transcriber else []
 
         def evidence(part: Sequence[Stretch]) -> Evidence:
-            listeners = [*self._listeners(segments, part), *(other_listener(*other, part) for other in others)]
-            return listeners, _forced_words(forced, pivot, part)
+            heard = recognizer_listeners(scorers, segments, part)
+            return [*heard, *(other_listener(*other, part) for other in others)], forced_words(forced, pivot, part)
 
         checked = judge(pivot, self._model, evidence)
         self.transcripts[task.name] = list(checked_transcript(pivot, checked, task.name))
@@ -164,37 +179,35 @@ class CheckJob(RecordingJob):
         self.summaries[task.name] = CheckSummary.of((), 1.0, 0.0)
         return self.summaries[task.name]
 
-    def _listeners(self, segments: Sequence[RecognizedSegment], part: Sequence[Stretch]) -> Iterator[Listener]:
-        """What each recognizer heard in some stretches, with confidences."""
-        for index, scorer in enumerate(self._transcriber.combiner.scorers if self._transcriber else ()):
-            nothing = to_lattice(to_line(NOTHING), "", scorer.identity)
-            lattices = (
-                nothing if stretch.segment is None else segments[stretch.segment].lattices[index] for stretch in part
-            )
-            networks = concatenate(
-                replace(scorer.networks(one, learn=False), utts=(str(stretch.number),))
-                for one, stretch in zip(lattices, part, strict=True)
-            )
-            yield Listener(scorer.identity.name, *scorer.score(networks))
-
-    def _forced(
-        self, task: CheckTask, pivot: LocatedText, segments: Sequence[RecognizedSegment]
-    ) -> dict[str, dict[int, ForcedScores]]:
-        """How probable listeners find the words of stretches, by their names and the numbers of the stretches."""
-        if self._transcriber is None or not isinstance(task.recording, AudioRecording):
+    def _forced(self, task: CheckTask, pivot: LocatedText) -> ForcedByListener:
+        """How probable listeners find the words of stretches."""
+        if self._transcriber is None or task.name not in self._text_scorers:
             return {}
-        norms = task.text.norms
-        texts = {
-            SegmentText(segments[stretch.segment], norms[words.start : words.stop]): stretch.number
-            for stretch in pivot.stretches
-            if stretch.segment is not None and (words := pivot.words_in(stretch)).start < words.stop
-        }
-        found: dict[str, dict[int, ForcedScores]] = {}
-        for text, scores in score_texts(self._transcriber.pools, task.recording, list(texts), self._journal):
-            for identity, one in zip(self._transcriber.identities, scores, strict=True):
-                if one is not None:
-                    found.setdefault(identity.name, {})[texts[text]] = one
-        return found
+        texts = segment_texts(pivot, self._segments[task.name])
+        scored = self._text_scorers[task.name].scores(list(texts.values()))
+        scores = {number: of_text for number, (_, of_text) in zip(texts, scored, strict=True)}
+        return by_listener([identity.name for identity in self._transcriber.identities], scores)
+
+    def _is_certain(self, task: CheckTask) -> bool:
+        """Whether what is said of words will hardly change when all was heard."""
+        return self._transcriber is not None and not self._transcriber.combiner.is_provisional and not task.heard
+
+    def newly_checked(self, task: CheckTask) -> Iterator[Transcript]:
+        """The segments of the transcript that are checked since it was last asked: all of them after `check`.
+
+        Those that come while the recording is heard have a verdict on what was heard so far. None do where this would
+        change: models of listeners adapt to what they hear, or other transcripts are to be placed first.
+        """
+        running, done = self._running.get(task.name), self.transcripts.get(task.name)
+        if done is None:
+            yield from running.checked() if running is not None and self._is_certain(task) else ()
+            return
+        first = 0
+        for segment in done:
+            new = segment.words[max(0, (running.reported if running is not None else 0) - first) :]
+            first += len(segment.words)
+            if new:
+                yield replace(segment, words=new)
 
     def about(self, members: Sequence[Recording]) -> dict[str, Any]:
         """What a file of these recordings says about them."""
@@ -253,26 +266,6 @@ def problems(task: CheckTask) -> Iterator[str]:
                 f"{counted(beyond, 'word')} of {task.text.file} {'is' if beyond == 1 else 'are'} after the end of "
                 f"the audio: up to {clock(float(start.max()))}, and it ends at {clock(duration)}"
             )
-
-
-def _forced_words(
-    forced: Mapping[str, Mapping[int, ForcedScores]], pivot: LocatedText, part: Sequence[Stretch]
-) -> dict[str, ForcedWords]:
-    """The scores of the words of some stretches; NaN where a listener was not asked."""
-    made = {}
-    for name, scores in forced.items():
-        columns: list[list[Any]] = [[] for _ in range(4)]
-        ends = []
-        for stretch in part:
-            words, one = pivot.words_in(stretch), scores.get(stretch.number)
-            unknown = np.full(words.stop - words.start, np.nan)
-            of_text = (unknown,) * 4 if one is None else (one.logprob, one.least, one.tokens, one.margin)
-            for column, values in zip(columns, of_text, strict=True):
-                column.append(values)
-            ends.append(np.nan if one is None else one.end)
-        arrays = [np.concatenate(column).astype(np.float32) for column in columns]
-        made[name] = ForcedWords(arrays[0], arrays[1], arrays[2], arrays[3], np.array(ends, np.float32))
-    return made
 
 
 def _said(segments: Sequence[RecognizedSegment], index: int) -> str:

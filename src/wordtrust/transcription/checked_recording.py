@@ -122,17 +122,29 @@ def judge(pivot: LocatedText, model: CheckModel, evidence: Callable[[Sequence[St
 
 def checked_transcript(pivot: LocatedText, checked: CheckedWords, name: str) -> Transcripts:
     """The transcript as it is written, with the verdict on its words, in its own segments."""
-    text, located = pivot.text, pivot.located
-    missing, missing_end = _missing(checked)
-    written = text.transcript()
-    times = [(word.start, word.end) for word in written.words]
-    if not text.is_timed:
-        times = list(zip(located.start.tolist(), located.end.tolist(), strict=True))
-    words = tuple(
-        _checked_word(word, checked, index, start, end, missing[index])
-        for index, (word, (start, end)) in enumerate(zip(written.words, times, strict=True))
-    )
-    return text.cut(Transcript(name, words, (), None, missing_end))
+    words, missing_end = checked_words(pivot, checked, pivot.text.transcript().words)
+    return pivot.text.cut(Transcript(name, tuple(words), (), None, missing_end))
+
+
+def checked_words(
+    pivot: LocatedText, checked: CheckedWords, written: Sequence[Word], first: int = 0, missing: float = 0.0
+) -> tuple[list[Word], float]:
+    """The written words from `first` on that were judged; how likely words are missing after the last of them.
+
+    `missing` is how likely that is before them, by what was judged earlier.
+    """
+    located, count = pivot.located, len(checked.confidence)
+    before, missing_end = _missing(checked, missing)
+    judged = written[first : first + count]
+    times = [(word.start, word.end) for word in judged]
+    if not pivot.text.is_timed:
+        part = slice(first, first + count)
+        times = list(zip(located.start[part].tolist(), located.end[part].tolist(), strict=True))
+    words = [
+        _checked_word(word, checked, index, start, end, before[index])
+        for index, (word, (start, end)) in enumerate(zip(judged, times, strict=True))
+    ]
+    return words, missing_end
 
 
 def _checked_word(word: Word, checked: CheckedWords, index: int, start: float, end: float, missing: float) -> Word:
@@ -143,9 +155,9 @@ def _checked_word(word: Word, checked: CheckedWords, index: int, start: float, e
     )  # fmt: skip
 
 
-def _missing(checked: CheckedWords) -> tuple[list[float], float]:
+def _missing(checked: CheckedWords, waiting: float = 0.0) -> tuple[list[float], float]:
     """How likely words are missing before each word, and after the last: the ends of stretches included."""
-    missing, waiting = checked.missing_before.tolist(), 0.0
+    missing = checked.missing_before.tolist()
     for stretch, after in enumerate(checked.missing_end.tolist()):
         first, last = int(checked.offsets[stretch]), int(checked.offsets[stretch + 1])
         if last > first:

@@ -1,9 +1,10 @@
-"""How probable recognizers find texts that they are given, segment by segment, after the segments were recognised."""
+"""How probable recognizers find texts that they are given, segment by segment, soon after these were recognised."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 from ..audio import RATE, Samples
 from ..base.journal import Journal
 from ..recognizers.base import ForcedScores
-from ..recognizers.pool import RecognizerPool, ScoringRequest
+from ..recognizers.pool import RecognitionResult, RecognizerPool, ScoringRequest
 from ..recognizers.serialization import line_to_scores
 from .transcriber import AudioRecording, RecognizedSegment
 
@@ -40,27 +41,79 @@ class _Scored(NamedTuple):
 Scores = tuple[ForcedScores | None, ...]  # one for each recognizer; None of one that cannot tell
 
 
-def score_texts(
-    pools: Sequence[RecognizerPool], recording: AudioRecording, texts: Sequence[SegmentText],
-    journal: Journal | None = None,
-) -> Iterator[tuple[SegmentText, Scores]]:  # fmt: skip
-    """Texts, in the order of time, with the scores of their words.
+class TextScorer:
+    """Asks recognizers how probable they find texts of a recording. What they answered is kept in the journal."""
 
-    The audio is gone through once more, for those that are not in the journal.
-    """
-    waiting = [text for text in texts if journal is None or text.key(recording) not in journal]
-    scored: Iterable[_Scored] = (_Scored(text, samples) for text, samples in cut_out(recording, waiting))
-    for index, pool in enumerate(pools):
-        scored = _with_scores(pool, index, scored)
-    coming = iter(scored)
-    for text in texts:
-        if journal is not None and (key := text.key(recording)) in journal:
-            lines = tuple(map(str, journal[key]))
+    def __init__(self, pools: Sequence[RecognizerPool], recording: AudioRecording, journal: Journal | None) -> None:
+        self._pools, self._recording, self._journal = pools, recording, journal
+        self._asked: dict[str, list[Future[RecognitionResult]]] = {}
+        self._lines: dict[str, tuple[str, ...]] = {}
+
+    def ask(self, text: SegmentText) -> None:
+        """Ask while a segment is still fresh: later it is encoded once more. The answer is not waited for."""
+        key = text.key(self._recording)
+        if text.segment.samples is None or key in self._asked or self._knows(key):
+            return
+        lines = text.segment.lines
+        requests = (ScoringRequest(text.segment.samples, [text.words], line) for line in lines)
+        self._asked[key] = [pool.submit(request) for pool, request in zip(self._pools, requests, strict=True)]
+
+    def is_asked(self, text: SegmentText) -> bool:
+        """Whether an answer is on its way."""
+        self._take(wait=False)
+        return text.key(self._recording) in self._asked
+
+    def known(self, text: SegmentText) -> Scores | None:
+        """What was answered so far; None if that is nothing."""
+        key = text.key(self._recording)
+        if key in self._lines:
+            lines = self._lines[key]
+        elif self._journal is not None and key in self._journal:
+            lines = tuple(map(str, self._journal[key]))
         else:
-            lines = next(coming).lines
-            if journal is not None:
-                journal.add(text.key(recording), list(lines))
-        yield text, tuple(line_to_scores(line)[0] if line else None for line in lines)
+            return None
+        return tuple(line_to_scores(line)[0] if line else None for line in lines)
+
+    def scores(self, texts: Sequence[SegmentText]) -> Iterator[tuple[SegmentText, Scores]]:
+        """Texts, in the order of time, with the scores of their words.
+
+        For those that nobody has answered for yet the audio is gone through once more.
+        """
+        self._take(wait=True)
+        waiting = [text for text in texts if not self._knows(text.key(self._recording))]
+        scored: Iterable[_Scored] = (_Scored(text, samples) for text, samples in cut_out(self._recording, waiting))
+        for index, pool in enumerate(self._pools):
+            scored = _with_scores(pool, index, scored)
+        coming = iter(scored)
+        for text in texts:
+            if not self._knows(key := text.key(self._recording)):
+                self._keep(key, next(coming).lines)
+            scores = self.known(text)
+            assert scores is not None
+            yield text, scores
+
+    def _knows(self, key: str) -> bool:
+        return key in self._lines or (self._journal is not None and key in self._journal)
+
+    def _take(self, *, wait: bool) -> None:
+        """Take the answers that are there, or wait for all of them."""
+        for key, futures in list(self._asked.items()):
+            if wait or all(future.done() for future in futures):
+                results = [pool.result(future) for pool, future in zip(self._pools, futures, strict=True)]
+                del self._asked[key]
+                self._keep(key, tuple(map(_checked_line, results)))
+
+    def _keep(self, key: str, lines: tuple[str, ...]) -> None:
+        if self._journal is not None:
+            self._journal.add(key, list(lines))
+        else:
+            self._lines[key] = lines
+
+
+def _checked_line(result: RecognitionResult) -> str:
+    if result.error is not None:
+        raise result.error
+    return result.scores
 
 
 def _with_scores(pool: RecognizerPool, index: int, scored: Iterable[_Scored]) -> Iterator[_Scored]:
@@ -70,9 +123,7 @@ def _with_scores(pool: RecognizerPool, index: int, scored: Iterable[_Scored]) ->
         return ScoringRequest(item.samples, [item.text.words], item.text.segment.lines[index])
 
     for item, result in pool.score(scored, request):
-        if result.error is not None:
-            raise result.error
-        yield item._replace(lines=(*item.lines, result.scores))
+        yield item._replace(lines=(*item.lines, _checked_line(result)))
 
 
 def cut_out(recording: AudioRecording, texts: Sequence[SegmentText]) -> Iterator[tuple[SegmentText, Samples]]:

@@ -70,6 +70,7 @@ class LocatedWords(NamedTuple):
     end: Times
     found: float  # share of the words that were heard where they should be; 1 of a text without words
     late: float  # seconds by which the times of the text are late, in the middle; 0 where it has none
+    matched: Flags  # [words] which were heard where they should be
 
 
 def locate(text: TimedWords, clock: Clock, *, pauses: bool = True) -> LocatedWords:
@@ -83,7 +84,7 @@ def locate(text: TimedWords, clock: Clock, *, pauses: bool = True) -> LocatedWor
     stretch = clock.stretch_of((start + end) / 2, pauses=pauses and text.is_timed)
     stretch[matched] = 2 * clock.segment[partner[matched]] + 1
     share = float(matched.mean()) if len(text) else 1.0
-    return LocatedWords(_in_order(stretch, matched, len(clock.start)), start, end, share, late)
+    return LocatedWords(_in_order(stretch, matched, len(clock.start)), start, end, share, late, matched)
 
 
 def _in_order(stretch: Offsets, matched: Flags, segments: int) -> Offsets:

@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from ..audio import Samples
 from ..audio.audio_file import AudioFile
 from ..audio.audio_samples import AudioSamples
 from ..audio.listing import listed_audio
@@ -45,6 +46,7 @@ from .left_out import HeardSegment, left_out
 from .online_scorer import OnlineCombiner
 
 _ARGUMENTS = {"transcribe": "samples", "check": "transcript, samples"}  # of functions that take audio
+_FRESH = 12  # segments of which each recognizer keeps what it encoded them to, where texts of them will be scored
 _KERNELS = ("graph", "networks", "paths", "confidence")  # compiled steps of scoring
 
 
@@ -120,6 +122,7 @@ class RecognizedSegment:
     dropped: str | None = None  # why words were taken for hallucinated
     warnings: tuple[SpeechWarning, ...] = ()  # about its sound and its language
     lattices: tuple[Lattices, ...] = field(default=(), compare=False, repr=False)  # of the lines; times from `start`
+    samples: Samples | None = field(default=None, compare=False, repr=False)  # where texts of it will be scored
 
     def to_dict(self) -> dict[str, Any]:
         """The segment as JSON, for a journal."""
@@ -144,6 +147,8 @@ class Transcriber:
         for recording in recordings([AudioFile.open("talk.wav")]):
             for segment in transcriber.recognize(recording):
                 print(transcriber.transcript(recording, segment))
+
+    With `scores_texts`, texts of a segment can be scored soon after it without much work (`text_scores`).
     """
 
     def __init__(
@@ -155,9 +160,13 @@ class Transcriber:
         alternatives: int = ALTERNATIVES,
         lm: str | None = None,
         accept: float | None = None,
+        scores_texts: bool = False,
     ) -> None:
-        self._stack, self._accept = ExitStack(), accept
-        self.pools = [RecognizerPool(spec, jobs=jobs, keep=drop_hallucinations) for spec in recognizers]
+        self._stack, self._accept, self._keeps_samples = ExitStack(), accept, scores_texts
+        encodings = _FRESH if scores_texts else 1
+        self.pools = [
+            RecognizerPool(spec, jobs=jobs, keep=drop_hallucinations, encodings=encodings) for spec in recognizers
+        ]
         self._models, self._alternatives, self._lm = models, alternatives, lm
 
     def __enter__(self) -> Self:
@@ -209,7 +218,7 @@ class Transcriber:
             recognized = self._with_lattices(recording, _recognized_segment(recording, segment, results))
             if journal is not None:  # its lines have been read: what cannot be used is not kept
                 journal.add(_journal_key(recording, segment), recognized.to_dict())
-            yield recognized
+            yield replace(recognized, samples=segment.samples) if self._keeps_samples else recognized
 
     def _recognize_all(self, coming: Iterable[Segment]) -> Iterator[tuple[Segment, tuple[RecognitionResult, ...]]]:
         """Each recognizer works on a segment while the next one works on the segments before it."""

@@ -127,10 +127,11 @@ def _text(batch: Lattices, file: str) -> WrittenText:
 def chains(text: WrittenText, located: LocatedWords, stretches: Sequence[tuple[int, float, float]]) -> Lattices:
     """The words of a text in the stretches of a recording, a chain each; times count from the start of the stretch.
 
-    `stretches` are numbers as `LocatedWords` has them, with start and end.
+    `stretches` are numbers as `LocatedWords` has them, rising, with start and end.
     """
-    tokens = Tokens()
-    lattices, arcs = text.lattices, text.arcs
+    tokens, first = Tokens(), int(np.searchsorted(located.stretch, stretches[0][0])) if stretches else 0
+    used = slice(first, int(np.searchsorted(located.stretch, stretches[-1][0], "right")) if stretches else 0)
+    lattices, arcs = text.lattices, text.arcs[used]
     norms, surfaces = (lattices.vocabulary.lookup(ids[arcs].tolist()) for ids in (lattices.word, lattices.surface))
     token = np.array([tokens.pair(*pair) for pair in zip(norms, surfaces, strict=True)], np.int32)
     confidence = text.confidence
@@ -141,8 +142,9 @@ def chains(text: WrittenText, located: LocatedWords, stretches: Sequence[tuple[i
         words = slice(*np.searchsorted(located.stretch, [number, number + 1]))
         start, end = _inside(located.start[words], located.end[words], begin, finish)
         posterior = None if confidence is None else confidence[words].astype(np.float64)
+        of_stretch = token[words.start - first : words.stop - first]
         chain = linear_lattice(
-            str(number), token[words], start, end, posterior, finish=finish - begin, times=origin.times
+            str(number), of_stretch, start, end, posterior, finish=finish - begin, times=origin.times
         )
         made.extend(builder.add(chain))
     return concatenate([*made, *builder.flush()])

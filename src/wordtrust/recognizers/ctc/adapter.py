@@ -21,6 +21,7 @@ from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
 from ..base import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
 from ..forced import unscored
+from ..kept_encodings import KeptEncodings
 from .alphabet import Alphabet
 from .forced import score_text
 from .search import Reals, nbest
@@ -69,6 +70,7 @@ class CtcRecognizer:
             raise InputError(message, file=model, remedy=f"Only {RATE} is supported")
         self._network, self._extractor = network, extractor
         self._alphabet = _alphabet(model, network, tokenizer)
+        self.encodings = KeptEncodings(self.log_probabilities)
         self.identity = RecognizerIdentity(
             f"ctc-{Path(model).resolve().name if Path(model).is_dir() else model.rpartition('/')[2]}",
             transformers.__version__,
@@ -79,7 +81,7 @@ class CtcRecognizer:
         """The most probable hypotheses, with words, scores and times."""
         if len(samples) < SHORTEST * RATE:
             return NOTHING
-        frames = self.log_probabilities(samples)
+        frames = self.encodings.of(samples)
         if not len(frames):
             return NOTHING
         seconds = len(samples) / RATE
@@ -91,7 +93,7 @@ class CtcRecognizer:
         """What it thinks of each of these texts; one pass of the network."""
         if not texts or len(samples) < SHORTEST * RATE:
             return [unscored(text) for text in texts]
-        frames = self.log_probabilities(samples)
+        frames = self.encodings.of(samples)
         return [score_text(frames, self._alphabet, text) for text in texts]
 
     def log_probabilities(self, samples: Samples) -> Reals:

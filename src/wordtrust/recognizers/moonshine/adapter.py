@@ -12,6 +12,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
 from ..base import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
 from ..forced import spaced, unscored, word_scores
+from ..kept_encodings import KeptEncodings
 from ..nbest import HypothesisWord, NBestHypothesis, RecognizerNBest
 from .forced import force
 from .model_files import REMEDY, Floats
@@ -42,6 +44,11 @@ class MoonshineRecognizer:
     identity: RecognizerIdentity
     model: MoonshineModel
     tokenizer: MoonshineTokenizer
+
+    @property
+    def encodings(self) -> KeptEncodings[Any]:
+        """What its encoder made of the last segments."""
+        return self.model.encodings
 
     def recognize(self, samples: Samples) -> NBestRecord:
         """Ten hypotheses of one segment; one without words if it is silence, or too short to hold a word."""

@@ -16,6 +16,7 @@ from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
 from ...audio import Samples
 from ...base.errors import InputError
+from ..kept_encodings import KeptEncodings
 from ..nbest import TokenEvidence
 from .graphs import END, OnnxGraph, decoder_graph, encoder_graph
 from .model_files import REMEDY, Floats, MoonshineSizes, read_model
@@ -61,16 +62,11 @@ class MoonshineModel:
         empty = OrtValue.ortvalue_from_numpy(np.zeros((sizes.heads, 0, sizes.head), np.float32))
         names = [value.name for value in self._decoder.get_inputs() if value.name.startswith("past_")]
         self._empty_cache = dict.fromkeys(names, empty)
-        self._last: tuple[Samples, dict[str, OrtValue]] | None = None
+        self.encodings = KeptEncodings(self._encode)
 
     def encode(self, samples: Samples) -> UtteranceDecoder:
-        """Run the encoder over an utterance; returns a decoder at the beginning of the text.
-
-        What the last utterance was encoded to is kept: texts of it may be scored after it was recognised.
-        """
-        if self._last is None or not np.array_equal(samples, self._last[0]):
-            self._last = samples.copy(), self._encode(samples)
-        return UtteranceDecoder(self._decoder, self._last[1], self._empty_cache)
+        """Run the encoder over an utterance; returns a decoder at the beginning of the text."""
+        return UtteranceDecoder(self._decoder, self.encodings.of(samples), self._empty_cache)
 
     def _encode(self, samples: Samples) -> dict[str, OrtValue]:
         signal = OrtValue.ortvalue_from_numpy(np.ascontiguousarray(samples[None], np.float32))

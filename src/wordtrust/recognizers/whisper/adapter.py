@@ -23,6 +23,7 @@ from ...audio import RATE, Samples
 from ...base.errors import InputError, OptionError
 from ..base import NOTHING, ForcedScores, NBestRecord, RecognizerIdentity
 from ..forced import spaced, unscored, word_scores
+from ..kept_encodings import KeptEncodings
 from ..languages import LANGUAGE
 from .decoder import ForcedHypothesis, SpecialTokens, WhisperDecoder
 from .model_files import name_of_folder, name_of_model, read_config, read_weights
@@ -52,7 +53,7 @@ class WhisperRecognizer:
         self._decoder = WhisperDecoder(weights, special, config.heads)
         self._blas = ThreadpoolController()
         self._threads = threads
-        self._last: tuple[Samples, ctranslate2.StorageView] | None = None
+        self.encodings = KeptEncodings(self._encode)
         self.identity = identity
 
     def recognize(self, samples: Samples) -> NBestRecord:
@@ -60,7 +61,7 @@ class WhisperRecognizer:
         seconds = _check_length(samples)
         if len(samples) < _FRAME:
             return NOTHING
-        encoded = self._encode(samples)
+        encoded = self.encodings.of(samples)
         likely = self._likely_language(encoded)
         searched = self._search(encoded, seconds)
         with self._blas.limit(limits=self._threads, user_api="blas"):
@@ -75,7 +76,7 @@ class WhisperRecognizer:
             return [unscored(text) for text in texts]
         spelled = [[self._tokenizer.encode(word) for word in spaced(text)] for text in texts]
         tokens = [list(chain.from_iterable(words))[: self._decoder.longest_text] for words in spelled]
-        encoded = self._encode(samples)
+        encoded = self.encodings.of(samples)
         with self._blas.limit(limits=self._threads, user_api="blas"):
             forced = self._decoder.force(np.array(encoded)[0], tokens)
         return [_word_scores([len(word) for word in words], one) for words, one in zip(spelled, forced, strict=True)]
@@ -92,12 +93,6 @@ class WhisperRecognizer:
         return {"asked": asked, "likely": max(told, key=lambda name: told[name]), "probability": told.get(asked, 0.0)}
 
     def _encode(self, samples: Samples) -> ctranslate2.StorageView:
-        """What the encoder makes of samples. The last is kept: texts may be scored after they were recognised."""
-        if self._last is None or not np.array_equal(samples, self._last[0]):
-            self._last = samples.copy(), self._run_encoder(samples)
-        return self._last[1]
-
-    def _run_encoder(self, samples: Samples) -> ctranslate2.StorageView:
         padded = np.pad(samples, (0, WINDOW * RATE - len(samples)))
         features = self._model.feature_extractor(padded, padding=0)[None]
         view = ctranslate2.StorageView.from_array(np.ascontiguousarray(features, np.float32))
