@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from .networks.hwcn import Network, Networks, build
     from .transcription.check import check
     from .transcription.transcriber import transcribe
+    from .transcripts.plan import plan
     from .transcripts.reader import read_transcripts
-    from .transcripts.review.plan import plan
     from .transcripts.transcript import Transcript, Transcripts
 
 _HOMES = {
@@ -71,7 +71,7 @@ _HOMES = {
     "load": "confidence.word_scorer",
     "metrics": "evaluation.metrics",
     "models": "confidence.shipped",
-    "plan": "transcripts.review.plan",
+    "plan": "transcripts.plan",
     "read": "formats",
     "read_references": "formats.references",
     "read_transcripts": "transcripts.reader",

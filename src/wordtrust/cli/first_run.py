@@ -173,6 +173,7 @@ def _of_lattices(sample: Path, folder: Path) -> Iterator[list[str]]:
     yield ["convert", f"{sample / 'lattices'}/*.slf.gz", lattices]
     yield ["info", lattices, *words, "--ref", str(sample / "ref.tsv")]
     yield ["score", "generic", lattices, *words, "--out", str(folder / "words.jsonl")]
+    yield ["plan", str(folder / "words.jsonl")]
     for kind, text in zip(("compact", "frames"), _KALDI, strict=True):
         (folder / f"{kind}.lat").write_bytes(b85decode(text))
         yield ["info", str(folder / f"{kind}.lat"), *words]

@@ -12,7 +12,7 @@ from .messages import echo, notify
 from .options import json_option, skip_bad_option
 
 if TYPE_CHECKING:
-    from ..transcripts.review.plan import Plan
+    from ..transcripts.plan import Plan
 
 _SHARE = click.FloatRange(0, 1, max_open=True)
 _MOST_ROWS = 20
@@ -42,7 +42,7 @@ def plan(
               wordtrust plan calls/ --target 0.05 --sure 0.9 --reviewers 3 --json
     """
     from ..formats.format import ReadOptions
-    from ..transcripts.review.plan import plan_of
+    from ..transcripts.plan import plan_of
 
     announce_compilation()
     inputs = Inputs(transcripts, ReadOptions(), skip_bad)

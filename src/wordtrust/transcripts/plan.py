@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import Offsets, Reals
-from ...base.errors import InputError, OptionError
-from ..reader import TranscriptSource, transcript_sources
-from ..transcript import Transcript
-from ..utterance import UtteranceWords
-from ..words import spelled
-from .items import ReviewItems, review_items
-from .promise import SURE, TARGET, Belief, Evidence, most_errors
-from .stretches import Stretches, find_stretches
+from ..base.arrays import Offsets, Reals
+from ..base.errors import InputError, OptionError
+from .reader import TranscriptSource, transcript_sources
+from .review.items import ReviewItems, review_items
+from .review.promise import SURE, TARGET, Belief, Evidence, most_errors
+from .review.stretches import Stretches, find_stretches
+from .transcript import Transcript
+from .utterance import UtteranceWords
+from .words import spelled
 
 _LIKELY = 1.2816  # standard deviations: four minutes in five are between these ends
 _NO_GAPS = "the transcript does not say where words are missing: only wrong words are counted"
@@ -99,7 +99,7 @@ class Plan:
     @cached_property
     def order(self) -> Stretches:
         """All stretches, also those that will not be needed."""
-        return find_stretches(self.items.start, self.items.end, self.items.errors, self.items.track)
+        return find_stretches(self.items)
 
     @cached_property
     def _after(self) -> tuple[Reals, Reals, Reals]:

@@ -95,9 +95,9 @@ def test_large_files_are_planned_at_once() -> None:
 
 
 def test_the_verb(tmp_path: Path) -> None:
-    talk(300).save(tmp_path / "talk.json")
+    talk(400).save(tmp_path / "talk.json")
     shown = run("plan", tmp_path / "talk.json", "--target", "0.01", "--reviewers", "2").stdout
-    assert "300 words, 2.5 minutes" in shown
+    assert "400 words, 3.3 minutes" in shown
     assert "Reviewer 2:" in shown
     assert "... and" in shown
     record = json.loads(run("plan", tmp_path / "talk.json", "--target", "0.05", "--json").stdout)
