@@ -1,10 +1,11 @@
-"""Hypothesis strategies: transcripts whose words are meant to do harm."""
+"""Transcripts: whose words are meant to do harm (Hypothesis strategies), and of a long talk."""
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 
-from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.transcript import Transcript, Transcripts
 from wordtrust.transcripts.words import Alternative, Word
 
 NASTY = (
@@ -33,3 +34,13 @@ def transcripts(draw: st.DrawFn, *, text: st.SearchStrategy[str] = hostile, max_
             Word(draw(text), draw(text.filter(bool)), start, at, draw(sure), tuple(others), draw(st.booleans()))
         )
     return Transcript(draw(text), tuple(words))
+
+
+def talk(words: int, confidence: float = 0.9, *, seed: int = 0, name: str = "talk") -> Transcripts:
+    """Segments of ten words, half of a second each, with confidences around this one."""
+    sure = np.clip(np.random.default_rng(seed).beta(20 * confidence, 20 * (1 - confidence), words), 0.01, 0.999)
+    listed = [
+        Word(f"w{k}", f"w{k}", k / 2, k / 2 + 0.4, float(p), missing_before=float(1 - p) / 10)
+        for k, p in enumerate(sure)
+    ]
+    return Transcripts(Transcript(name, tuple(listed[k : k + 10]), missing_end=0.01) for k in range(0, words, 10))

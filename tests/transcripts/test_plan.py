@@ -7,25 +7,15 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordtrust as wt
 from tests.helpers.command_line import refused, run
+from tests.helpers.transcripts import talk
 from wordtrust.transcripts.transcript import Transcript, Transcripts
 from wordtrust.transcripts.words import Word
-
-
-def talk(words: int, confidence: float = 0.9, *, seed: int = 0, name: str = "talk") -> Transcripts:
-    """Segments of ten words, half of a second each, with confidences around this one."""
-    sure = np.clip(np.random.default_rng(seed).beta(20 * confidence, 20 * (1 - confidence), words), 0.01, 0.999)
-    listed = [
-        Word(f"w{k}", f"w{k}", k / 2, k / 2 + 0.4, float(p), missing_before=float(1 - p) / 10)
-        for k, p in enumerate(sure)
-    ]
-    return Transcripts(Transcript(name, tuple(listed[k : k + 10]), missing_end=0.01) for k in range(0, words, 10))
 
 
 def test_a_plan_ends_where_the_promise_is_enough() -> None:

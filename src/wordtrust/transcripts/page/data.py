@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ...base.version import __version__
 from ...base.visible_text import json_text
+from ..review.page_plan import page_plan
 from ..target import accept_threshold
 from ..utterance import UtteranceWords
 from ..words import HIGH, LOW, MISSING, LeftOut
@@ -25,7 +26,7 @@ def page_data(
     left_out: Sequence[LeftOut],
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """`records` are those of .jsonl files; `limits` are the confidences at which marks begin.
+    """`records` are those of .jsonl files, `limits` the confidences at which marks begin, `plan` what to listen to.
 
     There may be more: `audio` (by recordings: `url`, and on served pages `wav` and `peaks`), `others` (transcripts
     of other recognizers), `review` (what a person changed before), `save` (where that goes).
@@ -37,6 +38,7 @@ def page_data(
         "limits": {"low": LOW, "high": HIGH, "missing": MISSING, "marked": HIGH if limit is None else limit},
         "left_out": [stretch.to_dict() for stretch in left_out],
         "records": [segment.to_dict() for segment in segments],
+        **({} if about.get("calibrated") is False else {"plan": page_plan(segments)}),
         **(more or {}),
     }
 

@@ -1,4 +1,4 @@
-"""What the script of the page needs to lead a reviewer: the stretches in their order, and the numbers of the promise."""
+"""What the script of the page needs to lead a reviewer: stretches in their order, and the numbers of the promise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .stretches import Stretches, find_stretches
 
 
 def page_plan(segments: Sequence[UtteranceWords]) -> dict[str, Any]:
-    """`stretches` are rows [segment, word, segment, word, start, end]: the first and last word, and when it is played.
+    """`stretches` are rows [segment, word, segment, word, start, end]: first and last word, and when it is played.
 
     Segments and words are numbered from 0 on, words in their segment; times are seconds, context included.
     """

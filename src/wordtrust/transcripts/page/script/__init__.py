@@ -6,7 +6,8 @@ from functools import cache
 from importlib.resources import files
 
 FILES = (
-    "text", "dom", "transcript", "summary", "words_view", "marks", "card", "position", "player", "strip", "theme",
+    "text", "dom", "transcript", "promise", "summary", "words_view", "marks", "card", "position", "player", "strip",
+    "theme",
 )  # fmt: skip  # each defines one object
 START = "main"  # starts them on the page
 
