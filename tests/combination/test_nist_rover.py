@@ -20,7 +20,7 @@ def elected(folder: Path, *systems: str) -> list[tuple[str, float, float, float]
     for number, system in enumerate(systems):
         names[f"s{number}"] = folder / f"s{number}.ctm"
         names[f"s{number}"].write_text(system)
-    transcripts = wt.combine(names).transcripts or []
+    transcripts = wt.combine(names).transcripts or wt.Transcripts()
     return [
         (word.norm, round(word.start, 3), round(word.end, 3), round(word.confidence, 3))
         for transcript in transcripts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,7 +116,7 @@ def combine(
     )
     _warn(result)
     if target and result.transcripts is not None:
-        about = {"recognizers": [{"name": name} for name in sources], **({"models": [joint.name]} if joint else {})}
+        about = {"recognizers": [{"name": name} for name in sources], **result.transcripts.about}
         _write_transcripts(target, result.transcripts, given.channels(), about)
     if result.comparison is not None:
         _print(result.comparison, report, figures, as_json)
@@ -184,7 +185,7 @@ def _fit(
     )  # fmt: skip
     fitted.save(out)
     echo(f"{out}: fitted on {counted(len(fitted.utterances), 'utterance')}", err=True)
-    return fitted
+    return replace(fitted, name=out.resolve().name)
 
 
 def _warn(result: CombinationResult) -> None:

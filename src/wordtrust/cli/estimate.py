@@ -65,7 +65,7 @@ def estimate(
 ) -> None:
     """Estimate the errors of transcripts without references: [MODEL] TRANSCRIPTS, or MODEL LATTICES.
 
-    TRANSCRIPTS are what `wordtrust score` and `wordtrust transcribe` write (.json, .jsonl, .parquet); they name the
+    TRANSCRIPTS are what `wordtrust score`, `transcribe` and `combine` write (.json, .jsonl, .parquet); they name the
     model, unless an earlier version wrote them. Prints expected substitutions, insertions and deletions, and the word
     error rate with an interval that holds for new speakers.
 
@@ -114,10 +114,11 @@ def _check_selection(
 def _model_and_inputs(inputs: Inputs) -> tuple[Path | None, Inputs]:
     """The MODEL, if the first argument is one, and the rest."""
     from ..confidence.calibrator_file import is_calibrator
+    from ..confidence.joint_outputs import is_combination
     from ..confidence.shipped import is_model
 
     first, *rest = inputs.paths
-    if not is_model(first) and not is_calibrator(Path(first)):
+    if not any((is_model(first), is_calibrator(Path(first)), is_combination(first))):
         return None, inputs
     if not rest:
         raise OptionError(f"{first} is a model; name the transcripts whose errors are to be estimated after it")

@@ -12,6 +12,8 @@ from zlib import crc32
 from ..base import json_checks
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_folder, atomic_text
+from ..confidence.joint_outputs import FILE as FILE_OF_JOINT
+from ..confidence.shipped import COMBINATION
 from .error_regression import ErrorRegression
 from .joint import JointModel, load_joint, save_joint
 from .rover import RoverSettings, tune_rover
@@ -19,7 +21,7 @@ from .system_output import SystemOutputs
 
 KIND = "wordtrust combination"
 VERSION = 1
-FILE, JOINT = "combination.json", "joint.safetensors"
+FILE, JOINT = COMBINATION, FILE_OF_JOINT
 _MAX_BYTES = 1 << 27
 
 NameSet = frozenset[str]
@@ -34,6 +36,7 @@ class FittedCombination:
     informed: ErrorRegression
     joint: JointModel | None = None
     utterances: frozenset[int] = frozenset()  # what it was fitted on, as checksums of their names
+    name: str = ""  # of the folder that it is in
 
     @classmethod
     def fit(cls, outputs: SystemOutputs, subsets: Sequence[Sequence[int]]) -> FittedCombination:
@@ -101,7 +104,7 @@ class FittedCombination:
             order = tuple(str(name) for name in json_checks.list_of(record, "order"))
             joint = load_joint(folder / JOINT) if with_joint and (folder / JOINT).is_file() else None
             seen = frozenset(map(int, json_checks.list_of(record, "utterances")))
-            return cls(order, rover, ErrorRegression.from_dict(record.get("informed")), joint, seen)
+            return cls(order, rover, ErrorRegression.from_dict(record.get("informed")), joint, seen, folder.name)
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", file=str(path), remedy=remedy) from None
         except (TypeError, KeyError, ValueError, OverflowError, OptionError) as error:

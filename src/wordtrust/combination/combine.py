@@ -20,9 +20,10 @@ from ..base.errors import OptionError
 from ..base.threads import available_cores
 from ..confidence.shipped import COMBINATION, folder_of
 from ..formats.references.glm import Glm
+from ..formats.transcript.records import MODELS
 from ..lattices.lattice import Ints
 from ..networks.equivalents import Equate
-from ..transcripts.transcript import Transcript
+from ..transcripts.transcript import Transcripts
 from .combination_file import FittedCombination
 from .joint import JointDecoding, JointHypotheses, JointModel, fit_joint, joint_errors
 from .nist_rover import vote, vote_errors
@@ -41,7 +42,7 @@ class CombinationResult:
     """The error rates of subsets and the combined words, as far as they were wanted and can be had."""
 
     comparison: SubsetComparison | None  # None where there are no references
-    transcripts: list[Transcript] | None  # of all systems together; None if they were not wanted
+    transcripts: Transcripts | None  # of all systems together; None if they were not wanted
     n_fitted_on: int  # utterances that the combination was fitted on: it looks too good on these
     n_references: int  # 0 if there are none
     n_without_output: int  # references that no system has an output for; they are not counted
@@ -158,22 +159,21 @@ def _compare(
     )
 
 
-def _transcripts(
-    outputs: SystemOutputs, fitted: FittedCombination | None, joined: _Joined | None
-) -> list[Transcript]:
+def _transcripts(outputs: SystemOutputs, fitted: FittedCombination | None, joined: _Joined | None) -> Transcripts:
     """The words of the joint network, or of the system chosen for each utterance, or those that win a vote."""
     if joined is not None and joined.decoded is not None:
-        return joined.decoded.transcripts()
+        made_by = {MODELS: [fitted.name]} if fitted is not None and fitted.name else {}
+        return Transcripts(joined.decoded.transcripts(), about=made_by)
     if any(output.confidence is None for output in outputs.outputs):
         elected = replace(outputs, names=("vote",), outputs=(vote(outputs),))
-        return chosen_transcripts(elected, [0] * len(outputs))
+        return Transcripts(chosen_transcripts(elected, [0] * len(outputs)))
     everyone = [tuple(range(len(outputs.names)))]
     if fitted is not None:
         chosen = fitted.informed.choose(outputs, everyone)[0]
     else:
         calibrated = all(output.calibrated is not None for output in outputs.outputs)
         chosen = select_system(mean_confidence(outputs, calibrated=calibrated), everyone)[0]
-    return chosen_transcripts(outputs, chosen.tolist())
+    return Transcripts(chosen_transcripts(outputs, chosen.tolist()))
 
 
 def fit_combination(

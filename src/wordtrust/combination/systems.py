@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from ..base.errors import OptionError
 from ..confidence.calibrate_model import OutOfFoldScorer
 from ..confidence.calibration import Calibrator
 from ..confidence.calibrator_file import load_calibrator
 from ..confidence.word_scorer import WordScorer, load
+from ..evaluation.evaluation import PathScores
 from ..formats import format_names
 from ..formats.batches import BatchSource, files_of, read_batches
 from ..formats.ctm import names_and_channels
@@ -23,6 +25,7 @@ from ..lattices.lattice import Floats, Lattices, concatenate
 from ..lattices.paths import Paths
 from ..lattices.text import DEFAULT, Normalizer
 from ..lattices.vocabulary import Vocabulary
+from ..lattices.weights import Reals
 from ..networks.build_store import REFERENCE
 from ..networks.equivalents import Equate
 from ..networks.segments import BY_WORDS, NIST_FORMATS, Comparison
@@ -34,6 +37,19 @@ from .system_output import Missing, SystemOutput, SystemOutputs, concatenate_out
 SystemSource = tuple[WordScorer | Calibrator | str | Path, BatchSource] | BatchSource
 ReferenceSource = Mapping[str, Reference] | str | Path | None
 FoldModels = Mapping[str, Sequence[WordScorer | str | Path]]
+
+
+class _ScoredBatch(NamedTuple):
+    """Networks with their confidences, the best-confidence words, and where these lack some."""
+
+    networks: Lattices
+    confidence: Floats
+    paths: Paths
+    of_gaps: PathScores | None
+
+    def missing(self) -> Reals | None:
+        """[gaps] how likely words are missing in each gap of the words; None if the model does not tell."""
+        return None if self.of_gaps is None else self.of_gaps(self.paths)
 
 
 @dataclass(frozen=True)
@@ -88,13 +104,14 @@ class System:
         return without_ignored(named, [self.references.get(utt, unknown) for utt in named.utts])
 
     @cached_property
-    def _scored(self) -> list[tuple[Lattices, Floats, Paths]]:
+    def _scored(self) -> list[_ScoredBatch]:
         """The networks with their confidences, and the best-confidence words."""
         assert self.scorer is not None
         scored, folds = [], OutOfFoldScorer(self.scorer, self.fold_scorers)
         for networks in self.batches:
-            confidence = folds.confidence(networks)
-            scored.append((networks, confidence, self.scorer.choice.paths(networks, confidence)))
+            scores = folds.scores(networks)
+            paths = self.scorer.choice.paths(networks, scores.confidence)
+            scored.append(_ScoredBatch(networks, scores.confidence, paths, scores.of_gaps))
         return scored
 
     def output(self) -> SystemOutput:
@@ -102,7 +119,7 @@ class System:
         if self.scorer is None:
             output, calibrator = self.one_best(), self.calibrator
         else:
-            output = concatenate_outputs(SystemOutput.of(*scored) for scored in self._scored)
+            output = concatenate_outputs(SystemOutput.of(*scored[:3]) for scored in self._scored)
             calibration = self.scorer.calibration
             calibrator = calibration.parts["words"] if calibration else None
         return output if calibrator is None else output.with_calibrated(calibrator)
@@ -113,7 +130,7 @@ class System:
 
     def hypotheses(self, vocabulary: Vocabulary) -> Lattices:
         """The recognizer's hypotheses, for the joint network."""
-        return concatenate(hypotheses(*scored, vocabulary) for scored in self._scored)
+        return concatenate(hypotheses(*scored[:3], vocabulary, missing=scored.missing()) for scored in self._scored)
 
 
 @dataclass(frozen=True)

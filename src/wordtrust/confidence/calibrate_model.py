@@ -82,13 +82,16 @@ class OutOfFoldScorer:
 
     def arc_confidences(self, networks: Lattices) -> dict[str, ArcConfidence]:
         """For `evaluate`: posteriors and confidences, neither calibrated."""
+        return posterior_confidence(networks) | {"confidence": self.scores(networks)}
+
+    def scores(self, networks: Lattices) -> ArcConfidence:
+        """Confidences, and those of gaps and utterances, none of them calibrated."""
         parts = self._parts(networks)
-        scores = ArcConfidence(
+        return ArcConfidence(
             _joined_confidence(networks, parts),
             of_gaps=partial(_joined_missing, networks, parts),
             of_utterances=partial(_joined_correct, networks, parts),
         )
-        return posterior_confidence(networks) | {"confidence": scores}
 
     def _parts(self, networks: Lattices) -> list[_FoldScores]:
         """For each fold of the speakers of these networks, the scores of the model that did not see it."""

@@ -29,10 +29,10 @@ from .estimation.error_estimator import ErrorEstimator, ExpectedErrors
 from .estimation.held_out import KnownOfOutputs
 from .estimation.speaker_intervals import LEVEL, check_level
 from .estimation.utterances import OutputUtterance, OutputUtterances, output_utterances
+from .joint_outputs import is_combination, known_of_joint
 from .lm_part import LanguageModelCard
 from .model_file import load_card
-from .shipped import COMBINATION, folder_of, is_model
-from .shipped import names as names_of
+from .shipped import folder_of, is_model
 from .word_scorer import WordScorer
 
 _LEAST_SPEAKERS = "the model was calibrated on too few speakers for intervals of this level"
@@ -223,10 +223,10 @@ def estimate(
 ) -> Estimates:
     """Estimate the errors of transcripts, or of files of them (`wordtrust score`, `transcribe`), without references.
 
-    `model` is what gave the words their confidences: a scorer, a model folder, a shipped model, or the file of a
-    calibrator; None takes the one that the files name. `speakers` says who spoke, by the name of the utterance or
-    recording; without it each is a speaker of its own. Intervals hold with the probability `level` for new speakers
-    like those that the model was calibrated on.
+    `model` is what gave the words their confidences: a scorer, a model folder, a shipped model, the file of a
+    calibrator, or a combination with a joint network; None takes the one that the files name. `speakers` says who
+    spoke, by the name of the utterance or recording; without it each is a speaker of its own. Intervals hold with the
+    probability `level` for new speakers like those that the model was calibrated on.
     """
     spoken: Sequence[OutputUtterance]
     if isinstance(outputs, str | Path) or _are_paths(outputs):
@@ -253,13 +253,18 @@ def estimates_of(spoken: Sequence[OutputUtterance], known: KnownOfOutputs, level
 
 
 def known_of(model: WordScorer | CalibratedWords | str | Path, language_model: str | None = None) -> KnownOfOutputs:
-    """What a model, or the file of a calibrator, knows about its outputs; those that this language model has read."""
+    """What a model, a joint network or the file of a calibrator knows about its outputs.
+
+    With `language_model`, about those that this one has read.
+    """
     if isinstance(model, CalibratedWords):
         return model.known
     if isinstance(model, WordScorer):
         return model.known
     if Path(model).is_file():
         return CalibratedWords.load(Path(model)).known
+    if is_combination(model):
+        return known_of_joint(model)
     part = None if language_model is None else LanguageModelCard.load(folder_of(model))
     if part is None:
         return KnownOfOutputs.of_model(load_card(model))
@@ -299,12 +304,7 @@ def named_model(names: Iterable[str]) -> str:
     if len(distinct) != 1:
         several = f"these transcripts are of {', '.join(distinct)}" if distinct else "the transcripts name no model"
         raise OptionError(f"{several}: name the MODEL that gave the words their confidences before them")
-    if distinct[0] in names_of(COMBINATION):
-        raise OptionError(
-            f"the transcripts are of {distinct[0]}, which joins several recognizers, and nothing is known about "
-            "whole outputs of it. Estimate those of one, or calibrate its words (wordtrust calibrate --scores)"
-        )
-    if not is_model(distinct[0]) and not is_calibrator(Path(distinct[0])):
+    if not any((is_model(distinct[0]), is_calibrator(Path(distinct[0])), is_combination(distinct[0]))):
         raise OptionError(
             f"the transcripts were made with {distinct[0]}, which is not here: name MODEL or calibrator first"
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import Reals, csr_rows
+from ..base.arrays import Reals, concatenate_offsets, csr_rows
 from ..lattices.lattice import Flags, Ints, Offsets
 from ..networks.align import Alignments
 from .metrics import Scores
@@ -59,17 +60,23 @@ class OutputWords:
         """[utterances] the mean of the words; 0 where there are none."""
         return np.asarray(self.sums(self.confidence) / np.maximum(self.sizes, 1.0))
 
-    def __add__(self, other: OutputWords) -> OutputWords:
-        def joined(name: str) -> Any:
-            parts = getattr(self, name), getattr(other, name)
-            return None if any(part is None for part in parts) else np.concatenate(parts)
+    @classmethod
+    def joined(cls, parts: Sequence[OutputWords]) -> OutputWords:
+        """Several sets end to end; what one of them does not know is not known of all."""
 
-        offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
-        return OutputWords(
-            offsets, joined("confidence"), self.speakers + other.speakers,
-            joined("missing"), joined("correct"), joined("counts"),
-            None if self.said is None or other.said is None else self.said + other.said,
+        def every(name: str) -> Any:
+            values = [getattr(part, name) for part in parts]
+            return None if any(value is None for value in values) else np.concatenate(values)
+
+        said = [part.said for part in parts if part.said is not None]
+        return cls(
+            concatenate_offsets(part.offsets for part in parts), every("confidence"),
+            tuple(chain.from_iterable(part.speakers for part in parts)), every("missing"), every("correct"),
+            every("counts"), tuple(chain.from_iterable(said)) if len(said) == len(parts) else None,
         )  # fmt: skip
+
+    def __add__(self, other: OutputWords) -> OutputWords:
+        return OutputWords.joined([self, other])
 
     def with_confidence(self, confidence: Reals) -> OutputWords:
         """The same words with other confidences."""

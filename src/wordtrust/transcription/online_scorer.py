@@ -78,6 +78,13 @@ class OnlineScorer:
         confidence = self._scorer.confidence(networks)
         return networks, confidence, self._scorer.choice.paths(networks, confidence)
 
+    def hypotheses(self, networks: Lattices, vocabulary: Vocabulary) -> Lattices:
+        """What it brings to a joint network."""
+        scores = self._scorer.arc_scores(networks)
+        paths = self._scorer.choice.paths(networks, scores.confidence)
+        missing = self._scorer.missing(networks, scores, paths, calibrated=False)
+        return hypotheses(networks, scores.confidence, paths, vocabulary, missing=missing)
+
     def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
         """The words of an utterance."""
         return self.with_warnings(networks, self._scorer.transcripts(networks, alternatives=alternatives)[0])
@@ -124,6 +131,11 @@ class OnlineCombiner:
         return any(scorer.is_provisional for scorer in self.scorers)
 
     @property
+    def models(self) -> list[str]:
+        """Those that give the words their confidences: one for each recognizer, or the joint network of all."""
+        return [scorer.model for scorer in self.scorers] if self.joint is None else [JOINT]
+
+    @property
     def language_model(self) -> str | None:
         """The name of the one that reads the sentences, where there is one."""
         return self.scorers[0].language_model
@@ -159,8 +171,7 @@ class OnlineCombiner:
     def _decode_jointly(self, joint: JointModel, networks: Sequence[Lattices]) -> Transcript:
         vocabulary = Vocabulary()
         members = [
-            hypotheses(*scorer.score(of_one), vocabulary)
-            for scorer, of_one in zip(self.scorers, networks, strict=True)
+            scorer.hypotheses(of_one, vocabulary) for scorer, of_one in zip(self.scorers, networks, strict=True)
         ]
         decoded = joint.decode(JointHypotheses.of(members), self._names)
         transcript = decoded.transcripts(alternatives=self._alternatives)[0]

@@ -196,7 +196,7 @@ class Transcriber:
         provenance: dict[str, Any] = {
             "wordtrust": __version__,
             "recognizers": [identity.to_dict() for identity in self.identities],
-            "models": [scorer.model for scorer in self.combiner.scorers],
+            "models": self.combiner.models,
         }
         if name := self.combiner.language_model:
             provenance[LANGUAGE_MODEL] = name

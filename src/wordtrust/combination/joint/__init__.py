@@ -16,7 +16,8 @@
 
 from __future__ import annotations
 
-from .fit import FitOptions, fit_joint
+from .fit import fit_joint
+from .fit_options import FitOptions
 from .hypotheses import align_utterances, hypotheses
 from .model import JointDecoding, JointModel, SubsetSettings, joint_errors
 from .model_file import load_joint, save_joint

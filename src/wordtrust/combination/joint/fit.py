@@ -2,14 +2,15 @@
 
 For each fold, weights are fitted on the other folds: every step takes other utterances and another subset of
 recognizers. Then a threshold is chosen, and every subset is measured, each fold with the weights that have not seen
-its speakers. Last, the probability that all of an output is right is calibrated, out of fold too.
+its speakers. Last, what is known about outputs as a whole is fitted, out of fold too: the probability that all of one
+is right, and the rest of it (`fit_outputs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -29,6 +30,8 @@ from ...networks.build_store import REFERENCE, SPEAKER, noted_references
 from ...networks.labels import score_paths
 from .arc_models import ConfidenceModel, Layers, PotentialModel, inputs, marginals
 from .evidence import evidence
+from .fit_options import DEFAULT, Adam, FitOptions
+from .fit_outputs import with_outputs
 from .model import BATCH, JointModel, Members, SubsetSettings, best_words, errors_by_utterance
 from .model_file import load_joint, save_joint
 from .objective import Batch, UnionExample, confidence_gradients, examples, word_gradients
@@ -39,58 +42,7 @@ MAX_UNIONS = 80_000  # utterances of all unions together that are kept: about 1 
 _SAMPLED_SUBSETS = 24  # that the threshold is chosen on, and utterances are calibrated on
 _SUBSETS_PER_DRAFT = 32  # what an interruption may cost
 _OPEN = "open"  # marks a draft whose threshold has not been chosen
-_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.999  # Adam's usual ones
-_WARM_UP = 50  # steps
 Notify = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class FitOptions:
-    """How a joint model is fitted."""
-
-    hidden: int = 32
-    epochs: int = 60
-    batch: int = 48  # utterances, all with the same subset
-    unions: int = 16  # subsets that each batch is joined from
-    folds: int = 4  # of speakers; each has weights that are fitted without them
-    rate: float = 0.02
-    decay: float = 1e-3
-    risk: float = 0.85  # weight of expected errors; the rest is that of likelihood
-    confidence_epochs: int = 20
-    least_gain: float = 1.0  # standard errors; where the joint output gains less, the best member's output stands
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if min(self.hidden, self.epochs, self.batch, self.unions, self.confidence_epochs) < 1:
-            raise OptionError("a joint model is fitted with sizes and epochs of at least 1")
-        if self.folds < 2 or not 0 <= self.risk <= 1:
-            raise OptionError("a joint model is fitted in two folds or more, with a risk from 0 to 1")
-
-
-DEFAULT = FitOptions()
-
-
-class Adam:
-    """Adam over the arrays of `Layers` with weight decay; the rate warms up, then falls to 0 by a cosine."""
-
-    def __init__(self, layers: Layers, options: FitOptions, total: int) -> None:
-        self._layers, self._decay, self._rate, self._total = layers, options.decay, options.rate, total
-        self._steps = 0
-        self._mean = [np.zeros_like(getattr(layers, field.name)) for field in fields(layers)]
-        self._square = [np.zeros_like(mean) for mean in self._mean]
-
-    def step(self, gradient: Layers) -> None:
-        """Update the weights, in place."""
-        rate = self._rate * min(1.0, (self._steps + 1) / _WARM_UP) * 0.5
-        rate *= 1 + np.cos(np.pi * self._steps / self._total)
-        self._steps += 1
-        for index, field in enumerate(fields(self._layers)):
-            slope, weights = getattr(gradient, field.name), getattr(self._layers, field.name)
-            self._mean[index] += (1 - _MEAN_DECAY) * (slope - self._mean[index])
-            self._square[index] += (1 - _SQUARE_DECAY) * (slope**2 - self._square[index])
-            size = np.sqrt(self._square[index] / (1 - _SQUARE_DECAY**self._steps)) + 1e-8
-            direction = self._mean[index] / (1 - _MEAN_DECAY**self._steps) / size
-            weights -= rate * (direction + self._decay * weights)
 
 
 def fit_potentials(
@@ -225,7 +177,7 @@ def fit_joint(
     systems, names = systems.order(best_first), [names[system] for system in best_first]
     wanted, report = _members(subsets, names), notify or (lambda _: None)
     key = _draft_key(systems, names, options)
-    folds = _speaker_folds(systems, options.folds)
+    folds = speaker_folds(systems, options.folds)
     with ThreadPoolExecutor(jobs) as pool:
         unfitted = JointModel(tuple(names), (), card={"key": key, _OPEN: True}, spelling=spelling_votes(systems))
         begun = _load_draft(draft, key) or unfitted
@@ -243,6 +195,8 @@ def fit_joint(
             _save_draft(model, draft)
             report(f"{len(model.settings)} of {len(wanted)} subsets")
         model = replace(model, whole_utterances=_utterance_calibrator(model, held_out, wanted, pool))
+        report("where words are missing, and how many errors there are")
+        model = with_outputs(model, folds, wanted, options, pool)
     return replace(model, settings={members: model.settings[members] for members in wanted}, card={})
 
 
@@ -279,7 +233,7 @@ def _members(subsets: Sequence[Sequence[str]] | None, names: Sequence[str]) -> l
     return [members for size in sizes for members in combinations(range(len(names)), size)]
 
 
-def _speaker_folds(systems: JointHypotheses, folds: int) -> list[JointHypotheses]:
+def speaker_folds(systems: JointHypotheses, folds: int) -> list[JointHypotheses]:
     """The utterances of each fold of speakers."""
     speakers = np.array(systems.hypotheses[0].notes[SPEAKER])
     fold = balanced_folds(len(speakers), speakers, folds)

@@ -25,18 +25,22 @@ from ...lattices.weights import Reals
 
 MIN_CONFIDENCE = 0.02
 CONFIDENCE, IN_ONE_BEST = "confidence", "one_best"  # of each arc, among `Lattices.extra`
+MISSING_BEFORE, MISSING_AFTER = "missing_before", "missing_after"  # of each word of the output; 0: not known
 MAX_LETTERS = 24  # of a word that are compared
 Codes = NDArray[np.uint32]
 _MIN_POSTERIOR = 1e-30
+_LEAST_MISSING = 1e-6  # what is known is not 0
 
 
 def hypotheses(
     networks: Lattices, confidence: Floats | Reals, output: Paths, vocabulary: Vocabulary, *,
-    minimum: float = MIN_CONFIDENCE,
+    missing: Reals | None = None, minimum: float = MIN_CONFIDENCE,
 ) -> Lattices:  # fmt: skip
     """Prune scored networks to the arcs that matter; `output` (the best-confidence words) becomes `picked`.
 
-    Words are renumbered by `vocabulary`, which all recognizers of a joint network share.
+    Words are renumbered by `vocabulary`, which all recognizers of a joint network share. `missing` is how likely
+    words are missing in each gap of the output (before its first word, between two, after the last), where the model
+    tells.
     """
     if networks.posterior is None:
         raise OptionError("hypotheses are joined by confidences and posteriors; build networks first")
@@ -46,9 +50,10 @@ def hypotheses(
     arc_confidence = np.where(networks.word > 0, confidence, networks.posterior).astype(np.float32)
     keep = (np.maximum(arc_confidence, networks.posterior) > minimum) | picked | in_one_best
     _keep_complete_paths(networks, keep)
+    beside = dict(zip((MISSING_BEFORE, MISSING_AFTER), _missing_beside(networks, output, missing), strict=True))
+    own = {CONFIDENCE: np.clip(arc_confidence, 0.0, 1.0), IN_ONE_BEST: in_one_best.astype(np.float32)}
     kept = replace(
-        networks, acoustic=None, transition=None, picked=picked,
-        extra={CONFIDENCE: np.clip(arc_confidence, 0.0, 1.0), IN_ONE_BEST: in_one_best.astype(np.float32)},
+        networks, acoustic=None, transition=None, picked=picked, extra=own | beside,
         word=renumbered(networks.word, networks.vocabulary, vocabulary),
         surface=renumbered(networks.surface, networks.vocabulary, vocabulary), vocabulary=vocabulary,
     )  # fmt: skip
@@ -95,6 +100,16 @@ def on_paths(networks: Lattices, paths: Paths) -> Flags:
     on_path = np.zeros(len(networks.word), bool)
     on_path[paths.arcs_in(networks)] = True
     return on_path
+
+
+def _missing_beside(networks: Lattices, output: Paths, missing: Reals | None) -> Floats:
+    """[2, arcs] how likely words are missing before and after each word of the output; 0 elsewhere, or if unknown."""
+    beside = np.zeros((2, len(networks.word)), np.float32)
+    if missing is not None:
+        words = output.without_silence(networks)
+        gap = np.arange(len(words.arcs)) + words.utterance_of_arc  # the one before each word
+        beside[:, words.arcs_in(networks)] = np.maximum(missing[[gap, gap + 1]], _LEAST_MISSING)
+    return beside
 
 
 def _keep_complete_paths(networks: Lattices, keep: Flags) -> None:

@@ -16,17 +16,21 @@ import numpy as np
 from ...base.arrays import concatenate_offsets
 from ...base.errors import OptionError
 from ...confidence.calibration import Calibrator
+from ...confidence.estimation.held_out import KnownOfOutputs
 from ...lattices.lattice import Flags, Ints, Lattices, concatenate
 from ...lattices.paths import Paths, best_paths
 from ...lattices.posterior import FlatGraph
 from ...lattices.weights import Reals
 from ...networks.build_store import noted_references
 from ...networks.equivalents import NONE, Equate
+from ...networks.gaps import Gaps
 from ...networks.labels import score_paths
 from ...networks.text_probability import text_probability
-from ...transcripts.transcript import ALTERNATIVES, Transcript, transcripts
-from .arc_models import ConfidenceModel, PotentialModel, inputs, marginals
+from ...transcripts.transcript import ALTERNATIVES, Transcripts, transcripts
+from .arc_models import ConfidenceModel, Matrix, PotentialModel, inputs, marginals
 from .evidence import evidence
+from .gap_evidence import gap_evidence, gap_inputs
+from .gap_model import GapModel
 from .union import JointHypotheses, JointLattice
 
 Members = tuple[int, ...]  # indices of recognizers, sorted; the best recognizer of a model is the first
@@ -56,6 +60,10 @@ class JointDecoding:
     names: tuple[str, ...]  # the recognizers, the best first
     on_one_best: Flags  # [arcs, recognizers] on a recognizer's own 1-best
     correct: Reals  # [utterances] how likely the chosen words are right, all of them, and none is missing
+    missing: Reals | None = (
+        None  # [gaps] how likely words are missing in each gap of the chosen words, if that is told
+    )
+    words: Calibrator | None = None  # of the confidences that are shown
 
     @classmethod
     def concatenate(cls, parts: Sequence[JointDecoding]) -> JointDecoding:
@@ -72,6 +80,10 @@ class JointDecoding:
             parts[0].names,
             np.concatenate([part.on_one_best for part in parts]),
             np.concatenate([part.correct for part in parts]),
+            None
+            if parts[0].missing is None
+            else np.concatenate([part.missing for part in parts if part.missing is not None]),
+            parts[0].words,
         )
 
     def one_best(self, name: str) -> Paths:
@@ -80,11 +92,17 @@ class JointDecoding:
 
     def transcripts(
         self, *, alternatives: int = ALTERNATIVES, show: Callable[[Reals], Reals] | None = None
-    ) -> list[Transcript]:
-        """The chosen words with their confidences; `show` turns confidences into those that are shown."""
+    ) -> Transcripts:
+        """The chosen words with their confidences, calibrated; or turned into those that are shown by `show`."""
         return transcripts(
-            self.lattices, self.confidence, self.paths, alternatives=alternatives, show=show, correct=self.correct
-        )
+            self.lattices, self.confidence, self.paths, alternatives=alternatives, show=show or self._calibrated,
+            missing=self.missing, correct=self.correct,
+        )  # fmt: skip
+
+    def _calibrated(self, confidence: Reals) -> Reals:
+        if self.words is None or not len(confidence):
+            return confidence
+        return self.words.predict(np.clip(confidence, 0.0, 1.0))
 
     def errors(self, equate: Equate | None = None) -> Ints:
         """[2, utterances] word errors of the chosen words, as they are written and with spellings equated.
@@ -94,6 +112,30 @@ class JointDecoding:
         spoken = noted_references(self.lattices, equate)
         counted = (score_paths(self.lattices, self.paths, words) for words in (spoken.strict, spoken))
         return np.stack([scored.alignments.errors for scored in counted])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeighedUnion:
+    """The words that were chosen in a union; and by each fold, the share of each arc and the chance of its word."""
+
+    paths: Paths
+    by_fold: tuple[tuple[Reals, Reals], ...]
+
+    @property
+    def confidence(self) -> Reals:
+        """[arcs] the mean over all folds."""
+        return np.asarray(np.mean([share * chance for share, chance in self.by_fold], axis=0))
+
+    def text_probability(self, union: JointLattice) -> Reals:
+        """[utterances] how likely the chosen words are all that was said, the mean over all folds."""
+        by_fold = [text_probability(union.lattices, share, self.paths, chance) for share, chance in self.by_fold]
+        return np.asarray(np.mean(by_fold, axis=0))
+
+    def gap_inputs(self, union: JointLattice) -> list[Matrix]:
+        """By each fold, the inputs of the gap model for the gaps of the chosen words."""
+        gaps = Gaps.of(union.lattices, self.paths)
+        said = gap_evidence(union, gaps)
+        return [gap_inputs(union, gaps, said, share, chance) for share, chance in self.by_fold]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +150,10 @@ class JointModel:
     card: Mapping[str, object] = field(default_factory=dict)
     whole_utterances: Calibrator | None = None  # of the probability that all words are right, and none is missing
     spelling: tuple[float, ...] = ()  # votes of each recognizer on how a word is written; without, one each
+    gap_models: tuple[GapModel, ...] = ()  # one for each fold; without, it does not tell where words are missing
+    gaps: Calibrator | None = None  # of the probability that words are missing in a gap
+    words: Calibrator | None = None  # of the confidences that are shown
+    known: KnownOfOutputs = field(default_factory=KnownOfOutputs)  # how many errors its outputs have
 
     def union(self, systems: JointHypotheses, members: Members) -> JointLattice:
         """The union of `systems`, which are these members, the best first; written as most of them write."""
@@ -126,6 +172,18 @@ class JointModel:
 
     def _decode(self, systems: JointHypotheses, members: Members) -> JointDecoding:
         """Decode just these recognizers, the best first."""
+        union, weighed = self.weighed(systems, members)
+        correct = weighed.text_probability(union)
+        if self.whole_utterances is not None and len(correct):
+            correct = self.whole_utterances.predict(np.clip(correct, 0.0, 1.0))
+        names = tuple(self.names[member] for member in members)
+        return JointDecoding(
+            union.lattices, weighed.confidence, weighed.paths, names, union.in_one_best, correct,
+            self._missing(union, weighed, members), self.words,
+        )  # fmt: skip
+
+    def weighed(self, systems: JointHypotheses, members: Members) -> tuple[JointLattice, WeighedUnion]:
+        """The union of just these recognizers, the best first, with the probabilities of its arcs and its words."""
         union = self.union(systems, members)
         x, silent = inputs(union, evidence(union)), union.lattices.word == 0
         flat = FlatGraph.of(union.lattices)
@@ -134,15 +192,15 @@ class JointModel:
         alone = len(members) == 1 or self.settings.get(members, SubsetSettings()).alone
         paths = best_member_paths(union) if alone else best_words(union, marginal, self.threshold)
         by_fold = [model.share_and_chance(flat, x, silent, members) for model in self.confidence_models]
-        by_fold = by_fold or [(marginal, np.ones(len(marginal)))]
-        confidence: Reals = np.mean([share * chance for share, chance in by_fold], axis=0)
-        correct: Reals = np.mean(
-            [text_probability(union.lattices, share, paths, chance) for share, chance in by_fold], axis=0
-        )
-        if self.whole_utterances is not None and len(correct):
-            correct = self.whole_utterances.predict(np.clip(correct, 0.0, 1.0))
-        names = tuple(self.names[member] for member in members)
-        return JointDecoding(union.lattices, confidence, paths, names, union.in_one_best, correct)
+        return union, WeighedUnion(paths, tuple(by_fold) or ((marginal, np.ones(len(marginal))),))
+
+    def _missing(self, union: JointLattice, weighed: WeighedUnion, members: Members) -> Reals | None:
+        """[gaps] how likely words are missing, the mean over all folds; None without models of gaps."""
+        if not self.gap_models:
+            return None
+        by_fold = zip(self.gap_models, weighed.gap_inputs(union), strict=True)
+        missing: Reals = np.mean([model.probability(x, members) for model, x in by_fold], axis=0)
+        return missing if self.gaps is None or not len(missing) else self.gaps.predict(missing)
 
     def members(self, names: Sequence[str]) -> Members:
         """The indices of recognizers, sorted."""
@@ -180,7 +238,7 @@ def joint_errors(
     """
     errors = np.empty((2, len(subsets), len(systems)), np.int32)
     words_only = replace(
-        model, confidence_models=(), whole_utterances=None
+        model, confidence_models=(), whole_utterances=None, gap_models=()
     )  # only words are counted, and confidences take as long
 
     def count(subset: Sequence[int]) -> Ints:

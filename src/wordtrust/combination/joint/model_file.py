@@ -11,16 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import InputError
+from ...base.json_checks import record
 from ...base.tensors import read_tensors, write_tensors
 from ...confidence.calibration import calibrator_from_dict
+from ...confidence.estimation.held_out import KnownOfOutputs
+from ...confidence.joint_outputs import OUTPUTS
+from . import gap_evidence
 from .arc_models import PER_SYSTEM, SHARED, ConfidenceModel, Layers, Matrix, PotentialModel, columns_of
+from .gap_model import GapModel, gap_columns_of
 from .model import JointModel, Members, SubsetSettings
 
 KIND = "wordtrust joint model"
 VERSION = 2
 MAX_SYSTEMS = 64
 _MAX_WEIGHT = 1e6  # products of such weights stay finite
-_CONFIDENCE = "trust"  # the name of confidence models in the file
+_CONFIDENCE, _GAPS = "trust", "gaps"  # the names of confidence models and gap models in the file
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -42,6 +47,14 @@ def save_joint(model: JointModel, path: Path) -> None:
         card["whole_utterances"] = model.whole_utterances.to_dict()
     if model.spelling:
         card["spelling"] = list(model.spelling)
+    if model.gap_models:
+        card |= {"gap_folds": len(model.gap_models), "gap_inputs": [gap_evidence.PER_SYSTEM, gap_evidence.SHARED]}
+    for fold, of_gaps in enumerate(model.gap_models):
+        arrays |= _layer_arrays(of_gaps.layers, f"{_GAPS}.{fold}")
+    calibrators = {"gaps": model.gaps, "words": model.words}
+    card |= {name: calibrator.to_dict() for name, calibrator in calibrators.items() if calibrator is not None}
+    if known := model.known.to_dict():
+        card[OUTPUTS] = known
     write_tensors(path, arrays, card)
 
 
@@ -83,7 +96,26 @@ def _model(arrays: Arrays, card: Mapping[str, Any]) -> JointModel:
     spelling = tuple(map(float, card.get("spelling", ())))
     if spelling and (len(spelling) != len(names) or not all(0 < votes <= _MAX_WEIGHT for votes in spelling)):
         raise ValueError("its votes on spellings are not those of its recognizers")
-    return JointModel(names, potentials, confidences, threshold, settings, dict(card["about"]), calibrator, spelling)
+    gap_models = _gap_models(arrays, card, len(names))
+    if gap_models and len(gap_models) != len(confidences):
+        raise ValueError(f"it has {len(gap_models)} models of gaps for {len(confidences)} folds")
+    gaps, words = (calibrator_from_dict(card[name]) if name in card else None for name in ("gaps", "words"))
+    known = KnownOfOutputs.from_dict(record(card.get(OUTPUTS, {}), "what is known of its outputs"))
+    return JointModel(
+        names, potentials, confidences, threshold, settings, dict(card["about"]), calibrator, spelling, gap_models,
+        gaps, words, known,
+    )  # fmt: skip
+
+
+def _gap_models(arrays: Arrays, card: Mapping[str, Any], systems: int) -> tuple[GapModel, ...]:
+    if "gap_folds" not in card:
+        return ()
+    if card.get("gap_inputs") != [list(gap_evidence.PER_SYSTEM), list(gap_evidence.SHARED)]:
+        raise ValueError("its models of gaps were fitted for other inputs")
+    folds, columns = int(card["gap_folds"]), gap_columns_of(systems)
+    if not 1 <= folds <= MAX_SYSTEMS:
+        raise ValueError(f"it has models of gaps for {folds} folds")
+    return tuple(GapModel(systems, _layers(arrays, f"{_GAPS}.{fold}", columns)) for fold in range(folds))
 
 
 def _potentials(arrays: Arrays, name: str, systems: int) -> PotentialModel:

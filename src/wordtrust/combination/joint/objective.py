@@ -90,7 +90,7 @@ def examples(
 ) -> list[Batch]:
     """Batches of `size` utterances, each joined from `unions` random subsets."""
     count, batches = len(systems.hypotheses), systems.batches(size)
-    subsets = [[_random_subset(random, count) for _ in range(unions)] for _ in batches]
+    subsets = [[random_subset(random, count) for _ in range(unions)] for _ in batches]
 
     def joined(batch: JointHypotheses, chosen: list[list[int]]) -> Batch:
         return tuple(UnionExample.of(batch, members) for members in chosen)
@@ -98,7 +98,7 @@ def examples(
     return list(pool.map(joined, batches, subsets))
 
 
-def _random_subset(random: np.random.Generator, systems: int) -> list[int]:
+def random_subset(random: np.random.Generator, systems: int) -> list[int]:
     """Half of the time two or three recognizers, where the least can be gained, half of the time any number."""
     most = min(3, systems) if random.random() < 0.5 else systems
     return sorted(random.choice(systems, int(random.integers(2, most + 1)), replace=False).tolist())

@@ -34,12 +34,13 @@ from ...networks.align import align_ids
 from ...networks.equivalents import Equate
 from ...networks.equivalents.classes import classes_of
 from ...networks.hwcn import TOLERANCE, Networks, build, choose_spellings
-from .hypotheses import CONFIDENCE, IN_ONE_BEST, Letters
+from .hypotheses import CONFIDENCE, IN_ONE_BEST, MISSING_AFTER, MISSING_BEFORE, Letters
 
 MIN_JUMP = 0.03  # seconds: a smaller jump of the clock is one instant, in its middle
 _STEP = 1e-6  # minimum seconds between two nodes of an utterance: no two share an instant
 _START, _END, _OWN = 0, 1, 2  # node numbers: the shared start and end, then the first recognizer's nodes
 _SYSTEM, _IN_OUTPUT = "system", "output"
+_EXTRA = (CONFIDENCE, IN_ONE_BEST, _SYSTEM, _IN_OUTPUT, MISSING_BEFORE, MISSING_AFTER)
 _BESIDE_OUTPUT = 1e-3  # votes of confidence 1 on the spelling of a word that is in no output
 
 
@@ -159,6 +160,8 @@ class JointLattice:
     in_output: Flags  # [arcs, recognizers] on the recognizer's best-confidence output
     in_one_best: Flags  # [arcs, recognizers] on the recognizer's own 1-best
     letters: Letters  # of all words
+    missing_before: Floats  # [arcs, recognizers] of words of an output: how likely words are missing before it
+    missing_after: Floats  # [arcs, recognizers] and after it; 0: not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,9 +204,10 @@ class JointHypotheses:
 
     def batches(self, size: int) -> list[JointHypotheses]:
         """The utterances in parts of `size`, to bound memory."""
-        return [self._utterances(first, min(first + size, len(self))) for first in range(0, max(1, len(self)), size)]
+        return [self.utterances(first, min(first + size, len(self))) for first in range(0, max(1, len(self)), size)]
 
-    def _utterances(self, first: int, last: int) -> JointHypotheses:
+    def utterances(self, first: int, last: int) -> JointHypotheses:
+        """Those from `first` to before `last`."""
         arcs = [slice(*lattices.arc_offsets[[first, last]]) for lattices in self.hypotheses]
         return replace(
             self,
@@ -303,6 +307,8 @@ class _WarpedNetworks:
         into = np.bincount(lattices.batch_target, lattices.posterior, len(self.time))
         through = np.minimum(np.maximum(out, into), 1.0)[self.split].astype(np.float32)
         in_one_best, split = lattices.extra[IN_ONE_BEST], self.split
+        unknown, of_splits = np.zeros(len(arc_owner), np.float32), np.zeros(len(split), np.float32)
+        missing = {name: lattices.extra.get(name, unknown) for name in (MISSING_BEFORE, MISSING_AFTER)}
         return {
             "owner": np.concatenate([arc_owner, node_owner]),
             "source": np.concatenate([left[lattices.batch_source], entered[self.split]]),
@@ -313,6 +319,7 @@ class _WarpedNetworks:
             _IN_OUTPUT: np.concatenate([lattices.picked, self._on_path(lattices.picked)[split]]).astype(np.float32),
             IN_ONE_BEST: np.concatenate([in_one_best, self._on_path(in_one_best > 0)[split]]).astype(np.float32),
             _SYSTEM: np.full(len(arc_owner) + len(self.split), system, np.float32),
+            **{name: np.concatenate([values, of_splits]) for name, values in missing.items()},
         }
 
     def _on_path(self, arcs_on_path: Flags) -> Flags:
@@ -353,7 +360,7 @@ def _between_shared_ends(members: Sequence[_WarpedNetworks], pivot: Lattices) ->
         target=arcs["target"].astype(np.int32),
         token=arcs["token"].astype(np.int32),
         scores={"posterior": arcs["posterior"].astype(np.float32)},
-        extra={name: arcs[name].astype(np.float32) for name in (CONFIDENCE, IN_ONE_BEST, _SYSTEM, _IN_OUTPUT)},
+        extra={name: arcs[name].astype(np.float32) for name in _EXTRA},
         notes=pivot.notes,
     )
 
@@ -376,7 +383,10 @@ def _merged(joined: Lattices, votes: Reals, tolerance: float, letters: Letters) 
         networks.lattices, word=word, surface=surface, picked=in_output[:, 0].copy(), extra={}, posterior=mean
     )
     in_one_best = table(joined.extra[IN_ONE_BEST]) > 0
-    return JointLattice(lattices, table(joined.extra[CONFIDENCE]), posterior, in_output, in_one_best, letters)
+    missing = (table(joined.extra[name]) for name in (MISSING_BEFORE, MISSING_AFTER))
+    return JointLattice(
+        lattices, table(joined.extra[CONFIDENCE]), posterior, in_output, in_one_best, letters, *missing
+    )
 
 
 def _spellings(joined: Lattices, networks: Networks, votes: Reals) -> tuple[Ints, Ints]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...base.json_checks import objects_of
 from ...evaluation.evaluation import CONFIDENCE, GAPS, Evaluation
+from ...evaluation.output_words import OutputWords
 from ..calibration import Calibrator
 from ..model_card import ModelCard
 from .accepted import AcceptedPrecision, accepted_precisions, held_out_calibration
@@ -62,6 +63,16 @@ def known_of_outputs(evaluation: Evaluation, calibrator: str, gaps: Calibrator |
     if output is None or not len(output.confidence):
         return KnownOfOutputs(ErrorEstimator())
     held_out = held_out_calibration(output, calibrator)
+    accept = () if held_out is None else accepted_precisions(held_out)
+    return KnownOfOutputs(_estimator(output, held_out), accept)
+
+
+def estimator_of(output: OutputWords, calibrator: str) -> ErrorEstimator:
+    """How errors of outputs like these are estimated; their words are not calibrated yet, their gaps are."""
+    return _estimator(output, held_out_calibration(output, calibrator))
+
+
+def _estimator(output: OutputWords, held_out: OutputWords | None) -> ErrorEstimator:
     if held_out is None:  # one speaker: nothing can be said about others
-        return KnownOfOutputs(ErrorEstimator.fit(output).without_intervals())
-    return KnownOfOutputs(ErrorEstimator.fit(held_out), accepted_precisions(held_out))
+        return ErrorEstimator.fit(output).without_intervals()
+    return ErrorEstimator.fit(held_out)
