@@ -51,7 +51,8 @@ def test_words_of_a_recording(shown: Callable[..., Page]) -> None:
     assert page.locator("a.at").all_inner_texts() == ["1:03", "1:10"]
     words.nth(1).hover()
     assert page.locator("#card").inner_text().split("\n") == [
-        "Sit", "40%", "1:03.3 to 1:03.6", "or it may be", "seat", "30%", "<b>", "2%",
+        "Sit", "40%", "1:03.3 to 1:03.6", "or it may be", "1 seat", "30%", "2 <b>", "2%",
+        "✓ Checked", "Edit…", "Insert…", "Delete",
     ]  # fmt: skip
     tiles = page.locator(".tile").all_inner_texts()
     assert [text.split("\n") for text in tiles] == [
@@ -97,7 +98,7 @@ def test_what_is_known_about_segments(shown: Callable[..., Page]) -> None:
     assert "listeners heard" in card
     assert "(nothing)" in card
     assert "a loop?" in card
-    page.locator(".w", has_text="far").hover()
+    page.locator(".w", has_text="far").click()
     assert "“car” is surer by itself, but not in the sequence" in page.locator("#card").inner_text()
 
 

@@ -34,13 +34,13 @@ def write_page(target: Target) -> Iterator[AddTranscripts]:
     with atomic_text(target.path) as file:
         yield segments.extend
         more = {"audio": audio} if (audio := audio_beside(target.path, target.about)) else {}
-        file.write(page_text(segments, target.about, target.left_out or (), more, _POLICY))
+        file.write(page_text(segments, target.about, target.left_out, more, _POLICY))
 
 
 def page_text(
     segments: Sequence[UtteranceWords],
     about: Mapping[str, Any],
-    left_out: Sequence[LeftOut],
+    left_out: Sequence[LeftOut] | None,
     more: Mapping[str, Any],
     policy: Sequence[str],
 ) -> str:

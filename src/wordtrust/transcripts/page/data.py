@@ -23,7 +23,7 @@ _ACTIVE = re.compile("[<>&]")  # what could end the element that holds the data
 def page_data(
     segments: Sequence[UtteranceWords],
     about: Mapping[str, Any],
-    left_out: Sequence[LeftOut],
+    left_out: Sequence[LeftOut] | None,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """`records` are those of .jsonl files, `limits` the confidences at which marks begin, `plan` what to listen to.
@@ -36,7 +36,7 @@ def page_data(
         "wordtrust": __version__,
         "about": dict(about),
         "limits": {"low": LOW, "high": HIGH, "missing": MISSING, "marked": HIGH if limit is None else limit},
-        "left_out": [stretch.to_dict() for stretch in left_out],
+        "left_out": None if left_out is None else [stretch.to_dict() for stretch in left_out],
         "records": [segment.to_dict() for segment in segments],
         **({} if about.get("calibrated") is False else {"plan": page_plan(segments)}),
         **(more or {}),

@@ -6,8 +6,12 @@ from functools import cache
 from importlib.resources import files
 
 FILES = (
-    "text", "dom", "transcript", "promise", "summary", "words_view", "marks", "card", "position", "player", "strip",
-    "theme",
+    "text", "numbers", "dom",
+    "transcript", "history", "edits", "rebase", "storage",
+    "summary", "words_view", "marks", "card", "position", "strip", "theme",
+    "notice", "dialogs", "find", "speakers", "exports", "keys", "editing",
+    "player",
+    "promise",
 )  # fmt: skip  # each defines one object
 START = "main"  # starts them on the page
 

@@ -2,6 +2,7 @@
 (() => {
   Theme.start();
   Transcript.load(JSON.parse(Dom.by("transcript").textContent));
+  KeptSteps.start();
   Marks.start();
   Summary.show();
   WordsView.show();
@@ -9,6 +10,7 @@
   Card.start();
   Position.start();
   Player.start();
+  Editing.start();
   Transcript.on("change", ({ segments }) => {
     WordsView.refresh(segments);
     Summary.show();

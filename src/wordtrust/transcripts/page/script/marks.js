@@ -8,6 +8,7 @@ const Marks = (() => {
     doubtful = words.filter(isMarked);
     order = new Map(words.map((word, index) => [word.id, index]));
     words.forEach((word) => WordsView.element(word.id)?.classList.toggle("on", isMarked(word)));
+    Transcript.segments.forEach(WordsView.countDoubt);
     Dom.by("limit-shown").textContent = Dom.by("under").textContent = Texts.percent(under);
     Dom.by("marked").textContent = Texts.count(doubtful.length);
     Dom.by("share").textContent = Math.round(100 * doubtful.length / Math.max(1, words.length)) + "%";
@@ -28,6 +29,7 @@ const Marks = (() => {
   const start = () => {
     const limit = Dom.by("limit");
     set(Number(limit.value));
+    Dom.by("marks").addEventListener("change", (event) => document.body.classList.toggle("unmarked", !event.target.checked));
     limit.addEventListener("input", () => { set(Number(limit.value)); update(); Position.tell(); });
   };
 

@@ -1,6 +1,6 @@
-// Position: the word that the reader is at.
+// Position: the word that the reader is at, or the stretch of words from where he began to it.
 const Position = (() => {
-  let here = null, reached = null;
+  let here = null, anchor = null, reached = null, last = null;  // ids; the element that the tab key stops at; where `here` was
 
   const stop = (element) => {  // the tab key stops at one word; the arrow keys lead to the others
     if (reached) reached.tabIndex = -1;
@@ -12,20 +12,40 @@ const Position = (() => {
     Dom.by("place").textContent = place ? Texts.count(place) + " of " + Texts.count(count) : "";
   };
 
-  const go = (id, { speak = false } = {}) => {
+  // The words of the stretch that is chosen, or the one word; [] at the start.
+  const chosen = () => {
+    const segment = here && Transcript.segmentOf(here);
+    if (!segment) return [];
+    const [first, end] = Edits.range(segment, anchor && Transcript.segmentOf(anchor) === segment ? anchor : here, here);
+    return segment.words.slice(first, end + 1);
+  };
+  const isChosen = (id) => chosen().length > 1 && chosen().some((word) => word.id === id);
+  const mark = () => {
+    document.querySelectorAll(".w.here, .w.chosen").forEach((element) => element.classList.remove("here", "chosen"));
+    const words = chosen();
+    WordsView.element(here)?.classList.add("here");
+    if (words.length > 1) words.forEach((word) => WordsView.element(word.id)?.classList.add("chosen"));
+  };
+
+  // Goes to a word; with `extend` the stretch grows, or shrinks, to it.
+  const go = (id, { speak = false, extend = false, card = true } = {}) => {
     const word = Transcript.word(id), element = WordsView.element(id);
     if (!word) return;
-    WordsView.element(here)?.classList.remove("here");
+    anchor = extend && here && Transcript.segmentOf(here) === Transcript.segmentOf(id) ? anchor ?? here : null;
     here = id;
-    element.classList.add("here");
+    last = { segment: Transcript.segmentOf(id).id, index: Transcript.indexOf(id) };
+    mark();
     stop(element);
     element.focus({ preventScroll: true });
     const box = element.getBoundingClientRect();
     if (box.top < 130 || box.bottom > innerHeight - 180) scrollBy({ top: box.top - innerHeight / 3, behavior: "instant" });
-    Card.show(word);
+    if (card) Card.pin(...chosen());
     tell();
-    if (speak) Dom.say(Card.told(word));
+    if (speak) Dom.say(anchor ? Edits.written(chosen()) : Card.told(word));
   };
+  // From one word to another of a segment.
+  const choose = (from, to) => { here = from; anchor = from; go(to, { extend: true }); };
+  const focus = () => WordsView.element(here)?.focus({ preventScroll: true });
 
   // The next (1) or the previous (-1) doubtful word.
   const seek = (step) => {
@@ -33,45 +53,70 @@ const Position = (() => {
     if (word) go(word.id, { speak: true });
   };
   // The word so many words on.
-  const move = (id, step) => {
-    const words = Transcript.words(), at = words.findIndex((word) => word.id === id);
-    go(words[Math.max(0, Math.min(words.length - 1, at + step))].id, { speak: true });
+  const move = (id, step, extend = false) => {
+    const words = extend ? Transcript.segmentOf(id).words : Transcript.words(), at = words.findIndex((word) => word.id === id);
+    go(words[Math.max(0, Math.min(words.length - 1, at + step))].id, { speak: true, extend });
   };
 
-  // After a change: the marks of the word that the reader is at are shown again.
+  // After a change: where the reader is, is shown again; a word that is gone leaves him at the next one.
   const refresh = () => {
-    const element = here && WordsView.element(here);
-    if (element) { element.classList.add("here"); stop(element); }
-    else if (!reached || !reached.isConnected) stop(WordsView.element(Transcript.words()[0]?.id));
+    Card.renew();
+    if (here && !Transcript.word(here)) {
+      const { words } = Transcript.segment(last.segment);
+      here = words[Math.min(last.index, words.length - 1)]?.id ?? null;
+    }
+    if (anchor && !Transcript.word(anchor)) anchor = null;
+    mark();
+    stop(WordsView.element(here ?? Transcript.words()[0]?.id) ?? null);
     tell();
   };
 
   const onKey = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (event.key === "Escape") return Card.hide();
+    if (event.key === "Escape") { anchor = null; mark(); return Card.hide(); }
     if (Dom.isTyping(event.target)) return;
     const word = WordsView.wordAt(event.target);
-    const anywhere = { n: () => seek(1), p: () => seek(-1) }[event.key.toLowerCase()];
+    const anywhere = { n: () => seek(1), p: () => seek(-1) }[event.key];
     const atWord = word && {
-      ArrowRight: () => move(word.id, 1), ArrowLeft: () => move(word.id, -1),
-      Enter: () => Player.playWord(word), " ": () => Player.toggle(word),
+      ArrowRight: () => move(word.id, 1, event.shiftKey), ArrowLeft: () => move(word.id, -1, event.shiftKey), " ": () => Player.toggle(word),
     }[event.key];
     if (!anywhere && !atWord) return;
     event.preventDefault();
     (anywhere || atWord)();
   };
 
+  // Words that are chosen with the mouse: from the one where its button went down to the one where it is.
+  let pressed = null, dragged = false;
+  const onDrag = (event) => {
+    const word = event.pointerType === "mouse" && (event.buttons & 1) && pressed && WordsView.wordAt(event.target);
+    if (!word || (word.id === pressed && !dragged) || Transcript.segmentOf(word.id) !== Transcript.segmentOf(pressed)) return;
+    dragged = true;
+    getSelection().removeAllRanges();
+    anchor = here = pressed;
+    go(word.id, { extend: true, card: false });
+  };
+  const onRelease = () => setTimeout(() => {  // after the click
+    if (dragged && chosen().length) { getSelection().removeAllRanges(); Card.pin(...chosen()); }
+    pressed = null;
+    dragged = false;
+  });
+
   const start = () => {
     Dom.by("next").addEventListener("click", () => seek(1));
     Dom.by("prev").addEventListener("click", () => seek(-1));
     document.addEventListener("keydown", onKey);
+    Dom.by("words").addEventListener("pointerdown", (event) => { pressed = event.button === 0 ? WordsView.wordAt(event.target)?.id ?? null : null; });
+    Dom.by("words").addEventListener("pointerover", onDrag);
+    document.addEventListener("pointerup", onRelease);
     document.addEventListener("click", (event) => {
       const word = WordsView.wordAt(event.target);
-      if (word && getSelection().isCollapsed) { go(word.id); Player.playWord(word); }
+      if (!word || !getSelection().isCollapsed || dragged) return;
+      go(word.id, { extend: event.shiftKey });
+      if (!event.shiftKey) Player.playWord(word);
     });
     refresh();
   };
 
-  return { start, go, seek, move, refresh, tell, get here() { return here; } };
+  return { start, go, choose, chosen, isChosen, seek, move, focus, refresh, tell, get here() { return here; } };
 })();
 

@@ -28,6 +28,9 @@ const Texts = (() => {
     return word.word && !goesOn ? [word.word, word.joins_next ? "" : " "] : [word.norm, " "];
   });
 
-  return { visible, shortName, clock, percent, count, rough, plural, spelled };
+  // Words between white space, as Python has it.
+  const split = (text) => text.split(/[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/).filter(Boolean);
+
+  return { split, visible, shortName, clock, percent, count, rough, plural, spelled };
 })();
 

@@ -13,7 +13,7 @@ const Transcript = (() => {
     segments = given.records.map((record, index) => {
       const id = "s" + index;
       const words = record.words.map((word, position) => ({ ...word, id: id + "." + position }));
-      const segment = { start: words[0]?.start, end: words.at(-1)?.end, ...record, id, index, words, edited: false };
+      const segment = { start: words[0]?.start, end: words.at(-1)?.end, ...record, id, index, words, base: [...words], baseGap: record.missing_end };
       words.forEach((word) => ids.set(word.id, segment));
       return segment;
     });
@@ -51,18 +51,24 @@ const Transcript = (() => {
     };
   };
 
-  // Makes changes as one, and gives those that take them back, in the order in which they do.
+  // Makes changes one by one, and gives those that take them back, in the order in which they do. Nobody is told.
+  const applied = (changes) => changes.map(apply).reverse();
+  const segmentsOf = (changes) => [...new Set(changes.map((each) => each.segment))];
   const change = (changes) => {
-    const back = changes.map(apply).reverse();
-    emit("change", { segments: [...new Set(changes.map((each) => each.segment))] });
+    const back = applied(changes);
+    emit("change", { segments: segmentsOf(changes) });
     return back;
   };
+
+  // Whether a person changed its words, or checked some.
+  const isEdited = ({ words: now, base, missing_end: gap, baseGap }) =>
+    gap !== baseGap || now.length !== base.length || now.some((each, position) => each !== base[position]);
 
   const on = (name, listener) => listeners[name].push(listener);
   const emit = (name, event) => listeners[name].forEach((listener) => listener(event));
 
   return {
-    load, words, segment, segmentOf, word, indexOf, calibrated, change, on, emit,
+    load, words, segment, segmentOf, word, indexOf, calibrated, change, applied, segmentsOf, isEdited, on, emit,
     get data() { return data; }, get segments() { return segments; }, get recordings() { return recordings; },
     get about() { return data.about; }, get limits() { return data.limits; },
   };

@@ -23,9 +23,10 @@ const WordsView = (() => {
   const missing = (gap) => isMissing(gap)
     ? [Dom.make("span", { class: "missing", title: "something may be missing here (" + Texts.percent(gap) + ")", text: "[…]" }), " "] : [];
 
+  const edited = (word) => (word.original ? " edited" : "") + (word.checked ? " checked" : "");
   const wordElement = (word, written) => {
     const made = Dom.make("span", {
-      class: "w " + level(word) + " c" + Math.round(word.confidence * shades) + (Marks.isMarked(word) ? " on" : ""),
+      class: "w " + level(word) + " c" + Math.round(word.confidence * shades) + edited(word) + (Marks.isMarked(word) ? " on" : ""),
       "data-id": word.id, tabindex: -1, text: Texts.visible(written),
     });
     elements.set(word.id, made);
@@ -39,7 +40,7 @@ const WordsView = (() => {
     return [...made, ...missing(segment.missing_end)];
   };
 
-  const speaker = (segment) => segment.speaker ? [Dom.make("b", { class: "speaker", text: Texts.shortName(segment.speaker) + ":" }), " "] : [];
+  const speaker = (segment) => segment.speaker ? [Dom.make("button", { type: "button", class: "speaker", title: "another speaker (key s)", text: Texts.shortName(segment.speaker) + ":" }), " "] : [];
   const whole = (segment) => {
     if (!isModelled(segment)) return [];
     const title = "how likely every word of this segment is right, and none is missing";
@@ -47,17 +48,32 @@ const WordsView = (() => {
   };
   // Whether a model was asked about all of it: else its confidence is the product of those of its words.
   const isModelled = (segment) => {
-    if (segment.edited || !segment.words.length || segment.confidence === null) return false;
+    if (Transcript.isEdited(segment) || !segment.words.length || segment.confidence === null) return false;
     return Math.abs(segment.words.reduce((product, word) => product * Math.min(1, word.confidence), 1) - segment.confidence) > 1e-6;
   };
   const warnings = (segment) => (segment.warnings || []).length
     ? [" ", Dom.make("small", { class: "soft unusual", text: "(" + Texts.visible(segment.warnings.map((warning) => warning.message).join("; ")) + ")" })] : [];
 
+  // The button that says that a person has listened to all of it.
+  const seal = (segment) => {
+    const checked = segment.words.length > 0 && segment.words.every((word) => word.checked);
+    return Dom.make("button", { type: "button", class: "seal", tabindex: -1, "aria-pressed": String(checked), "aria-label": "Segment is checked", title: "the whole segment is checked (key Shift+C)", text: "\u2713" });
+  };
+  // How many words of a segment are doubtful.
+  const countDoubt = (segment) => {
+    const shown = Dom.by(segment.id)?.querySelector(".doubt");
+    if (!shown) return;
+    const count = segment.words.filter(Marks.isMarked).length, text = count ? String(count) : "";
+    if (shown.textContent === text) return;
+    shown.textContent = text;
+    shown.title = count ? count + " of " + Texts.plural(segment.words.length, "word") + " doubtful" : "";
+  };
+
   const startOf = (segment) => segment.words.length ? segment.words[0].start : segment.start ?? 0;
   const segmentContent = (segment) => {
     const start = startOf(segment);
     return [
-      Dom.make("a", { class: "at", href: "#" + segment.id, "data-start": start, text: Texts.clock(start) }),
+      Dom.make("div", { class: "side" }, Dom.make("a", { class: "at", href: "#" + segment.id, "data-start": start, text: Texts.clock(start) }), Dom.make("span", { class: "doubt" }), seal(segment)),
       Dom.make("p", { dir: "auto" }, ...speaker(segment), ...wordElements(segment), ...whole(segment), ...warnings(segment)),
     ];
   };
@@ -83,9 +99,9 @@ const WordsView = (() => {
     elements = new Map();
     const { recordings, data } = Transcript;
     const titled = new Set(recordings.map((recording) => recording.name)).size > 1;
-    const shown = recordings.map((recording) => recordingElement(recording, recordings.length === 1 ? data.left_out : [], titled));
+    const shown = recordings.map((recording) => recordingElement(recording, recordings.length === 1 ? data.left_out ?? [] : [], titled));
     if (!shown.length) {
-      shown.push(Dom.make("section", { class: "recording" }, Dom.make("p", { class: "soft", text: "(no words)" }), ...data.left_out.map(leftOutElement)));
+      shown.push(Dom.make("section", { class: "recording" }, Dom.make("p", { class: "soft", text: "(no words)" }), ...(data.left_out ?? []).map(leftOutElement)));
     }
     Dom.by("words").replaceChildren(...shown);
   };
@@ -104,6 +120,6 @@ const WordsView = (() => {
     return shown ? Transcript.word(shown.dataset.id) : undefined;
   };
 
-  return { show, refresh, element, wordAt, level, isMadeUp, madeUpMark, alternativeText, surer, startOf, segmentElement };
+  return { show, refresh, element, wordAt, level, isMadeUp, madeUpMark, alternativeText, surer, startOf, countDoubt };
 })();
 

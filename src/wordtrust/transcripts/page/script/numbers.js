@@ -1,0 +1,28 @@
+// Numbers: rounded and added as Python does it, so that files from here and from there are the same.
+const Numbers = (() => {
+  // To some decimals; what is exactly between two numbers goes to the even one.
+  const round = (value, decimals) => {
+    const exact = value.toFixed(Math.min(20, decimals + 14)), isBetween = /^5?0*$/.test(exact.slice(exact.indexOf(".") + 1 + decimals)) && exact[exact.indexOf(".") + 1 + decimals] === "5";
+    if (!isBetween) return Number(value.toFixed(decimals));
+    const unit = 10 ** decimals, below = Math.floor(value * unit);
+    return (below % 2 === 0 ? below : below + 1) / unit;
+  };
+  const fixed = (value, decimals) => round(value, decimals).toFixed(decimals);
+
+  // A sum that keeps what rounding loses on the way (Neumaier), as Python's has done since 3.12.
+  const sum = (values) => {
+    let total = 0, lost = 0;
+    for (const value of values) {
+      const next = total + value;
+      lost += Math.abs(total) >= Math.abs(value) ? total - next + value : value - next + total;
+      total = next;
+    }
+    return total + lost;
+  };
+  const mean = (values) => values.length ? round(sum(values) / values.length, 6) : null;
+  const product = (values) => values.length ? round(values.reduce((total, value) => total * Math.min(round(value, 6), 1), 1), 6) : null;
+  const milliseconds = (seconds) => Math.max(0, round(seconds * 1000, 0));
+
+  return { round, fixed, sum, mean, product, milliseconds };
+})();
+
