@@ -79,7 +79,7 @@ class _View:
             "review": read_review(self._review),
             "save": "review",
         }
-        return page_text(transcripts, transcripts.about, transcripts.left_out or (), more, _POLICY)
+        return page_text(transcripts, transcripts.about, transcripts.left_out, more, _POLICY)
 
     def _addresses(self, file: AudioFile) -> dict[str, str]:
         number = next(index for index, sound in enumerate(self._sounds) if sound is file)
