@@ -30,7 +30,7 @@ from wordtrust.training.multi_recognizer import (  # noqa: E402
 )
 from wordtrust.training.options import TrainOptions  # noqa: E402
 from wordtrust.training.pipeline import train_model  # noqa: E402
-from wordtrust.training.trainer import Progress, Trainer, config_of, only_training_in  # noqa: E402
+from wordtrust.training.trainer import Progress, Trainer, chosen_utterances, config_of, only_training_in  # noqa: E402
 from wordtrust.training.worker import training_worker  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -162,6 +162,38 @@ def test_soft_labels_come_from_teachers_that_never_heard_the_speaker() -> None:
                 )
         with pytest.raises(OptionError, match="no teacher"):
             with_teacher_targets(data, teachers[:1], worker)
+
+
+def test_a_teacher_without_two_folds_teaches_both_and_was_trained_on_neither(tmp_path: Path) -> None:
+    data = training_data()
+    options = replace(OPTIONS, epochs=1, folds=3, fold=0, other_fold=2)
+    kept = chosen_utterances(data.train, options)
+    np.testing.assert_array_equal(kept, np.flatnonzero(data.train.speaker % 3 == 1))
+    with training_worker("cpu") as worker:
+        train_multi_recognizer({"a": data}, options, tmp_path, worker)
+    teacher = Teacher.of(load_model(tmp_path / "a"))
+    np.testing.assert_array_equal(teacher.unseen(data.train.speaker), data.train.speaker % 3 != 1)
+    with pytest.raises(OptionError, match="fold 0 and 3 of 3"):
+        chosen_utterances(data.train, replace(options, other_fold=3))
+
+
+def test_training_on_dev_keeps_the_last_epoch() -> None:
+    data = training_data()
+    both = data.with_dev_to_train_on()
+    assert len(both.train) == len(data.train) + len(data.dev)
+    np.testing.assert_array_equal(both.train.speaker[len(data.train) :], data.dev.speaker)
+    both.train.check(len(data.statistics.columns), len(data.table.words))
+    options = replace(OPTIONS, epochs=5, patience=1, rate=0.5, train_on_dev=True)  # a rate that spoils the weights
+    with training_worker("cpu") as worker:
+        trainer = Trainer(both, options, worker)
+        weights = trainer.run(Progress())
+    nce = [line["dev_nce"] for line in trainer.state.log]
+    assert len(nce) == 5
+    assert max(nce) > nce[-1]
+    assert {line["rate"] for line in trainer.state.log} == {0.5}
+    with trainer._averaged():
+        for name, weight in trainer.network.state_dict().items():
+            np.testing.assert_array_equal(weights[name], weight)
 
 
 def test_targets_are_a_mixture_of_labels_and_soft_labels(tmp_path: Path) -> None:

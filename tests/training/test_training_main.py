@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from wordtrust.base.processes import PARENT
 from wordtrust.confidence.model_file import load_model, save_model
 from wordtrust.training.__main__ import main
 from wordtrust.training.dataset import write_pack
+from wordtrust.training.options import MULTI_RECOGNIZER
+from wordtrust.training.study_training import StudyTraining
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +89,18 @@ def test_the_papers_models_go_to_one_folder(monkeypatch: pytest.MonkeyPatch) -> 
     assert [command[3:] for command in processes.commands] == [
         [pack, "--out", "paper", "--seed", "0", "--paper"] for pack in ("a.pack", "b.pack")
     ]
+
+
+def test_an_option_of_a_study_counts_even_if_it_is_the_default_of_a_single_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[StudyTraining] = []
+    monkeypatch.setattr(StudyTraining, "run", lambda training, _: asked.append(training))
+    for more in ("", "--epochs 60 --path-weight 2", "--epochs 12 --folds 3"):
+        assert main(["a.pack", "--study", "2", "--out", "m", *more.split()]) == 0
+    assert asked[0].options == MULTI_RECOGNIZER
+    assert asked[1].options == replace(MULTI_RECOGNIZER, epochs=60, path_weight=2.0)
+    assert (asked[2].options.epochs, asked[2].folds) == (12, 3)
 
 
 @pytest.mark.parametrize("codes", [(1, 0, 0), (0, 0, -9), (0, -11, 0), (2, 1, -9)])
@@ -163,6 +178,10 @@ def test_several_trainings_run_side_by_side(tmp_path: Path) -> None:
         (["--merge", "max"], "max was dropped"),
         (["--merge", "median"], "mean, posterior, not 'median'"),
         (["--study", "1", "--side-by-side", "0"], "not 0"),
+        (["--train-on-dev"], "--train-on-dev does not go"),
+        (["--together", "--other-fold", "1"], "--other-fold does not go"),
+        (["--study", "0", "--teacher-epochs", "3"], "--teacher-epochs does not go"),
+        (["--study", "1", "--folds", "2"], "3 folds or more"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ..confidence.model_file import Model
     from ..training.trainer import EpochRecord, Progress
 
-_MULTI_RECOGNIZER = ("identity_drop", "taught")  # of `python -m wordtrust.training --together`
+# Options of `python -m wordtrust.training --together`.
+_MULTI_RECOGNIZER = ("identity_drop", "taught", "train_on_dev", "other_fold")
 
 
 def train_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,7 +3,8 @@
 There are two rules. `one-best`, the paper's: each word of the recognizer's 1-best is aligned with the reference;
 every arc with the same two ends as that word is right if it says the aligned reference word. Where nothing of the
 1-best matches, nothing is right. `oracle`: on the path with the fewest errors, the words that match the reference are
-right. All other words are wrong, and silence has no label.
+right. All other words are wrong, and silence has no label. Of paths with equally few errors, those in the reference's
+own words come first: `it's` for `it's`, though `it is` would count as well.
 
 A reference may hold words the recognizer cannot know: they are never right and cost a deletion or substitution. An
 empty reference makes every word wrong; an empty hypothesis has nothing to label.
@@ -73,7 +74,7 @@ def label_arcs(lattices: Lattices, references: ReferenceWords, rule: str = "orac
         raise OptionError(f"the label rule is one of {', '.join(RULES)}, not {rule!r}")
     labels = np.where(lattices.word > 0, WRONG, NONE).astype(np.int8)
     if rule == "oracle":
-        best = score_paths(lattices, oracle_paths(lattices, references), references)
+        best = score_paths(lattices, oracle_paths(lattices, references, as_written=True), references)
         labels[best.words.arcs_in(lattices)[best.alignments.correct]] = RIGHT
     else:
         own, others = score_paths(lattices, one_best(lattices), references), references.alternatives

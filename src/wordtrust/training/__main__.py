@@ -66,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="With --together: learn from these, each without a fold of speakers.")  # fmt: skip
     parser.add_argument("--study", type=int, metavar="TEACHERS",
                         help="All models of a study: so many teachers for each fold, then students.")  # fmt: skip
+    parser.add_argument("--teacher-epochs", type=int, metavar="EPOCHS",
+                        help="With --study: epochs of teachers, at most [as many as of the others].")  # fmt: skip
     parser.add_argument("--no-fold-models", action="store_true",
                         help="With --study: only the models of all speakers, to compare ways to train.")  # fmt: skip
     parser.add_argument("--paper", action="store_true",
@@ -75,23 +77,26 @@ def _parser() -> argparse.ArgumentParser:
         flag, choices = "--" + option.name.replace("_", "-"), ",".join(option.metadata["choices"])
         text = f"{option.metadata['help']} [{option.default}]" if option.metadata["help"] else argparse.SUPPRESS
         if isinstance(option.default, bool):
-            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=option.default, help=text)
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         else:
             metavar = f"{{{choices}}}" if choices else None
-            parser.add_argument(flag, type=type(option.default), default=option.default, metavar=metavar, help=text)
+            kind = type(option.default)
+            parser.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar=metavar, help=text)
     return parser
 
 
 def _check(given: argparse.Namespace) -> None:
     """Refuse values that cannot be used and options that would be of no effect, before anything is read."""
-    _options(given)
-    several = given.together or given.study is not None
+    options, several = _options(given), given.together or given.study is not None
     for name, value, fits in (
         ("--teachers", given.teachers, given.together),
         ("--seeds", given.seeds, not several),
         ("--search", given.search, not several),
         ("--together", given.together, given.study is None),
         ("--no-fold-models", given.no_fold_models, given.study is not None),
+        ("--teacher-epochs", given.teacher_epochs is not None, bool(given.study)),
+        ("--train-on-dev", options.train_on_dev, several),
+        ("--other-fold", options.other_fold >= 0, given.together and options.folds),
         ("--paper", given.paper, not (several or given.search or given.seeds)),
     ):
         if value and not fits:
@@ -102,9 +107,10 @@ def _check(given: argparse.Namespace) -> None:
         raise OptionError("two packed files have the same name; models take their names from them")
 
 
-def _options(given: argparse.Namespace) -> TrainOptions:
-    """The options of training among those of the command line."""
-    return TrainOptions(**{option.name: getattr(given, option.name) for option in fields(TrainOptions)})
+def _options(given: argparse.Namespace, base: TrainOptions = TrainOptions()) -> TrainOptions:  # noqa: B008  # frozen
+    """The options of training that the command line has, in place of these."""
+    names = [option.name for option in fields(TrainOptions) if hasattr(given, option.name)]
+    return replace(base, **{name: getattr(given, name) for name in names})
 
 
 def _train_one(given: argparse.Namespace) -> None:
@@ -127,7 +133,9 @@ def _train_multi_recognizer(given: argparse.Namespace) -> None:
     has_models = given.out.exists() and any(given.out.glob("*/model.json"))
     if has_models and not is_unfinished(given.out) and not given.overwrite:
         raise OptionError(f"{given.out}: there are models already; name another folder, or use --overwrite")
-    recognizers = {pack.stem: read_pack(pack) for pack in given.packs}
+    options, recognizers = _options(given), {pack.stem: read_pack(pack) for pack in given.packs}
+    if options.train_on_dev:
+        recognizers = {name: data.with_dev_to_train_on() for name, data in recognizers.items()}
     with training_worker(given.device, given.threads) as worker:
         if given.teachers:
             recognizers = {
@@ -135,16 +143,16 @@ def _train_multi_recognizer(given: argparse.Namespace) -> None:
                 for name, data in recognizers.items()
             }
         progress = _progress(given.out) if worker.is_first else None
-        train_multi_recognizer(recognizers, _options(given), given.out, worker, progress)
+        train_multi_recognizer(recognizers, options, given.out, worker, progress)
 
 
 def _train_study(given: argparse.Namespace) -> None:
     from .study_training import FOLDS, StudyTraining
 
+    options = _options(given, MULTI_RECOGNIZER)
     training = StudyTraining(
-        {pack.stem: pack for pack in given.packs}, given.out, given.folds or FOLDS, given.study,
-        _changed(MULTI_RECOGNIZER, given), given.device, given.threads, given.side_by_side,
-        not given.no_fold_models,
+        {pack.stem: pack for pack in given.packs}, given.out, options.folds or FOLDS, given.study,
+        options, given.device, given.threads, given.side_by_side, not given.no_fold_models, given.teacher_epochs,
     )  # fmt: skip
     training.run(_notify)
 
@@ -153,19 +161,11 @@ def _train_paper(given: argparse.Namespace) -> None:
     from .paper_training import PAPER, train_paper
     from .study_training import FOLDS
 
+    options = _options(given, PAPER)
     train_paper(
-        {pack.stem: pack for pack in given.packs}, given.out, folds=given.folds or FOLDS,
-        options=_changed(PAPER, given), device=given.device, threads=given.threads, progress=_progress,
+        {pack.stem: pack for pack in given.packs}, given.out, folds=options.folds or FOLDS,
+        options=replace(options, folds=PAPER.folds), device=given.device, threads=given.threads, progress=_progress,
     )  # fmt: skip
-
-
-def _changed(options: TrainOptions, given: argparse.Namespace) -> TrainOptions:
-    """These options with those that were given; the number of folds is no option of a single training."""
-    chosen, default = _options(given), TrainOptions()
-    names = [option.name for option in fields(TrainOptions) if option.name != "folds"]
-    return replace(
-        options, **{name: getattr(chosen, name) for name in names if getattr(chosen, name) != getattr(default, name)}
-    )
 
 
 def _notify(line: str) -> None:
@@ -190,7 +190,7 @@ def _train_many(given: argparse.Namespace, arguments: list[str]) -> int:
     """Every file with every seed, each in a process of its own: one GPU serves them all."""
     from .study_training import run_side_by_side
 
-    seeds = parse_seeds(given.seeds or str(given.seed))
+    seeds = parse_seeds(given.seeds or str(_options(given).seed))
     rest = _without(arguments, set(given.packs), ("--out", "--seeds", "--seed", "--side-by-side"))
     commands = {}
     for pack in given.packs:

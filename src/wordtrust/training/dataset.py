@@ -5,8 +5,8 @@ Needs nothing but numpy and safetensors: a packed file is for machines that have
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import csr_offsets, csr_rows
+from ..base.arrays import concatenate_offsets, csr_offsets, csr_rows
 from ..base.errors import InputError, OptionError
 from ..base.tensors import read_tensors, typed, write_tensors
 from ..confidence.features import Statistics, check_columns
@@ -60,6 +60,22 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.arc_offsets) - 1
+
+    @classmethod
+    def concatenated(cls, datasets: Sequence[Dataset]) -> Dataset:
+        """All utterances; what one of them lacks (teachers' targets, gaps) all lack."""
+        joined: dict[str, Any] = {}
+        for column in fields(cls):
+            arrays = [getattr(data, column.name) for data in datasets]
+            if any(array is None for array in arrays):
+                joined[column.name] = None
+            elif column.name == "gaps":
+                joined[column.name] = GapData.concatenated(arrays)
+            elif column.name.endswith("offsets"):
+                joined[column.name] = concatenate_offsets(arrays)
+            else:
+                joined[column.name] = np.concatenate(arrays)
+        return cls(**joined)
 
     def check(self, columns: int, words: int) -> None:
         """Raise a `ValueError` unless all arrays fit together: kernels trust them."""
@@ -144,6 +160,10 @@ class TrainingData:
     table: WordTable
     statistics: Statistics
     card: ModelCard  # provenance: feature set, absent columns, labels, recognizer, how networks were built
+
+    def with_dev_to_train_on(self) -> TrainingData:
+        """The same with the utterances of dev among those of train."""
+        return replace(self, train=Dataset.concatenated([self.train, self.dev]))
 
 
 def write_pack(path: Path, data: TrainingData) -> None:

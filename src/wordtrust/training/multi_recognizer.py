@@ -9,20 +9,22 @@ Teachers are such models trained earlier, each without a fold of speakers. The t
 labels and of the mean soft labels of its teachers. Mean shares of all paths are the shares of a mixture of the
 teachers' paths, so learning them is learning that mixture. Each speaker has soft labels by the teachers that were
 trained without them: others would only repeat the labels. Gaps, where words are missing, have soft labels likewise.
+A student without a fold of speakers is taught by teachers that never heard this fold either (nested folds): what
+teachers have learned of its speakers would come back with their soft labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..base.arrays import concatenate_offsets, csr_items
+from ..base.arrays import csr_items
 from ..base.errors import OptionError
 from ..base.folds import in_fold
 from ..confidence.config import GENERIC, IDENTITY, Config
@@ -32,7 +34,6 @@ from ..confidence.model_file import Model, load_model, save_model
 from ..confidence.word_table import WordTable
 from .batches import WordInputs, batch_arcs, make_batch
 from .dataset import Dataset, TrainingData
-from .gap_data import GapData
 from .lattice_rnn import LatticeRNN
 from .options import TrainOptions
 from .pipeline import training_in
@@ -77,7 +78,7 @@ def join_recognizers(recognizers: Recognizers) -> TrainingData:
     columns = (*(column for column in ALL if column in given), *(IDENTITY + name for name in recognizers))
     table, table_rows = _joined_tables([data.table for data in recognizers.values()])
     train, dev = (
-        _concatenated([
+        Dataset.concatenated([
             _widened(getattr(data, split), data.statistics.columns, columns, columns.index(IDENTITY + name), rows)
             for (name, data), rows in zip(recognizers.items(), table_rows, strict=True)
         ])
@@ -110,21 +111,6 @@ def _widened(
     features[:, [columns.index(column) for column in own]] = data.features
     features[:, identity] = 1.0
     return replace(data, features=features, word=np.where(data.word >= 0, rows[data.word], -1).astype(np.int32))
-
-
-def _concatenated(datasets: list[Dataset]) -> Dataset:
-    joined: dict[str, Any] = {}
-    for column in fields(Dataset):
-        arrays = [getattr(data, column.name) for data in datasets]
-        if any(array is None for array in arrays):  # only the teachers' targets and gaps may be missing
-            joined[column.name] = None
-        elif column.name == "gaps":
-            joined[column.name] = GapData.concatenated(arrays)
-        elif column.name.endswith("offsets"):
-            joined[column.name] = concatenate_offsets(arrays)
-        else:
-            joined[column.name] = np.concatenate(arrays)
-    return Dataset(**joined)
 
 
 def recognizer_network(
@@ -170,11 +156,16 @@ def _mean_over(statistics: Sequence[Statistics], column: str, name: str) -> floa
 
 
 class Teacher(NamedTuple):
-    """A network, and the fold of speakers that it never saw."""
+    """A network, and the fold or two of speakers that it never saw."""
 
     network: LatticeRNN
     folds: int
     fold: int
+    other_fold: int = -1
+
+    def unseen(self, speaker: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """[utterances] by speakers that it was not trained on."""
+        return in_fold(speaker, self.folds, self.fold) | in_fold(speaker, self.folds, self.other_fold)
 
     @classmethod
     def of(cls, model: Model) -> Teacher:
@@ -184,7 +175,7 @@ class Teacher(NamedTuple):
             raise OptionError("a teacher has normalised confidences and was trained without a fold of speakers")
         network = LatticeRNN(model.config)
         network.load_state_dict({name: torch.from_numpy(weight.copy()) for name, weight in model.weights.items()})
-        return cls(network, *fold)
+        return cls(network, *fold, int(model.card.training.options.get("other_fold", -1)))
 
 
 def load_teachers(name: str, folders: Sequence[Path]) -> list[Teacher]:
@@ -197,7 +188,7 @@ def with_teacher_targets(data: TrainingData, teachers: Sequence[Teacher], worker
     train, total = data.train, _SoftLabels.none_yet(data.train)
     count = np.zeros(len(train), np.int64)
     for teacher in teachers:
-        unseen = np.flatnonzero(in_fold(train.speaker, teacher.folds, teacher.fold))
+        unseen = np.flatnonzero(teacher.unseen(train.speaker))
         _add_soft_labels(data, teacher.network, unseen, total, worker)
         count[unseen] += 1
     if not count.all():

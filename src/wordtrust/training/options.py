@@ -63,10 +63,14 @@ class TrainOptions:
     start: str = _option("", "Begin with the weights of this model: same sizes and word vectors.")
     identity_drop: float = _option(0.1, "With --together: share of batches that do not tell their recognizer.")
     taught: float = _option(0.5, "With --teachers: weight of their soft labels beside the labels of the data.")
+    train_on_dev: bool = _option(
+        False, "With --together: train on dev as well; all epochs are run at one rate, and the last one is kept."
+    )
     batch_arcs: int = _option(0, "Arcs in a batch [0: 80 to 160 batches an epoch].")
     clip: float = _option(1.0, "Largest norm of a gradient.")
     folds: int = _option(0, "Leave out one of so many folds of speakers [0: none], to calibrate on it.")
     fold: int = _option(0, "Which one.")
+    other_fold: int = _option(-1, "With --together: another one to leave out, for teachers [-1: none].")
     eighths: int = _option(8, "")  # of the speakers to train on, for learning curves
     trees: bool = _option(True, "Trees beside the network, where scikit-learn is installed and words are many.")
     seed: int = _option(0, "The same seed gives the same model.")
@@ -78,7 +82,8 @@ class TrainOptions:
             ("share_weight", 0.0, 1e6),
             ("gap", 0, 1000), ("gap_weight", 0.0, 1e6), ("average", 0.0, 0.99999), ("identity_drop", 0.0, 1.0),
             ("taught", 0.0, 1.0), ("batch_arcs", 0, 10**9),
-            ("clip", 1e-9, 1e9), ("folds", 0, 1000), ("fold", 0, 999), ("seed", 0, 2**31 - 1),
+            ("clip", 1e-9, 1e9), ("folds", 0, 1000), ("fold", 0, 999), ("other_fold", -1, 999),
+            ("seed", 0, 2**31 - 1),
             ("evidence_drop", 0.0, 1.0), ("word_facts_drop", 0.0, 1.0), ("jitter", 0.0, 2.0), ("eighths", 1, EIGHTHS),
         ):  # fmt: skip
             if not least <= getattr(self, name) <= most:
@@ -88,8 +93,8 @@ class TrainOptions:
                 check_choice(option.name, getattr(self, option.name), option.metadata["choices"])
 
 
-# For one network of several recognizers: what was best on dev for nine of them (docs/results.md).
-MULTI_RECOGNIZER = TrainOptions(average=0.998, epochs=30, patience=6)
+# For one network of several recognizers: what was best out of fold for nine of them (docs/results.md).
+MULTI_RECOGNIZER = TrainOptions(average=0.998, epochs=30, patience=6, decay=0.2, path_weight=0.5, share_weight=2.0)
 
 
 def parse_seeds(text: str) -> list[int]:

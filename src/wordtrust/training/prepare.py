@@ -175,7 +175,7 @@ def _labels(networks: Lattices, options: PrepareOptions) -> tuple[Bits, Bits]:
 
 def _oracle_path(networks: Lattices) -> Bits:
     """1 for arcs on the path with the fewest errors."""
-    paths = oracle_paths(networks, noted_references(networks))
+    paths = oracle_paths(networks, noted_references(networks), as_written=True)  # that of the labels
     on_path = np.zeros(len(networks.source), np.int8)
     on_path[paths.arcs_in(networks)] = 1
     return on_path

@@ -1,5 +1,8 @@
 """All trainings that a study needs, in order: teachers, then students, for every recognizer and fold of speakers.
 
+The student of all speakers has teachers without a fold of them each. A student without a fold must know
+nothing of its speakers, so its teachers were trained without this fold and another one, whose speakers they teach.
+
 Each is a process of its own (`python -m wordtrust.training ... --together`), so that several share a GPU, and what is
 done is not done again. Needs numpy, torch and safetensors only.
 """
@@ -11,9 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 from ..base.errors import InputError, OptionError
 from ..base.files import resume_folder
@@ -26,8 +31,32 @@ from .options import MULTI_RECOGNIZER, TrainOptions
 _STDERR = 2  # progress goes there: stdout is for results
 DRAFTS = ".together"  # where models are kept until all are there
 FOLDS = 4  # of speakers
+LEAST_FOLDS = 3  # or a teacher without two of them has nobody to learn from
 
 Notify = Callable[[str], None]
+
+
+class _Teacher(NamedTuple):
+    """A training whose soft labels others learn from."""
+
+    seed: int
+    fold: int  # that it is trained without
+    other_fold: int | None  # likewise; None: it teaches the student of all speakers
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        folds = f"fold-{self.fold}" if self.other_fold is None else f"folds-{self.fold}-{self.other_fold}"
+        return f"teacher-{self.seed}-{folds}"
+
+    def teaches(self, fold: int | None) -> bool:
+        """Whether a student without this fold, or that of all speakers, is its student."""
+        return self.other_fold is None if fold is None else self.other_fold is not None and fold in self[1:]
+
+
+def teacher_seed(seed: int, teacher: int) -> int:
+    """A seed that no student has."""
+    return 1000 + 100 * seed + teacher
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +72,11 @@ class StudyTraining:
     threads: int | None = None
     side_by_side: int = 1
     with_fold_models: bool = True  # False: only the models of all speakers, to compare ways of training
+    teacher_epochs: int | None = None  # at most; None: as many as those of the others
+
+    def __post_init__(self) -> None:
+        if self.teachers and self.with_fold_models and self.folds < LEAST_FOLDS:
+            raise OptionError(f"teachers of models of folds need {LEAST_FOLDS} folds or more, not {self.folds}")
 
     def run(self, notify: Notify) -> None:
         """Train what is not there yet; models that another machine made are found in their place."""
@@ -55,21 +89,33 @@ class StudyTraining:
     def _train_all(self, notify: Notify) -> None:
         drafts = self.out / DRAFTS
         resume_folder(drafts, self.key)
-        teachers = {
-            drafts / f"teacher-{seed}-fold-{fold}": self._arguments(fold, 1000 + 100 * self.options.seed + seed)
-            for seed in range(self.teachers)
-            for fold in range(self.folds)
-        }
-        self._train(teachers, notify)
-        more = ["--teachers", *map(str, teachers)] if teachers else []
-        students = {drafts / "all": [*self._arguments(None, self.options.seed), *more]}
-        for fold in range(self._student_folds):
-            students[drafts / f"fold-{fold}"] = [*self._arguments(fold, self.options.seed), *more]
+        teachers = self._teachers
+        self._train({drafts / teacher.name: self._teacher_arguments(teacher) for teacher in teachers}, notify)
+        students = {drafts / "all": self._student_arguments(None)}
+        students |= {drafts / f"fold-{fold}": self._student_arguments(fold) for fold in range(self._student_folds)}
         self._train(students, notify)
         for name in self.packs:
             for student, folder in zip(students, model_folders(name, self.out, self._student_folds), strict=True):
                 _move(student / name, folder)
         _move(drafts / "all" / GENERIC, self.out / GENERIC)
+
+    @property
+    def _teachers(self) -> list[_Teacher]:
+        """Those of the student of all speakers, then those of students without a fold."""
+        pairs = [*((fold, None) for fold in range(self.folds)), *combinations(range(self._student_folds), 2)]
+        return [_Teacher(seed, *pair) for pair in pairs for seed in range(self.teachers)]
+
+    def _teacher_arguments(self, teacher: _Teacher) -> list[str]:
+        options = replace(self.options, seed=teacher_seed(self.options.seed, teacher.seed))
+        if self.teacher_epochs is not None:
+            options = replace(options, epochs=self.teacher_epochs)
+        if teacher.other_fold is not None:
+            options = replace(options, other_fold=teacher.other_fold)
+        return self._arguments(teacher.fold, options)
+
+    def _student_arguments(self, fold: int | None) -> list[str]:
+        own = [str(self.out / DRAFTS / teacher.name) for teacher in self._teachers if teacher.teaches(fold)]
+        return [*self._arguments(fold, self.options), *(["--teachers", *own] if own else [])]
 
     @property
     def _student_folds(self) -> int:
@@ -84,16 +130,17 @@ class StudyTraining:
     @property
     def key(self) -> str:
         """What would have to be the same for a killed run to go on."""
-        digest = sha256(repr((self.folds, self.teachers, self.options, sorted(self.packs))).encode())
+        how = (self.folds, self.teachers, self.teacher_epochs, self.options, sorted(self.packs))
+        digest = sha256(repr(how).encode())
         for name in sorted(self.packs):
             digest.update(checksum(self.packs[name]).encode())
         return digest.hexdigest()
 
-    def _arguments(self, fold: int | None, seed: int) -> list[str]:
+    def _arguments(self, fold: int | None, options: TrainOptions) -> list[str]:
         """The options of one training as the command line takes them."""
         arguments = [] if fold is None else ["--folds", str(self.folds), "--fold", str(fold)]
         for option in fields(TrainOptions):
-            value, flag = getattr(self.options, option.name), option.name.replace("_", "-")
+            value, flag = getattr(options, option.name), option.name.replace("_", "-")
             if option.name in ("seed", "folds", "fold") or value == option.default:
                 continue
             if isinstance(value, bool):
@@ -101,7 +148,7 @@ class StudyTraining:
             else:
                 arguments += [f"--{flag}", str(value)]
         arguments += ["--threads", str(self.threads)] if self.threads else []
-        return [*arguments, "--seed", str(seed), "--device", self.device]
+        return [*arguments, "--seed", str(options.seed), "--device", self.device]
 
     def _train(self, jobs: Mapping[Path, Sequence[str]], notify: Notify) -> None:
         """Those of the trainings that are not done yet; the first that fails ends it."""

@@ -172,6 +172,8 @@ class Trainer:
     def finished(self) -> bool:
         """Whether there is nothing left to do."""
         state = self.state
+        if self.options.train_on_dev:
+            return state.epoch >= self.options.epochs
         return state.epoch >= self.options.epochs or state.epoch - state.best_epoch >= self.options.patience
 
     @property
@@ -300,14 +302,17 @@ class Trainer:
         return {name: weight.detach().cpu().numpy().copy() for name, weight in self.network.state_dict().items()}
 
     def _decide(self, record: EpochRecord) -> EpochRecord:
-        """Keep the weights if they are the best so far; halve the rate where they have not been for a while."""
+        """Keep the weights if they are the best so far; halve the rate where they have not been for a while.
+
+        What is trained on dev as well cannot be judged on it: its last weights are the best.
+        """
         state = self.state
         if self.options.stop == "nce":
             worth = -record.dev_loss if record.dev_nce is None else record.dev_nce
         else:
             worth = -0.5 if record.dev_eer is None else -record.dev_eer
         state.stale += 1
-        if worth > state.best:
+        if self.options.train_on_dev or worth > state.best:
             state.best, state.best_epoch, state.stale = worth, state.epoch, 0
             with self._averaged():
                 self.best = self._weights()
@@ -427,9 +432,11 @@ def chosen_utterances(data: Dataset, options: TrainOptions) -> NDArray[np.int64]
     kept = (data.speaker >> np.uint32(16)) % np.uint32(EIGHTHS) < options.eighths  # folds go by the lowest bits
     if options.folds:
         kept &= ~in_fold(data.speaker, options.folds, options.fold)
+        kept &= ~in_fold(data.speaker, options.folds, options.other_fold)
     chosen = np.flatnonzero(kept)
-    if not len(chosen) or (options.folds and options.fold >= options.folds):
-        raise OptionError(f"fold {options.fold} of {options.folds} leaves nobody to train on, or is no fold")
+    if not len(chosen) or (options.folds and max(options.fold, options.other_fold) >= options.folds):
+        left_out = str(options.fold) if options.other_fold < 0 else f"{options.fold} and {options.other_fold}"
+        raise OptionError(f"fold {left_out} of {options.folds} leaves nobody to train on, or is no fold")
     return chosen
 
 
