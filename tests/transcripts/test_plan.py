@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import wordtrust as wt
 from tests.helpers.command_line import refused, run
 from tests.helpers.transcripts import talk
+from wordtrust.formats.transcript.records import Reviewed
 from wordtrust.transcripts.transcript import Transcript, Transcripts
 from wordtrust.transcripts.words import Word
 
@@ -106,3 +107,31 @@ def test_what_cannot_be_planned(tmp_path: Path) -> None:
         wt.plan(talk(10), target=2)
     with pytest.raises(wt.OptionError, match="reviewers"):
         wt.plan(talk(10), reviewers=0)
+
+
+def test_what_a_person_found_is_evidence_about_the_rest(tmp_path: Path) -> None:
+    plans = []
+    for name, review in (("none", None), ("right", Reviewed(6.0, 0)), ("wrong", Reviewed(6.0, 20))):
+        first, *rest = talk(400)
+        heard = tuple(replace(word, confidence=1.0, missing_before=0.0) for word in first)
+        given = Transcripts([replace(first, words=heard, missing_end=0.0, review=review), *rest])
+        for ending in ("json", "jsonl", "parquet"):
+            given.save(tmp_path / f"{name}.{ending}")
+            assert wt.read_transcripts(tmp_path / f"{name}.{ending}")[0].review == review
+        plans.append(wt.plan(tmp_path / f"{name}.json", target=0.05))
+        assert wt.plan(tmp_path / f"{name}.parquet", target=0.05).promise == pytest.approx(
+            plans[-1].promise, abs=1e-3
+        )
+    none, right, wrong = plans
+    assert (none.belief.factor, right.evidence) == (1.0, (6.0, 0))
+    assert right.promise > none.promise > wrong.promise
+    assert right.minutes < none.minutes < wrong.minutes
+    assert right.expected_errors < none.expected_errors < wrong.expected_errors
+
+
+def test_reviews_that_cannot_be(tmp_path: Path) -> None:
+    talk(10).save(tmp_path / "talk.jsonl")
+    line = json.loads((tmp_path / "talk.jsonl").read_text("utf-8"))
+    for review in ({"expected": -1, "found": 0}, {"expected": 1, "found": 1e300}, {"expected": 1}, 7):
+        (tmp_path / "talk.jsonl").write_text(json.dumps(line | {"review": review}) + "\n", "utf-8")
+        assert "Traceback" not in refused("plan", tmp_path / "talk.jsonl")

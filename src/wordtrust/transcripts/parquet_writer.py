@@ -50,6 +50,7 @@ def _schema(target: Target) -> Any:
         "index": pa.int32(), "start": number, "end": number, "confidence": number,
         "joins_next": pa.bool_(), "accepted": pa.bool_(),
         "heard": number, "missing_before": number, "missing_end": number, "utterance_confidence": number,
+        "review_expected": number, "review_found": number,
         "alternatives": pa.list_(pa.struct([("word", text), ("confidence", number)])),
         "warnings": pa.list_(pa.struct([("name", text), ("figure", number), ("message", text)])),
     }  # fmt: skip

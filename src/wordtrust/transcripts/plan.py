@@ -7,7 +7,8 @@ wt.plan("talk-checked.json").is_enough
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -258,20 +259,31 @@ def plan_of(sources: Iterable[TranscriptSource], *, target: float, sure: float, 
         raise OptionError(f"the target is {target:g} and the certainty {sure:g}, not shares like 0.02 and 0.95")
     if reviewers < 1:
         raise OptionError(f"there are {reviewers} reviewers, not one or more")
-    segments, files = list[UtteranceWords](), list[str]()
-    for source in sources:
-        if source.about.get("calibrated") is False:
-            raise InputError(
-                "the confidences are another program's, and say nothing about errors until they are calibrated",
-                file=source.name,
-                remedy="Calibrate them (wordtrust calibrate --scores, then wordtrust score CALIBRATOR FILE)",
-            )
-        segments += source.transcripts
-        files += [source.name] * (len(segments) - len(files))
+    segments, files = _segments(sources)
     items = review_items(segments, files)
     if not items.words:
         raise OptionError("there are no words to plan a review of")
-    return Plan(segments, files, items, Evidence(), target, sure, reviewers)
+    reviewed = [segment.review for segment in segments if segment.review is not None]
+    found = Evidence(sum(each.expected for each in reviewed), sum(each.found for each in reviewed))
+    return Plan(segments, files, items, found, target, sure, reviewers)
+
+
+def _segments(sources: Iterable[TranscriptSource]) -> tuple[list[UtteranceWords], list[str]]:
+    """The segments of all files, and the file of each."""
+    segments, files = list[UtteranceWords](), list[str]()
+    with ExitStack() as opened:
+        if isinstance(sources, Generator):
+            opened.callback(sources.close)  # also where a file turns out to be bad
+        for source in sources:
+            if source.about.get("calibrated") is False:
+                raise InputError(
+                    "the confidences are another program's, and say nothing about errors until they are calibrated",
+                    file=source.name,
+                    remedy="Calibrate them (wordtrust calibrate --scores, then wordtrust score CALIBRATOR FILE)",
+                )
+            segments += source.transcripts
+            files += [source.name] * (len(segments) - len(files))
+    return segments, files
 
 
 def _are_paths(outputs: object) -> bool:

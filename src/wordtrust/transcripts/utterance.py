@@ -18,8 +18,10 @@ from ..formats.transcript.records import (
     MEAN,
     MISSING_BEFORE,
     MISSING_END,
+    REVIEW,
     SPEAKER,
     WARNINGS,
+    Reviewed,
     SpeechWarning,
     product_of_words,
 )
@@ -39,6 +41,7 @@ class UtteranceWords:
     correct: float | None = None  # how likely all of it is right, by a model; None if none was asked
     missing_end: float | None = None  # how likely words are missing after the last
     speaker: str | None = None  # who said it, where that is known
+    review: Reviewed | None = None  # what a person found in it, where some of it was checked
 
     @property
     def text(self) -> str:
@@ -87,6 +90,7 @@ class UtteranceWords:
             "words": words,
             **({} if self.missing_end is None else {MISSING_END: round(self.missing_end, 6)}),
             **({WARNINGS: [warning.to_dict() for warning in self.warnings]} if self.warnings else {}),
+            **({} if self.review is None else {REVIEW: self.review.to_dict()}),
         }
 
     def to_ctm(self, channel: str = "1") -> str:

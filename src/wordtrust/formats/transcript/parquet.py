@@ -28,12 +28,14 @@ from .records import (
     Word,
     left_out_of,
     probability_of,
+    reviewed_of,
     warnings_of,
     word_of,
 )
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives")
 UTTERANCE_CONFIDENCE = "utterance_confidence"  # the same on every row of an utterance, as `missing_end` is
+REVIEWED = ("review_expected", "review_found")  # likewise
 MORE_COLUMNS = (
     "joins_next",
     MISSING_BEFORE,
@@ -44,6 +46,7 @@ MORE_COLUMNS = (
     SPEAKER,
     HEARD,
     MADE_UP,
+    *REVIEWED,
 )  # that older tables lack
 MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
 _MOST_ALTERNATIVES = 200_000  # of the rows that are read at a time
@@ -101,7 +104,10 @@ def _records(table: Any, name: str) -> Iterator[TranscriptRecord]:
                 probability_of(row, column, "the row") for column in (UTTERANCE_CONFIDENCE, MISSING_END)
             )
             speaker = check.string_or_none(row, SPEAKER) or None
-            whole = TranscriptRecord(row_utt, (), warnings_of(row), right, missing, speaker)
+            review = None
+            if all(row.get(column) is not None for column in REVIEWED):
+                review = reviewed_of(*(check.number(row, column, "the row") for column in REVIEWED))
+            whole = TranscriptRecord(row_utt, (), warnings_of(row), right, missing, speaker, review)
     if words:
         yield whole._replace(words=tuple(words))
 

@@ -20,7 +20,9 @@ WARNINGS = "warnings"  # written where there are some
 SPEAKER = "speaker"  # written where somebody is named
 MADE_UP, HEARD = "made_up", "heard"  # written where the words of another program were checked
 ACCEPTED = "accepted"  # written where somebody asked
+REVIEW = "review"  # written where a person has checked words
 MODELS = "models"  # that gave the words their confidences: of a recording, or on every line
+MOST_ERRORS = 1e6  # of a segment
 LANGUAGE_MODEL = "language_model"  # that read with them, likewise; of several files a list, with null for none
 
 
@@ -80,6 +82,17 @@ class SpeechWarning:
         return {"name": self.name, "figure": self.figure, "message": self.message}
 
 
+class Reviewed(NamedTuple):
+    """What a person found in the words and gaps of a segment that are checked: evidence about those that are not."""
+
+    expected: float = 0.0  # of them that were wrong, or lacked words, by their confidences
+    found: float = 0.0  # that were
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"expected": round(self.expected, 6), "found": round(self.found)}
+
+
 class TranscriptRecord(NamedTuple):
     """The words of one utterance, or of one segment of the recording `utt`."""
 
@@ -89,6 +102,7 @@ class TranscriptRecord(NamedTuple):
     correct: float | None = None  # how likely all of it is right; None if nobody knows
     missing_end: float | None = None  # how likely words are missing after the last
     speaker: str | None = None  # who said it, where that is known
+    review: Reviewed | None = None  # None where nobody has checked anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +140,7 @@ def record_of(value: Any, utt: str) -> TranscriptRecord:
     if correct == product_of_words(words):
         correct = None  # no model was asked
     missing_end, speaker = probability_of(record, MISSING_END, ""), check.string_or_none(record, SPEAKER) or None
-    return TranscriptRecord(name, words, warnings_of(record), correct, missing_end, speaker)
+    return TranscriptRecord(name, words, warnings_of(record), correct, missing_end, speaker, _review_of(record))
 
 
 def warnings_of(record: dict[str, Any]) -> tuple[SpeechWarning, ...]:
@@ -137,6 +151,23 @@ def warnings_of(record: dict[str, Any]) -> tuple[SpeechWarning, ...]:
                       check.string(item, "message", path))
         for index, item in enumerate(items)
     )  # fmt: skip
+
+
+def _review_of(record: Mapping[str, Any]) -> Reviewed | None:
+    if record.get(REVIEW) is None:
+        return None
+    form = check.object_of(record, REVIEW)
+    return reviewed_of(check.number(form, "expected", REVIEW), check.number(form, "found", REVIEW))
+
+
+def reviewed_of(expected: float, found: float) -> Reviewed:
+    """What a file says about checked words; an `InputError` if that cannot be."""
+    if not (0 <= expected <= MOST_ERRORS and 0 <= found <= MOST_ERRORS):
+        raise InputError(
+            f"{REVIEW} says that {found:g} errors were found where {expected:g} were expected",
+            remedy="Both are numbers of errors, from 0 on",
+        )
+    return Reviewed(expected, found)
 
 
 def left_out_of(document: Mapping[str, Any]) -> tuple[LeftOut, ...] | None:
