@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.helpers.transcripts import transcripts as made
 from wordtrust.base.errors import OptionError
 from wordtrust.base.visible_text import visible
-from wordtrust.transcripts.transcript import Transcript
+from wordtrust.transcripts.transcript import Transcript, Transcripts
 from wordtrust.transcripts.words import Word, level, spelled
 from wordtrust.transcripts.writer import TranscriptWriter
 
@@ -72,8 +72,10 @@ def parsed_srt(text: str) -> list[tuple[float, float, str]]:
     found = []
     assert not re.search("[\x00\r\ufeff]", text)
     for number, block in enumerate(text.split("\n\n")[:-1], start=1):
-        counted, times, payload = block.split("\n")
+        counted, times, *lines = block.split("\n")
         assert counted == str(number)
+        assert 1 <= len(lines) <= 2
+        payload = "\n".join(lines)
         start, end = (seconds(each, ",") for each in times.split(" --> "))
         assert start < end
         found.append((start, end, payload))
@@ -100,7 +102,9 @@ def parsed_vtt(text: str) -> list[tuple[str, list[tuple[float, float, list[tuple
             assert "\n" not in block
             utterances.append((block.removeprefix("NOTE "), []))
             continue
-        timing, payload = block.split("\n")
+        timing, *lines = block.split("\n")
+        assert 1 <= len(lines) <= 2
+        payload = " ".join(lines)
         start, end = (seconds(stamp, ".") for stamp in timing.split(" --> "))
         assert start < end
         assert "-->" not in payload
@@ -116,7 +120,7 @@ def test_srt(tmp_path: Path) -> None:
     assert written([FIRST, SECOND], tmp_path / "a.srt") == (
         "1\n00:00:00,500 --> 00:00:01,600\n"
         'The <font color="#ffe082">Harbour-</font><font color="#ff8a80"><u>\u2039bell\u203a</u></font>\n\n'
-        "2\n01:02:03,200 --> 01:02:03,600\nrang.\n\n"
+        "2\n01:02:03,200 --> 01:02:04,200\nrang.\n\n"
     )
 
 
@@ -167,8 +171,8 @@ def test_vtt_names_a_recording_once(tmp_path: Path) -> None:
     text = written([FIRST, SECOND, replace(SECOND, utt="b")], tmp_path / "a.vtt")
     blocks = text.removesuffix("\n\n").split("\n\n")[2:]
     assert [block.split("\n")[0] for block in blocks] == [
-        "NOTE talk", "00:00:00.500 --> 00:00:01.600", "01:02:03.200 --> 01:02:03.600",
-        "NOTE b", "01:02:03.200 --> 01:02:03.600",
+        "NOTE talk", "00:00:00.500 --> 00:00:01.600", "01:02:03.200 --> 01:02:04.200",
+        "NOTE b", "01:02:03.200 --> 01:02:04.200",
     ]  # fmt: skip
 
 
@@ -178,25 +182,78 @@ def test_vtt(tmp_path: Path) -> None:
         "NOTE harbour 1\n\n"
         "00:00:00.500 --> 00:00:01.600\n"
         "<c.high>The</c> <c.medium>Harbour-</c><c.low>&lt;bell&gt;</c>\n\n"
-        "00:00:03.200 --> 00:00:03.600\n<c.high>rang</c>\n\n"  # after a pause
+        "00:00:03.200 --> 00:00:04.200\n<c.high>rang</c>\n\n"  # after a pause
         "NOTE silent\n\n"
     )
     assert len(parsed_vtt(text)) == 2
 
 
-def test_vtt_cues_are_short_and_never_cut_a_token(tmp_path: Path) -> None:
-    words = [Word("w", "w", k * 0.5, k * 0.5 + 0.5, 1.0, joins_next=k == 6) for k in range(17)]
-    slow = [Word("w", "w", 8.5 + 2 * k, 10.5 + 2 * k, 1.0) for k in range(3)]
+def test_cues_last_seven_seconds_at_most_and_never_cut_a_token(tmp_path: Path) -> None:
+    words = [Word("w", "w", k * 0.5, k * 0.5 + 0.5, 1.0, joins_next=k == 13) for k in range(17)]
+    slow = [Word("w", "w", 8.5 + 4 * k, 12.5 + 4 * k, 1.0) for k in range(3)]
     [(_, cues)] = parsed_vtt(written([Transcript("u", (*words, *slow))], tmp_path / "a.vtt"))
-    assert [(start, end, len(spans)) for start, end, spans in cues] == [
-        (0, 4, 8), (4, 7.5, 7), (7.5, 12.5, 4), (12.5, 14.5, 1),
+    assert sum(len(spans) for _, _, spans in cues) == 20
+    assert all(end - start <= 7 for start, end, _ in cues)
+    assert 7.0 not in [start for start, _, _ in cues]  # within a token
+    assert len(cues) == 4
+
+
+TEXT = (
+    "Good evening, and welcome to the harbour office. Tonight the ferry leaves from pier four, not from pier two, as "
+    "the board in the hall still says; please mind the step. Nobody knows why the bell rang twice at noon, but it "
+    "did. Yes. The tide turns at nine."
+)
+
+
+def spoken(text: str, rate: float = 0.33) -> tuple[Word, ...]:
+    return tuple(Word(word, word, k * rate, (k + 1) * rate, 0.95) for k, word in enumerate(text.split()))
+
+
+def test_cues_follow_the_habits(tmp_path: Path) -> None:
+    cues = parsed_srt(written([Transcript("u", spoken(TEXT))], tmp_path / "a.srt"))
+    lines = [line for _, _, payload in cues for line in payload.split("\n")]
+    assert max(map(len, lines)) <= 42
+    assert all(1 <= end - start <= 7 for start, end, _ in cues)
+    texts = [payload.replace("\n", " ") for _, _, payload in cues]
+    assert " ".join(texts) == TEXT
+    assert [text[-1] for text in texts] == [".", ",", ".", ".", "."]  # never in the middle of a clause
+    for _, _, payload in cues:
+        if "\n" in payload:
+            first, second = map(len, payload.split("\n"))
+            assert abs(first - second) <= 20
+
+
+def test_a_cue_stays_until_it_is_read_or_the_next_begins(tmp_path: Path) -> None:
+    words = (*spoken("It was said far too fast for anybody to read.", 0.1), Word("Next.", "next", 1.5, 1.6, 1.0))
+    one, other = (Transcript("u", words[:-1]), Transcript("u", words[-1:]))
+    cues = parsed_srt(written([one, other], tmp_path / "a.srt"))
+    assert [(start, end) for start, end, _ in cues] == [(0.0, 1.417), (1.5, 2.5)]
+    assert parsed_srt(written([one], tmp_path / "a.srt"))[0][:2] == (0.0, 2.2)  # 44 letters, 20 a second
+
+
+def test_a_word_longer_than_a_line_is_a_cue(tmp_path: Path) -> None:
+    words = spoken(f"a {'x' * 60} b")
+    assert [text for _, _, text in parsed_srt(written([Transcript("u", words)], tmp_path / "a.srt"))] == [
+        "a", "x" * 60, "b",
     ]  # fmt: skip
+
+
+def test_plain_subtitles_have_no_marks(tmp_path: Path) -> None:
+    said = replace(FIRST, speaker="Ann")
+    Transcripts([said]).save(tmp_path / "a.srt", plain=True)
+    Transcripts([said]).save(tmp_path / "a.vtt", plain=True)
+    assert (tmp_path / "a.srt").read_text() == (
+        "1\n00:00:00,500 --> 00:00:01,600\nAnn: The Harbour-\u2039bell\u203a\n\n"
+    )
+    assert (tmp_path / "a.vtt").read_text() == (
+        "WEBVTT\n\nNOTE talk\n\n00:00:00.500 --> 00:00:01.600\n<v Ann>The Harbour-&lt;bell&gt;\n\n"
+    )
 
 
 def test_vtt_times_after_an_hour_and_words_of_no_length(tmp_path: Path) -> None:
     late = Transcript("u", (Word("a", "a", 3_723.5, 3_723.5, 1.0), Word("b", "b", 360_000.0, 360_001.0, 1.0)))
     text = written([late], tmp_path / "a.vtt")
-    assert "01:02:03.500 --> 01:02:03.501\n" in text
+    assert "01:02:03.500 --> 01:02:04.500\n" in text
     assert "100:00:00.000 --> 100:00:01.000\n" in text
 
 
@@ -205,12 +262,15 @@ def test_vtt_times_after_an_hour_and_words_of_no_length(tmp_path: Path) -> None:
 def test_vtt_holds_any_words(folder: Path, segments: list[Transcript]) -> None:
     utterances = parsed_vtt(written(segments, folder / "a.vtt"))
     assert [name for name, _ in utterances] == (["talk"] if segments else [])
-    spans = [span for _, cues in utterances for _, _, spans in cues for span in spans]
-    words = [word for segment in segments for word in segment.words]
-    assert [kind for kind, _ in spans] == [level(word.confidence) for word in words]
-    for word, (_, span) in zip(words, spans, strict=True):
-        text = span.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-        assert text in {visible(" ".join(spelling.split())) for spelling in (word.word, word.norm)}
+    spans = [span for _, cues in utterances for _, _, spans in cues for span in spans if span[1].strip()]
+    shown = [
+        (word, visible(" ".join(written.split())))
+        for segment in segments
+        for word, (written, _) in zip(segment.words, spelled(segment.words), strict=True)
+    ]
+    assert [(kind, span.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")) for kind, span in spans] == [
+        (level(word.confidence), text) for word, text in shown if text.strip()
+    ]
 
 
 def test_both_are_cut_alike(tmp_path: Path) -> None:
@@ -218,4 +278,4 @@ def test_both_are_cut_alike(tmp_path: Path) -> None:
     srt = written([Transcript("u", words)], tmp_path / "a.srt")
     vtt = written([Transcript("u", words)], tmp_path / "a.vtt")
     assert re.findall(".* --> .*", srt.replace(",", ".")) == re.findall(".* --> .*", vtt)
-    assert [len(text.split()) for _, _, text in parsed_srt(srt)] == [6, 6, 6, 6, 6]  # rather than 7, 7, 7, 7, 2
+    assert sum(len(text.split()) for _, _, text in parsed_srt(srt)) == 30

@@ -20,6 +20,7 @@ from .options import (
     lm_option,
     out_option,
     overwrite_option,
+    plain_option,
     skip_bad_option,
 )
 
@@ -61,6 +62,7 @@ def recognizers(*, as_json: bool) -> None:
               help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} stands for the recording's name; "
                    "- prints .jsonl. "
                    "May be given several times.")  # fmt: skip
+@plain_option
 @overwrite_option
 @click.option(
     "--channels", default="mix", show_default=True, help="mix, each (one transcript per channel), or a number."
@@ -85,6 +87,7 @@ def transcribe(
     accept: float | None,
     jobs: int | None,
     *,
+    plain: bool,
     overwrite: bool,
     as_json: bool,
     skip_bad: bool,
@@ -144,7 +147,7 @@ def transcribe(
                         progress.print(f"{visible(recording.name)}:")
                     _show(job, recording, progress, as_json=as_json, must_be_read=not outputs)
                     progress.finish_recording()
-            for path, words in job.write():
+            for path, words in job.write(plain=plain):
                 echo(f"{as_given(path, out)}: {counted(words, 'word')}", err=True)
     require_most([recording.audio for recording in recordings], problems)
 

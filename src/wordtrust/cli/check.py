@@ -15,7 +15,7 @@ from ..base.number_format import counted
 from .audio import as_given
 from .inputs import announce_compilation, resumable
 from .messages import echo, notify
-from .options import jobs_option, json_option, out_option, overwrite_option, share_of_words
+from .options import jobs_option, json_option, out_option, overwrite_option, plain_option, share_of_words
 
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
@@ -41,6 +41,7 @@ NOT_OF_THIS_AUDIO, TOO_MANY_ERRORS = 3, 4  # exit status
 @out_option(multiple=True, metavar="FILE",
               help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} stands for the recording's name; "
                    "- prints .jsonl. May be given several times.")  # fmt: skip
+@plain_option
 @overwrite_option
 @click.option("--channels", default="auto", show_default=True,
               help="mix, each, or a number; auto: each if the transcript has as many.")  # fmt: skip
@@ -60,6 +61,7 @@ def check(
     fail_above: float | None,
     jobs: int | None,
     *,
+    plain: bool,
     overwrite: bool,
     as_json: bool,
 ) -> None:
@@ -107,7 +109,7 @@ def check(
         except DoesNotBelong as error:
             notify(str(error))
             sys.exit(NOT_OF_THIS_AUDIO)
-        for path, words in job.write():
+        for path, words in job.write(plain=plain):
             echo(f"{as_given(path, out)}: {counted(words, 'word')}", err=True)
     require_most(files or [], Problems())
     _end(job, fail_above)

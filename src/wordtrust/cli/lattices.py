@@ -24,6 +24,7 @@ from .options import (
     json_option,
     out_option,
     overwrite_option,
+    plain_option,
     reference_option,
 )
 
@@ -84,8 +85,11 @@ def lattice_inputs_and_out(command: Callable[..., None]) -> Callable[..., None]:
 @lattice_inputs_and_out
 @click.option("--to", help="Write this format instead of the one that OUT's ending names.")
 @click.option("--utt", "utts", multiple=True, help="Only this utterance (may be given more than once).")
+@plain_option
 @overwrite_option
-def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *, overwrite: bool) -> None:
+def convert(
+    inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *, plain: bool, overwrite: bool
+) -> None:
     """Convert LATTICES to the format that OUT's ending names; - prints JSON lines, or what --to says.
 
     Transcripts that wordtrust wrote (.json, .jsonl, .parquet), and words that come with confidences (CTM, the JSON of
@@ -107,7 +111,7 @@ def convert(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *,
     _require_ending(out, to)
     claim_output(out, overwrite=overwrite)
     if names_format(out, to) and (not can_write(out, to) or are_ours(inputs.paths, inputs.options)):
-        _convert_transcripts(inputs, out, to, utts)
+        _convert_transcripts(inputs, out, to, utts, plain=plain)
         return
     if to in (None, "ctm") and (copied := inputs.copy_ctm("converting", out, utts=utts)):
         echo(f"{out}: {counted(copied[0], 'utterance')}, {counted(copied[1], 'word')} as NIST CTM")
@@ -139,10 +143,11 @@ def _require_ending(out: Path, to: str | None) -> None:
         )
 
 
-def _convert_transcripts(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...]) -> None:
+def _convert_transcripts(inputs: Inputs, out: Path, to: str | None, utts: tuple[str, ...], *, plain: bool) -> None:
     from ..transcripts.reader import convert_transcripts
 
-    transcripts, words = convert_transcripts(inputs.transcripts("converting"), out, format=to, utts=utts)
+    sources = inputs.transcripts("converting")
+    transcripts, words = convert_transcripts(sources, out, format=to, utts=utts, plain=plain)
     echo(f"{out}: {counted(transcripts, 'transcript')}, {counted(words, 'word')}", err=is_stream(out))
 
 

@@ -42,6 +42,7 @@ equate_option = click.option(
     help="Spellings that count as the same word: all, none, or some of numbers,compounds,apostrophes,spelling,"
     "contractions [all].",
 )
+plain_option = click.option("--plain", is_flag=True, help="Subtitles without marks on doubtful words.")
 criterion_option = click.option(
     "--criterion",
     type=click.Choice(["mean", "mean-silence", "gain"]),

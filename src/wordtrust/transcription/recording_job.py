@@ -88,19 +88,22 @@ class RecordingJob(ABC):
     def left_out(self, name: str) -> Sequence[LeftOut] | None:
         """The stretches of the recording of this name that have no words."""
 
-    def write(self) -> Iterator[tuple[Path, int]]:
-        """Write all files, and return each with its number of words; then the journal is removed."""
+    def write(self, *, plain: bool = False) -> Iterator[tuple[Path, int]]:
+        """Write all files, and return each with its number of words; then the journal is removed.
+
+        With `plain`, subtitles mark nothing.
+        """
         for path, members in self._outputs.items():
-            yield path, self._write_file(path, members)
+            yield path, self._write_file(path, members, plain)
         if self._journal is not None:
             self._journal.remove()
 
-    def _write_file(self, path: Path, members: Sequence[Recording]) -> int:
+    def _write_file(self, path: Path, members: Sequence[Recording], plain: bool) -> int:
         stretches = self.left_out(members[0].name) if len(members) == 1 else None
         by_channel = [recording for recording in members if recording.channel]
         channels = {recording.name: channel_name(recording.name, recording.about) for recording in by_channel}
         with TranscriptWriter(
-            path, recordings=True, about=self.about(members), left_out=stretches, channels=channels
+            path, recordings=True, about=self.about(members), left_out=stretches, channels=channels, plain=plain
         ) as writer:
             for recording in members:
                 writer.add(self.transcripts[recording.name])

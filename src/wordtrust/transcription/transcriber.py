@@ -65,6 +65,11 @@ class AudioRecording:
         return about if self.channel is None else about | {"channel": self.channel}
 
     @property
+    def is_one_of_several(self) -> bool:
+        """Whether it is a channel that has a transcript beside those of others."""
+        return self.channel is not None and self.name.endswith(f"-{self.channel}")
+
+    @property
     def file(self) -> str:
         """What is read."""
         return str(self.audio.path)
@@ -244,7 +249,8 @@ class Transcriber:
             replace(word, start=word.start + segment.start, end=word.end + segment.start) for word in transcript.words
         )
         found = distinct_warnings(segment.warnings, transcript.warnings)
-        timed = replace(transcript, words=tuple(words), warnings=found)
+        channel = str(recording.channel) if recording.is_one_of_several else None
+        timed = replace(transcript, words=tuple(words), warnings=found, channel=channel)
         return timed if self.accepted is None else timed.accepting(self.accepted.threshold)
 
 

@@ -142,12 +142,12 @@ class TranscriptionJob(RecordingJob):
         heard = HeardSegment(segment.start, segment.end, bool(transcript.words), segment.dropped)
         self._heard[recording.name].append(heard)
 
-    def write(self) -> Iterator[tuple[Path, int]]:
+    def write(self, *, plain: bool = False) -> Iterator[tuple[Path, int]]:
         """Write all files, and return each with its number of words; then the journal is removed."""
         if self._journal is not None and self._transcriber.combiner.is_provisional:
             for recording in self._recordings:
                 self._revise(recording, self._journal)
-        return super().write()
+        return super().write(plain=plain)
 
     def _revise(self, recording: AudioRecording, journal: Journal) -> None:
         """Score all segments again with models adapted to all of them; nothing is recognised again."""

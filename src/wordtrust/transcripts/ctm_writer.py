@@ -26,7 +26,7 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
 
     def add_utterances(transcripts: Sequence[UtteranceWords]) -> None:
         for transcript in transcripts:
-            name, channel = target.channels.get(transcript.utt, (transcript.utt, "1"))
+            name, channel = target.channels.get(transcript.utt) or _own_channel(transcript) or (transcript.utt, "1")
             key = name_field(name), channel
             if key in ends:
                 raise _same_name(target, "utterances", key[0])
@@ -35,7 +35,8 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
 
     def add_segments(transcripts: Sequence[UtteranceWords]) -> None:
         for segment in transcripts:
-            name, channel = target.channels.get(segment.utt) or channel_name(segment.utt, target.about)
+            given = target.channels.get(segment.utt) or _own_channel(segment)
+            name, channel = given or channel_name(segment.utt, target.about)
             key = name_field(name), channel
             if not segment.words:
                 silent.setdefault(key, segment.utt)
@@ -53,6 +54,13 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
             )
         yield add_segments if target.recordings else add_utterances
         file.writelines(UtteranceWords(name, ()).to_ctm() for key, name in silent.items() if key not in ends)
+
+
+def _own_channel(segment: UtteranceWords) -> tuple[str, str] | None:
+    """The file and the channel of a segment that names it."""
+    if not segment.channel or len(segment.channel.split()) != 1:
+        return None
+    return segment.utt.removesuffix(f"-{segment.channel}"), segment.channel
 
 
 def channel_name(utt: str, about: Mapping[str, Any]) -> tuple[str, str]:

@@ -31,7 +31,7 @@ def write_text(target: Target) -> Iterator[AddTranscripts]:
                 continue
             if goes_on and last and last.words and transcript.words[0].start - last.words[-1].end >= PARAGRAPH:
                 file.write("\n")
-            named = f"{transcript.speaker}: " if transcript.speaker and not _says_on(last, transcript) else ""
+            named = f"{transcript.voice}: " if transcript.voice and not _says_on(last, transcript) else ""
             file.write(visible(" ".join((named + transcript.text).split())) + "\n")
             last = transcript
 
@@ -41,4 +41,4 @@ def write_text(target: Target) -> Iterator[AddTranscripts]:
 
 def _says_on(before: UtteranceWords | None, transcript: UtteranceWords) -> bool:
     """Whether the line before was said by the same speaker."""
-    return before is not None and (before.utt, before.speaker) == (transcript.utt, transcript.speaker)
+    return before is not None and (before.utt, before.voice) == (transcript.utt, transcript.voice)

@@ -141,8 +141,13 @@ def _distinct(values: list[Any]) -> list[Any]:
 
 
 def convert_transcripts(
-    sources: Iterable[TranscriptSource], path: str | Path, *, format: str | None = None, utts: Iterable[str] = ()  # noqa: A002
-) -> tuple[int, int]:  # fmt: skip
+    sources: Iterable[TranscriptSource],
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    utts: Iterable[str] = (),
+    plain: bool = False,
+) -> tuple[int, int]:
     """Write transcripts as they are read, all or those of the names `utts`: how many, and their words.
 
     Of several files the names of recordings, models and recognizers are kept, and what they agree on; durations,
@@ -154,7 +159,9 @@ def convert_transcripts(
         raise OptionError("no transcripts found")
     about, utterances, words = first.about, 0, 0
     left_out = None if first.left_out is None else list(first.left_out)
-    with TranscriptWriter(path, format=format, recordings=True, about=about, left_out=left_out) as writer:
+    with TranscriptWriter(
+        path, format=format, recordings=True, about=about, left_out=left_out, plain=plain
+    ) as writer:
         for source in chain([first], coming):
             if source is not first:  # no longer the only one; both are read when the writer ends
                 _join_about(about, source.about)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ..formats.onebest.recognized import PHRASE, SPEAKER, SPEAKERS
-from ..lattices.lattice import Lattices
+from ..lattices.lattice import CHANNEL, Lattices
 from ..lattices.paths import Paths
 from .transcript import Transcript
 from .words import Word
@@ -29,11 +29,12 @@ def segments(batch: Lattices, paths: Paths, transcripts: Sequence[Transcript]) -
         batch.extra[name][said].tolist() if name in batch.extra else None for name in (PHRASE, SPEAKER)
     )
     first = 0
-    for transcript, names in zip(transcripts, _speaker_names(batch), strict=True):
+    channels = batch.notes.get(CHANNEL, ("",) * len(batch))
+    for transcript, names, channel in zip(transcripts, _speaker_names(batch), channels, strict=True):
         last = first + len(transcript.words)
         phrases, speakers = (None if each is None else each[first:last] for each in (phrase, speaker))
         first = last
-        yield from _cut(transcript, phrases, speakers, names)
+        yield from _cut(replace(transcript, channel=channel or transcript.channel), phrases, speakers, names)
 
 
 def _speaker_names(batch: Lattices) -> Iterator[list[str]]:

@@ -1,29 +1,26 @@
-"""Subtitles: WebVTT, with a class for each word, and SubRip (.srt), with doubtful words in colour.
+"""Subtitles: WebVTT, with a class for each word, and SubRip (.srt), with doubtful words in colour; or plain.
 
-Both are cut into the same cues, short enough to be read while they are shown.
+Both are cut into the same cues (`cues`). Channels of one recording are one file, in the order of time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from math import ceil
+from dataclasses import replace
+from itertools import chain
 
 from ..base.errors import OptionError
 from ..base.files import atomic_text
 from ..base.visible_text import visible
+from .cues import Cue, SpelledWord, cues, stay_on
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords
-from .words import Level, Word, shown_level, spelled
+from .words import Level, Word, shown_level
 
-SpelledWord = tuple[Word, str, str]  # a word, its spelling, the space after it
-
-_CUE_WORDS, _CUE_SECONDS, _PAUSE = 7, 5.0, 1.0
 _COLOURS: dict[Level, str] = {"low": "#ff8a80", "medium": "#ffe082", "high": "#ffffff"}
-_VTT_HEAD = f"""\
-WEBVTT
-
+_VTT_HEAD = "WEBVTT\n\n"
+_VTT_STYLE = f"""\
 STYLE
 ::cue(.low) {{ color: {_COLOURS["low"]}; text-decoration: underline; }}
 ::cue(.medium) {{ color: {_COLOURS["medium"]}; }}
@@ -39,51 +36,48 @@ _SRT_MARKS: dict[Level, tuple[str, str]] = {
     "high": ("", ""),
 }
 
-
-@dataclass(frozen=True, slots=True)
-class Cue:
-    """The words that are shown at once."""
-
-    start: int  # milliseconds
-    end: int
-    words: tuple[SpelledWord, ...]
+WriteRecording = Callable[[str, Sequence[UtteranceWords]], None]
 
 
-def cues(words: Sequence[Word]) -> Iterator[Cue]:
-    """Cues of about the same number of words; a joined token such as `Middle-earth` is never cut."""
-    for run in _runs(words):
-        pieces = ceil(len(run) / _CUE_WORDS)
-        most = ceil(len(run) / pieces)
-        cue: list[SpelledWord] = []
-        for entry in run:
-            too_long = cue and (len(cue) >= most or entry[0].end - cue[0][0].start > _CUE_SECONDS)
-            if too_long and cue[-1][2]:
-                yield _timed(cue)
-                cue = []
-            cue.append(entry)
-        yield _timed(cue)
+class _Recordings:
+    """Transcripts as they are added, until all of a recording are there: a cue stays on until the next begins."""
+
+    def __init__(self, target: Target, write: WriteRecording) -> None:
+        self._target, self._write = target, write
+        self._name, self._waiting = "", list[UtteranceWords]()
+
+    def add(self, transcripts: Sequence[UtteranceWords]) -> None:
+        """Write what is complete."""
+        for transcript in transcripts:
+            name = _recording_name(transcript)
+            if self._waiting and (name != self._name or not self._target.recordings):
+                self.flush()
+            self._name = name
+            self._waiting.append(transcript)
+
+    def flush(self) -> None:
+        """Write the rest."""
+        if self._waiting:
+            self._write(self._name, self._waiting)
+        self._waiting = []
 
 
-def _runs(words: Sequence[Word]) -> Iterator[list[SpelledWord]]:
-    """Words between pauses, each with its spelling and the space after it."""
-    run: list[SpelledWord] = []
-    for word, (written, space) in zip(words, spelled(words), strict=True):
-        if run and run[-1][2] and word.start - run[-1][0].end > _PAUSE:
-            yield run
-            run = []
-        run.append((word, written, space))
-    if run:
-        yield run
+def _recording_name(transcript: UtteranceWords) -> str:
+    """The recording of a transcript, without its channel."""
+    return transcript.utt.removesuffix(f"-{transcript.channel}") if transcript.channel else transcript.utt
 
 
-def _timed(words: Sequence[SpelledWord]) -> Cue:
-    start = _milliseconds(words[0][0].start)
-    end = max(start + 1, *(_milliseconds(word.end) for word, _, _ in words))  # a cue has a length
-    return Cue(start, end, tuple(words))
+def _cues(transcripts: Sequence[UtteranceWords], labelled: Callable[[str], str]) -> Iterator[Cue]:
+    """The cues of a recording, whose channels are mixed; `labelled` is what is written of a voice."""
+    made = (_spoken(transcript, labelled(transcript.voice)) for transcript in transcripts)
+    shown = (cue for cue in chain.from_iterable(made) if cue.letters)
+    has_channels = len({transcript.channel for transcript in transcripts}) > 1
+    yield from stay_on(sorted(shown, key=lambda cue: cue.start) if has_channels else shown)
 
 
-def _milliseconds(seconds: float) -> int:
-    return max(0, round(seconds * 1000))
+def _spoken(transcript: UtteranceWords, label: str) -> Iterator[Cue]:
+    for position, cue in enumerate(cues(transcript.words, label)):
+        yield replace(cue, voice=transcript.voice, begins=position == 0)
 
 
 def _timestamp(milliseconds: int, point: str) -> str:
@@ -102,31 +96,37 @@ def _line(text: str) -> str:
 @contextmanager
 def write_vtt(target: Target) -> Iterator[AddTranscripts]:
     """WebVTT. A comment names each utterance, or each recording where its first segment comes; others warn."""
-    named: str | None = None
 
-    def add(transcripts: Sequence[UtteranceWords]) -> None:
-        nonlocal named
-        for transcript in transcripts:
-            if not target.recordings or transcript.utt != named:
-                file.write(f"NOTE {_vtt_text(transcript.utt) or '-'}\n\n")
-                named = transcript.utt
-            file.writelines(f"NOTE {_vtt_text(warning.told)}\n\n" for warning in transcript.warnings)
-            voice = f"<v {_voice(transcript.speaker)}>" if transcript.speaker else ""
-            file.writelines(_vtt_block(cue, voice) for cue in cues(transcript.words))
+    def write(name: str, transcripts: Sequence[UtteranceWords]) -> None:
+        file.write(f"NOTE {_vtt_text(name) or '-'}\n\n")
+        warnings = (warning for transcript in transcripts for warning in transcript.warnings)
+        file.writelines(f"NOTE {_vtt_text(warning.told)}\n\n" for warning in warnings)
+        file.writelines(_vtt_block(cue, target.plain) for cue in _cues(transcripts, lambda _: ""))
 
     with atomic_text(target.path) as file:
-        file.write(_VTT_HEAD)
-        yield add
+        file.write(_VTT_HEAD + ("" if target.plain else _VTT_STYLE))
+        recordings = _Recordings(target, write)
+        yield recordings.add
+        recordings.flush()
+
+
+def _vtt_block(cue: Cue, plain: bool) -> str:
+    voice = f"<v {_voice(cue.voice)}>" if cue.voice else ""
+    lines = "\n".join(_vtt_line(line, plain) for line in cue.lines)
+    return f"{_times(cue, '.')}\n{voice}{lines}\n\n"
+
+
+def _vtt_line(line: Sequence[SpelledWord], plain: bool) -> str:
+    spans = (
+        (_vtt_text(written) if plain else f"<c.{shown_level(word)}>{_vtt_text(written)}</c>") + space
+        for word, written, space in line
+    )
+    return "".join(spans).rstrip()
 
 
 def _voice(speaker: str) -> str:
     """The name of a speaker in a tag, which ends with a `>` and may not be empty."""
     return _vtt_text(speaker).replace("&gt;", "\u203a") or "-"
-
-
-def _vtt_block(cue: Cue, voice: str) -> str:
-    spans = (f"<c.{shown_level(word)}>{_vtt_text(written)}</c>{space}" for word, written, space in cue.words)
-    return f"{_times(cue, '.')}\n{voice}{''.join(spans).rstrip()}\n\n"
 
 
 def _vtt_text(text: str) -> str:
@@ -138,32 +138,44 @@ def write_srt(target: Target) -> Iterator[AddTranscripts]:
     """SubRip. It has no comments that could name a second recording, so a file holds one only."""
     count, named = 0, None
 
+    def write(_: str, transcripts: Sequence[UtteranceWords]) -> None:
+        nonlocal count
+        before = ""
+        for cue in _cues(transcripts, _srt_label):
+            label = _srt_label(cue.voice) if cue.begins or cue.voice != before else ""
+            before = cue.voice
+            if text := "\n".join(filter(None, (_srt_line(line, target.plain) for line in cue.lines))):
+                count += 1
+                file.write(f"{count}\n{_times(cue, ',')}\n{label}{text}\n\n")
+
     def add(transcripts: Sequence[UtteranceWords]) -> None:
-        nonlocal count, named
+        nonlocal named
         for transcript in transcripts:
-            if named not in (None, transcript.utt):
+            name = _recording_name(transcript)
+            if named not in (None, name):
                 raise OptionError(
-                    f"{target.path}: subtitles belong to one recording, and {visible(transcript.utt)!r} comes after "
+                    f"{target.path}: subtitles belong to one recording, and {visible(name)!r} comes after "
                     f"{visible(named or '')!r}. Write a file for each (`score --out "
                     "'{name}.srt'`), or .vtt, which names them"
                 )
-            named = transcript.utt
-            speaker = _line(transcript.speaker or "").translate(_SRT_ESCAPES)
-            for position, cue in enumerate(cues(transcript.words)):
-                if text := _srt_text(cue):  # an empty line would end the cue
-                    count += 1
-                    label = f"{speaker}: " if speaker and not position else ""
-                    file.write(f"{count}\n{_times(cue, ',')}\n{label}{text}\n\n")
+            named = name
+        recordings.add(transcripts)
 
     with atomic_text(target.path) as file:
+        recordings = _Recordings(target, write)
         yield add
+        recordings.flush()
 
 
-def _srt_text(cue: Cue) -> str:
-    return "".join(_srt_word(word, written) + space for word, written, space in cue.words).strip()
+def _srt_label(voice: str) -> str:
+    return f"{shown}: " if (shown := _line(voice).translate(_SRT_ESCAPES)) else ""
 
 
-def _srt_word(word: Word, written: str) -> str:
+def _srt_line(line: Sequence[SpelledWord], plain: bool) -> str:
+    return "".join(_srt_word(word, written, plain) + space for word, written, space in line).strip()
+
+
+def _srt_word(word: Word, written: str, plain: bool) -> str:
     text = _line(written).translate(_SRT_ESCAPES)
-    before, after = _SRT_MARKS[shown_level(word)]
+    before, after = ("", "") if plain else _SRT_MARKS[shown_level(word)]
     return before + text + after if text else ""

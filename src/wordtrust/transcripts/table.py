@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next",
            "missing_before", "missing_end", "utterance_confidence", "accepted", "warnings", "speaker",
-           "heard", "made_up", "review_expected", "review_found")  # fmt: skip
+           "heard", "made_up", "review_expected", "review_found", "channel")  # fmt: skip
 
 
 def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
@@ -24,7 +24,8 @@ def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
         of_word = word.word, word.norm, word.start, word.end, word.confidence, others, word.joins_next
         checked = word.heard, word.made_up, *(transcript.review or (None, None))
         beyond = word.missing_before, transcript.missing_end, transcript.correct
-        yield transcript.utt, index, *of_word, *beyond, word.accepted, warnings, transcript.speaker, *checked
+        whole = word.accepted, warnings, transcript.speaker
+        yield transcript.utt, index, *of_word, *beyond, *whole, *checked, transcript.channel
 
 
 def data_frame(transcripts: Iterable[UtteranceWords]) -> pd.DataFrame:

@@ -22,6 +22,7 @@ class Target:
     about: Mapping[str, Any] = field(default_factory=dict)  # what is known about the recording, as JSON
     left_out: Sequence[LeftOut] | None = None  # stretches of the recording without words; None: not known
     channels: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # recording -> its file and channel
+    plain: bool = False  # subtitles without marks
 
 
 def accept_threshold(about: Mapping[str, Any]) -> float | None:

@@ -68,12 +68,12 @@ class Transcript(UtteranceWords):
         """The same, each word with whether it has at least this confidence (`accepted`)."""
         return replace(self, words=accepting(self.words, threshold))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, plain: bool = False) -> None:
         """Write it in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet.
 
-        A file that is there is replaced, when the new one is whole.
+        A file that is there is replaced, when the new one is whole. With `plain`, subtitles mark nothing.
         """
-        write_transcripts([self], path)
+        write_transcripts([self], path, plain=plain)
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each word. Needs pandas."""
@@ -141,12 +141,12 @@ class Transcripts(list[Transcript]):
         """What is unusual about 5% of them or more, a line for each kind; each transcript has its own `warnings`."""
         return WarningSummary(self).lines()
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, plain: bool = False) -> None:
         """Write them in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet.
 
-        A file that is there is replaced, when the new one is whole.
+        A file that is there is replaced, when the new one is whole. With `plain`, subtitles mark nothing.
         """
-        write_transcripts(self, path, about=self.about, left_out=self.left_out)
+        write_transcripts(self, path, about=self.about, left_out=self.left_out, plain=plain)
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each word. Needs pandas."""

@@ -12,6 +12,7 @@ from ..base.visible_text import visible
 from ..formats import ctm
 from ..formats.transcript.records import (
     ACCEPTED,
+    CHANNEL,
     HEARD,
     JOINS,
     MADE_UP,
@@ -42,6 +43,13 @@ class UtteranceWords:
     missing_end: float | None = None  # how likely words are missing after the last
     speaker: str | None = None  # who said it, where that is known
     review: Reviewed | None = None  # what a person found in it, where some of it was checked
+    channel: str | None = None  # of a file with several, each of which has a transcript
+
+    @property
+    def voice(self) -> str:
+        """Who said it, to be read: the speaker, or the channel; nothing where neither is known."""
+        is_one_of_several = self.channel and self.utt.endswith(f"-{self.channel}")
+        return self.speaker or (f"Channel {self.channel}" if is_one_of_several else "")
 
     @property
     def text(self) -> str:
@@ -84,6 +92,7 @@ class UtteranceWords:
         return {
             "utt": self.utt,
             **({} if self.speaker is None else {SPEAKER: self.speaker}),
+            **({} if self.channel is None else {CHANNEL: self.channel}),
             "text": self.text,
             "confidence": None if self.confidence is None else round(self.confidence, 6),
             MEAN: rounded_mean([word["confidence"] for word in words]),

@@ -64,6 +64,7 @@ class TranscriptWriter:
     about it (recognizer, model, duration, ...), as JSON; it is read when the block ends. `left_out` are the stretches
     of it without words, which .json, .html and .parquet files show. `channels` says which recordings are channels
     of a file, `{"call-2": ("call", "2")}`: CTM has a field for that; it may be filled while transcripts are added.
+    With `plain`, subtitles mark nothing.
     """
 
     def __init__(
@@ -75,9 +76,10 @@ class TranscriptWriter:
         about: Mapping[str, Any] | None = None,
         left_out: Sequence[LeftOut] | None = None,
         channels: Mapping[str, tuple[str, str]] | None = None,
+        plain: bool = False,
     ) -> None:
         about = {} if about is None else about
-        self._target = Target(Path(path), recordings, about, left_out, {} if channels is None else channels)
+        self._target = Target(Path(path), recordings, about, left_out, {} if channels is None else channels, plain)
         if self._target.path.is_dir():
             raise OptionError(f"{path}: cannot be written: it is a folder; name a file in it")
         self._open = _format_of(self._target.path, format)
@@ -165,10 +167,12 @@ def write_transcripts(
     *,
     about: Mapping[str, Any] | None = None,
     left_out: Sequence[LeftOut] | None = None,
+    plain: bool = False,
 ) -> None:
     """Write transcripts to one file; those that share a name are segments of one recording."""
-    recordings = len({transcript.utt for transcript in transcripts}) < len(transcripts)
-    with TranscriptWriter(path, recordings=recordings, about=about, left_out=left_out) as writer:
+    has_channels = any(transcript.channel for transcript in transcripts)
+    recordings = has_channels or len({transcript.utt for transcript in transcripts}) < len(transcripts)
+    with TranscriptWriter(path, recordings=recordings, about=about, left_out=left_out, plain=plain) as writer:
         writer.add(transcripts)
 
 

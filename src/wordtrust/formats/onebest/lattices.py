@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from ...base.problems import Problems
 from ...lattices.assemble import Builder, RawLattice, Tokens
 from ...lattices.evidence import OPTIONAL_EVIDENCE
 from ...lattices.graph import LATEST
-from ...lattices.lattice import Lattices, Origin, Times
+from ...lattices.lattice import CHANNEL, Lattices, Origin, Times
 from ..chains import linear_lattice
 from ..format import Format, ReadOptions
 from ..inputs import Stream
@@ -80,7 +81,8 @@ def by_channel(
 ) -> Iterator[RecognizedTranscript]:
     """One transcript per channel, named after it where there are several; without any, one that says nothing."""
     for name, phrases in channels.items():
-        yield RecognizedTranscript(f"{utt}-{name}" if len(channels) > 1 else utt, phrases, duration)
+        is_one = len(channels) == 1
+        yield RecognizedTranscript(utt if is_one else f"{utt}-{name}", phrases, duration, None if is_one else name)
     if not channels:
         yield RecognizedTranscript(utt, (), duration)
 
@@ -155,12 +157,14 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
     start, end, aligned = _times(phrases, words)
     posterior = _posterior(phrases)
     finish, times = (None, "aligned") if aligned else (transcript.duration, "given")
+    notes = {CHANNEL: transcript.channel} if transcript.channel else {}
     if words and posterior is not None and not options.only_chosen and any(phrase.alternatives for phrase in phrases):
         said = len(words) + sum(len(other.words) for phrase in phrases for other in phrase.alternatives)
         if said > options.max_arcs:
             raise options.too_many_arcs(said)
         chosen = start, end, posterior
         lattice = branched_lattice(tokens, options.normalizer, utt, phrases, chosen, finish=finish, times=times)
+        lattice = replace(lattice, notes={**lattice.notes, **notes})
     else:
         token = np.array([_token(tokens, word) for word in words], np.int32)
         phrase = np.repeat(np.arange(len(phrases)), [len(phrase.words) for phrase in phrases])
@@ -169,7 +173,7 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
         extra |= _token_evidence(words) | _segment_evidence(phrases)
         speaker, names = _speakers(phrases) if options.keep_times else (None, [])
         extra |= {} if speaker is None else {SPEAKER: speaker}
-        notes = {SPEAKERS: json.dumps(names)} if names else {}
+        notes |= {SPEAKERS: json.dumps(names)} if names else {}
         lattice = linear_lattice(
             utt, token, start, end, posterior, finish=finish, times=times, extra=extra, notes=notes
         )

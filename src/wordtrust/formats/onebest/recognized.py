@@ -47,6 +47,7 @@ class RecognizedTranscript:
     utt: str
     phrases: Sequence[RecognizedPhrase]
     duration: float | None = None
+    channel: str | None = None  # of the recording, where it has several
 
 
 def plain_words(text: str) -> list[RecognizedWord]:

@@ -143,9 +143,9 @@ def record_lattices(
 
 def _joined(records: Iterable[Any], seconds: float | None) -> Iterator[RecognizedTranscript]:
     for utt, segments in groupby(records, lambda record: record.utt):
-        yield RecognizedTranscript(
-            str(utt), [_phrase(segment.words, segment.speaker) for segment in segments], seconds
-        )
+        listed = list(segments)
+        phrases = [_phrase(segment.words, segment.speaker) for segment in listed]
+        yield RecognizedTranscript(str(utt), phrases, seconds, listed[0].channel)
 
 
 def _phrase(words: tuple[Word, ...], speaker: str | None) -> RecognizedPhrase:

@@ -17,6 +17,7 @@ from ..parquet_checks import arrow_errors, group_sizes
 from .records import (
     ABOUT,
     ACCEPTED,
+    CHANNEL,
     HEARD,
     MADE_UP,
     MISSING_BEFORE,
@@ -26,6 +27,7 @@ from .records import (
     TranscriptFile,
     TranscriptRecord,
     Word,
+    channel_of,
     left_out_of,
     probability_of,
     reviewed_of,
@@ -44,6 +46,7 @@ MORE_COLUMNS = (
     ACCEPTED,
     WARNINGS,
     SPEAKER,
+    CHANNEL,
     HEARD,
     MADE_UP,
     *REVIEWED,
@@ -69,7 +72,7 @@ def open_table(stream: Stream) -> TranscriptFile:
             found = f"a parquet file alone is no store, and no table of words: no column {sorted(missing)[0]!r}"
             raise stream.error(found, remedy=_REMEDY)
         _check_size(data)
-        texts = [*_TEXTS, *({SPEAKER, MADE_UP} & set(table.schema_arrow.names))]
+        texts = [*_TEXTS, *({SPEAKER, CHANNEL, MADE_UP} & set(table.schema_arrow.names))]
         table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         head = _head(table.schema_arrow.metadata or {})
         return TranscriptFile(_records(table, stream.name), check.object_of(head, "about"), left_out_of(head))
@@ -107,7 +110,7 @@ def _records(table: Any, name: str) -> Iterator[TranscriptRecord]:
             review = None
             if all(row.get(column) is not None for column in REVIEWED):
                 review = reviewed_of(*(check.number(row, column, "the row") for column in REVIEWED))
-            whole = TranscriptRecord(row_utt, (), warnings_of(row), right, missing, speaker, review)
+            whole = TranscriptRecord(row_utt, (), warnings_of(row), right, missing, speaker, review, channel_of(row))
     if words:
         yield whole._replace(words=tuple(words))
 
@@ -130,7 +133,7 @@ def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
 
 def _check_texts(batch: Any) -> None:
     """Equal texts are unpacked once, and would be many when they are rows."""
-    for name in (*_TEXTS, *({SPEAKER, MADE_UP} & set(batch.schema.names))):
+    for name in (*_TEXTS, *({SPEAKER, CHANNEL, MADE_UP} & set(batch.schema.names))):
         column = batch.column(name)
         texts = column.dictionary if pa.types.is_dictionary(column.type) else column
         longest = pc.max(pc.binary_length(texts)).as_py() if len(texts) else 0

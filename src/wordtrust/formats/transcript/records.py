@@ -18,6 +18,7 @@ MEAN = "mean_confidence"  # of the words; where it is written, `confidence` is t
 MISSING_BEFORE, MISSING_END = "missing_before", "missing_end"  # written where they are known
 WARNINGS = "warnings"  # written where there are some
 SPEAKER = "speaker"  # written where somebody is named
+CHANNEL = "channel"  # of a file with several, each of which has a transcript: written where it is known
 MADE_UP, HEARD = "made_up", "heard"  # written where the words of another program were checked
 ACCEPTED = "accepted"  # written where somebody asked
 REVIEW = "review"  # written where a person has checked words
@@ -103,6 +104,7 @@ class TranscriptRecord(NamedTuple):
     missing_end: float | None = None  # how likely words are missing after the last
     speaker: str | None = None  # who said it, where that is known
     review: Reviewed | None = None  # None where nobody has checked anything
+    channel: str | None = None  # of a file with several
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,16 @@ def record_of(value: Any, utt: str) -> TranscriptRecord:
     if correct == product_of_words(words):
         correct = None  # no model was asked
     missing_end, speaker = probability_of(record, MISSING_END, ""), check.string_or_none(record, SPEAKER) or None
-    return TranscriptRecord(name, words, warnings_of(record), correct, missing_end, speaker, _review_of(record))
+    known = correct, missing_end, speaker, _review_of(record), channel_of(record)
+    return TranscriptRecord(name, words, warnings_of(record), *known)
+
+
+def channel_of(record: Mapping[str, Any]) -> str | None:
+    """The channel that a JSON object or a row of a table names, by a name or a number."""
+    value = record.get(CHANNEL)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return check.string_or_none(record, CHANNEL) or None
 
 
 def warnings_of(record: dict[str, Any]) -> tuple[SpeechWarning, ...]:

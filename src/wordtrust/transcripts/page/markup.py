@@ -66,7 +66,7 @@ def _text(text: str) -> str:
 
 
 def _plain(segment: UtteranceWords) -> str:
-    return f"{segment.speaker}: {segment.text}" if segment.speaker else segment.text
+    return f"{segment.voice}: {segment.text}" if segment.voice else segment.text
 
 
 def _resource(name: str) -> str:
