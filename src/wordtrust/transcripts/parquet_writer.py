@@ -48,7 +48,8 @@ def _schema(target: Target) -> Any:
     text, number = pa.string(), pa.float64()
     types = {
         "index": pa.int32(), "start": number, "end": number, "confidence": number,
-        "joins_next": pa.bool_(), "accepted": pa.bool_(),
+        "joins_next": pa.bool_(), "accepted": pa.bool_(), "checked": pa.bool_(),
+        "original": pa.struct([("word", text), ("confidence", number)]),
         "heard": number, "missing_before": number, "missing_end": number, "utterance_confidence": number,
         "review_expected": number, "review_found": number,
         "alternatives": pa.list_(pa.struct([("word", text), ("confidence", number)])),
@@ -66,5 +67,7 @@ def _schema(target: Target) -> Any:
 def _utf8(value: Any) -> Any:
     """The value with `?` for what UTF-8 cannot hold (unpaired surrogates)."""
     if isinstance(value, list):
-        return [{name: _utf8(entry) for name, entry in other.items()} for other in value]
+        return [_utf8(entry) for entry in value]
+    if isinstance(value, dict):
+        return {name: _utf8(entry) for name, entry in value.items()}
     return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("utt", "index", "word", "norm", "start", "end", "confidence", "alternatives", "joins_next",
            "missing_before", "missing_end", "utterance_confidence", "accepted", "warnings", "speaker",
-           "heard", "made_up", "review_expected", "review_found", "channel")  # fmt: skip
+           "heard", "made_up", "checked", "original", "review_expected", "review_found", "channel")  # fmt: skip
 
 
 def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
@@ -22,7 +22,8 @@ def rows(transcript: UtteranceWords) -> Iterator[tuple[Any, ...]]:
     for index, word in enumerate(transcript.words):
         others = [{"word": other.word, "confidence": other.confidence} for other in word.alternatives]
         of_word = word.word, word.norm, word.start, word.end, word.confidence, others, word.joins_next
-        checked = word.heard, word.made_up, *(transcript.review or (None, None))
+        original = None if word.original is None else word.original.to_dict()
+        checked = word.heard, word.made_up, word.checked, original, *(transcript.review or (None, None))
         beyond = word.missing_before, transcript.missing_end, transcript.correct
         whole = word.accepted, warnings, transcript.speaker
         yield transcript.utt, index, *of_word, *beyond, *whole, *checked, transcript.channel

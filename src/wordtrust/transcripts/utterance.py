@@ -13,12 +13,14 @@ from ..formats import ctm
 from ..formats.transcript.records import (
     ACCEPTED,
     CHANNEL,
+    CHECKED,
     HEARD,
     JOINS,
     MADE_UP,
     MEAN,
     MISSING_BEFORE,
     MISSING_END,
+    ORIGINAL,
     REVIEW,
     SPEAKER,
     WARNINGS,
@@ -169,5 +171,7 @@ def _word_dict(word: Word) -> dict[str, Any]:
         **({JOINS: True} if word.joins_next else {}),
         **({} if word.heard is None else {HEARD: round(word.heard, 6)}),
         **({MADE_UP: word.made_up} if word.made_up else {}),
+        **({CHECKED: True} if word.checked else {}),
+        **({ORIGINAL: word.original.to_dict()} if word.original is not None else {}),
         **({SURER: True} if any(how_sure > confidence for _, how_sure in others) and word.heard is None else {}),
     }

@@ -152,7 +152,11 @@ def _phrase(words: tuple[Word, ...], speaker: str | None) -> RecognizedPhrase:
     return RecognizedPhrase(
         [
             RecognizedWord(
-                word.word + JOINER * word.joins_next, word.start, word.end, min(word.confidence, 1.0), word.norm
+                word.word + JOINER * word.joins_next,
+                word.start,
+                word.end,
+                min(word.confidence, 1.0),
+                word.norm if word.original is None else None,  # what a person wrote may be several words
             )
             for word in words
         ],

@@ -18,10 +18,12 @@ from .records import (
     ABOUT,
     ACCEPTED,
     CHANNEL,
+    CHECKED,
     HEARD,
     MADE_UP,
     MISSING_BEFORE,
     MISSING_END,
+    ORIGINAL,
     SPEAKER,
     WARNINGS,
     TranscriptFile,
@@ -50,6 +52,8 @@ MORE_COLUMNS = (
     HEARD,
     MADE_UP,
     *REVIEWED,
+    CHECKED,
+    ORIGINAL,
 )  # that older tables lack
 MOST_WORDS = 200_000  # of an utterance, twenty hours of speech: more is an attack
 _MOST_ALTERNATIVES = 200_000  # of the rows that are read at a time
@@ -126,6 +130,7 @@ def _rows(table: Any, name: str) -> Iterator[dict[str, Any]]:
             if len(batch.column("alternatives").flatten()) > _MOST_ALTERNATIVES:
                 raise InputError(f"{len(batch):,} words with more than {_MOST_ALTERNATIVES:,} alternatives")
             _check_texts(batch)
+            _check_originals(batch)
             _check_warnings(batch)
             rows = batch.to_pylist()
         yield from rows
@@ -139,6 +144,19 @@ def _check_texts(batch: Any) -> None:
         longest = pc.max(pc.binary_length(texts)).as_py() if len(texts) else 0
         if (longest or 0) > _LONGEST_TEXT:
             raise InputError(f"the column {name!r} has a text of {longest:,} bytes", remedy="No word is as long")
+
+
+def _check_originals(batch: Any) -> None:
+    """What a person wrote over is a word, or some of them."""
+    if ORIGINAL not in batch.schema.names:
+        return
+    column = batch.column(ORIGINAL)
+    if not pa.types.is_struct(column.type):
+        raise InputError(f"the column {ORIGINAL!r} has {column.type}", remedy="It has a word and its confidence")
+    texts = [values for values in column.flatten() if pa.types.is_string(values.type)]
+    longest = max((pc.max(pc.binary_length(values)).as_py() or 0 for values in texts), default=0)
+    if longest > _LONGEST_TEXT:
+        raise InputError(f"the column {ORIGINAL!r} has a text of {longest:,} bytes", remedy="No word is as long")
 
 
 def _check_warnings(batch: Any) -> None:

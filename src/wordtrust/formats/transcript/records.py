@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ...base import json_checks as check
 from ...base.errors import InputError
 from ...lattices.graph import LATEST
+from ...lattices.text import DEFAULT
 from ..onebest.lattices import checked_confidence
 
 ABOUT = b"wordtrust transcript"  # in the metadata of .parquet: what is known about the recording, as JSON
@@ -22,6 +23,7 @@ CHANNEL = "channel"  # of a file with several, each of which has a transcript: w
 MADE_UP, HEARD = "made_up", "heard"  # written where the words of another program were checked
 ACCEPTED = "accepted"  # written where somebody asked
 REVIEW = "review"  # written where a person has checked words
+CHECKED, ORIGINAL = "checked", "original"  # written where a person listened, and where he changed a word
 MODELS = "models"  # that gave the words their confidences: of a recording, or on every line
 MOST_ERRORS = 1e6  # of a segment
 LANGUAGE_MODEL = "language_model"  # that read with them, likewise; of several files a list, with null for none
@@ -33,6 +35,18 @@ class Alternative:
 
     word: str  # as the recognizer wrote it
     confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalWord:
+    """What the recognizer had where a person wrote something else."""
+
+    word: str  # several words with spaces; "" where nothing was
+    confidence: float | None  # None where nothing was
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"word": self.word, "confidence": None if self.confidence is None else round(self.confidence, 6)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,8 @@ class Word:
     accepted: bool | None = None  # whether it is sure enough to go unread; None where nobody asked
     heard: float | None = None  # of a checked word: the share of listeners that heard it; alternatives are theirs
     made_up: str | None = None  # of one that nobody seems to have said: "silence" or "loop"
+    checked: bool = False  # a person has listened to it; its confidence is 1 then
+    original: OriginalWord | None = None  # of a word that a person wrote: what it stands for
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,18 +211,17 @@ def left_out_of(document: Mapping[str, Any]) -> tuple[LeftOut, ...] | None:
 def word_of(item: dict[str, Any], path: str) -> Word:
     """A word that a JSON object or a row of a table holds; `path` says where, for messages."""
     text = check.string(item, "word", path)
-    norm = text if item.get("norm") is None else check.string(item, "norm", path)
+    original = _original(item, path)
+    if original is not None:
+        norm = DEFAULT(text) or text  # whoever wrote it need not know how words are normalised
+    else:
+        norm = text if item.get("norm") is None else check.string(item, "norm", path)
     others = [] if item.get("alternatives") is None else check.objects_of(item, "alternatives", path)
     alternatives = tuple(
         Alternative(check.string(other, "word", where := f"{path}.alternatives[{index}]"), _confidence(other, where))
         for index, other in enumerate(others)
     )
-    joins = item.get(JOINS, False)
-    if type(joins) is not bool:
-        raise InputError(f"{path}.{JOINS} is neither true nor false")
-    accepted = item.get(ACCEPTED)
-    if accepted is not None and type(accepted) is not bool:
-        raise InputError(f"{path}.{ACCEPTED} is neither true nor false")
+    joins, accepted, checked = (_flag(item, name, path) for name in (JOINS, ACCEPTED, CHECKED))
     missing = probability_of(item, MISSING_BEFORE, path)
     heard, made_up = probability_of(item, HEARD, path), check.string_or_none(item, MADE_UP, path)
     return Word(
@@ -215,12 +230,31 @@ def word_of(item: dict[str, Any], path: str) -> Word:
         *_times(item, path),
         _confidence(item, path),
         alternatives,
-        joins,
+        bool(joins),
         missing,
         accepted,
         heard,
         made_up,
+        bool(checked),
+        original,
     )
+
+
+def _flag(item: Mapping[str, Any], name: str, path: str) -> bool | None:
+    value = item.get(name)
+    if value is not None and type(value) is not bool:
+        raise InputError(f"{path}.{name} is neither true nor false")
+    return value
+
+
+def _original(item: Mapping[str, Any], path: str) -> OriginalWord | None:
+    """What a word stands for that a person wrote; None if nobody did."""
+    value, where = item.get(ORIGINAL), f"{path}.{ORIGINAL}"
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise InputError(f"{where} is no object", remedy='It has what was there before: {"word", "confidence"}')
+    return OriginalWord(check.string(value, "word", where), probability_of(value, "confidence", where))
 
 
 def product_of_words(words: Sequence[Word]) -> float | None:

@@ -58,7 +58,7 @@ const Edits = (() => {
   const original = (words) => {
     const text = written(words), first = words[0];
     if (words.length === 1) return first.original ?? { word: first.word || first.norm, confidence: first.confidence };
-    return { word: text, confidence: words.reduce((product, word) => product * Math.min(1, word.original?.confidence ?? word.confidence), 1) };
+    return { word: text.slice(0, 2000), confidence: words.reduce((product, word) => product * Math.min(1, word.original?.confidence ?? word.confidence), 1) };
   };
   // A word with another text in its place. Who has not listened does not make it surer.
   const corrected = (word, text, checked) => {
