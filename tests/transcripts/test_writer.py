@@ -161,8 +161,7 @@ def test_parquet_is_a_row_for_each_word(folder: Path, found: list[Transcript]) -
             "alternatives": [{"word": whole(each.word), "confidence": each.confidence} for each in word.alternatives],
             "joins_next": word.joins_next, "missing_before": None, "missing_end": None, "utterance_confidence": None,
             "accepted": word.accepted, "warnings": [], "speaker": None, "heard": None, "made_up": None,
-            "review_expected": None, "review_found": None,
-            "channel": None,
+            "review_expected": None, "review_found": None, "channel": None, "checked": False, "original": None,
         }
         for each in found
         for index, word in enumerate(each.words)
