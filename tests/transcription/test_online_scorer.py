@@ -13,7 +13,7 @@ from wordtrust.base.errors import OptionError
 from wordtrust.lattices.lattice import Lattices
 from wordtrust.recognizers import RecognizerIdentity
 from wordtrust.recognizers.serialization import to_lattice
-from wordtrust.transcription.online_scorer import OnlineCombiner, OnlineScorer
+from wordtrust.transcription.online_scorer import OnlineCombiner, online_scorer
 
 RECORD = """{"duration": 1.5, "empty_logprob": -9.0, "nbest": [{"score": -1.0, "avg_logprob": -0.333,
 "token_logprobs": [-0.2, -0.7], "eot_logprob": -0.1, "words": [
@@ -63,7 +63,7 @@ def test_of_others_the_highest_mean_confidence_is_taken() -> None:
 
 def test_models_and_recognizers_must_match() -> None:
     with pytest.raises(OptionError, match="moonshine-tiny was trained for moonshine-tiny, not for ears"):
-        OnlineScorer(EARS, "moonshine-tiny")
+        online_scorer(EARS, "moonshine-tiny")
     with pytest.raises(OptionError, match="2 recognizers need as many models, not 1"):
         OnlineCombiner(SHIPPED, ["generic"])
     with pytest.raises(OptionError, match="is named twice"):

@@ -57,7 +57,8 @@ def recognizers(*, as_json: bool) -> None:
               help="The recognizer (see `wordtrust recognizers`); several, with commas, are combined. "
                    "auto: the best one.")  # fmt: skip
 @_language_option
-@click.option("--model", help="The confidence model: a folder or a shipped model [the one for the recognizer].")
+@click.option("--model", help="The confidence model: a folder, a shipped model, or the file of a calibrator "
+              "[the one for the recognizer].")  # fmt: skip
 @out_option(multiple=True, metavar="FILE",
               help=".txt, .html, .srt, .vtt, .json, .jsonl, .ctm, .parquet; {name} stands for the recording's name; "
                    "- prints .jsonl. "

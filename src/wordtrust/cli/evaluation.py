@@ -154,7 +154,7 @@ def evaluate(
     """Measure the words and confidences of networks made with references.
 
     Without a MODEL, posteriors are the confidence. With --scores, those that any recognizer wrote, or words without;
-    a calibrator in front of it changes them. CTM against STM gives the totals of NIST's sclite.
+    a calibrator in place of MODEL changes them. CTM against STM gives the totals of NIST's sclite.
 
     \b
     Examples: wordtrust evaluate eval.networks --json
@@ -167,18 +167,18 @@ def evaluate(
     calibrator = _calibrator_before(scores, store)
     claim_report(report, figures, overwrite=overwrite)
     model, stores = (None, ()) if scores else _model_and_stores(store)
-    scorer = _loaded(model, allow_mismatch, lm)
+    scorer = _loaded(None if calibrator else model, allow_mismatch, lm)
     keeper = _example_keeper(scorer, calibrator) if report else None
     inspect = keeper.add if keeper else None
     if scores:
         evaluation = scores.evaluate(inspect, calibrator)
     else:
-        evaluation = _evaluate_networks(scorer, stores, criterion, inspect)
+        evaluation = _evaluate_networks(scorer or calibrator, stores, criterion, inspect)
     if report and keeper:
         from ..confidence.model_file import read_log
         from ..report import write_report
 
-        log = read_log(model) if model else []
+        log = read_log(model) if model and scorer else []
         title = ", ".join(scores.paths if scores else store)
         write_report(report, evaluation, title=title, figures=figures, examples=keeper.examples, log=log)
         notify_report(report, figures)
@@ -209,22 +209,23 @@ def _example_keeper(scorer: WordScorer | None, calibrator: Calibrator | None) ->
 
 
 def _evaluate_networks(
-    scorer: WordScorer | None,
+    scorer: WordScorer | Calibrator | None,
     stores: tuple[str, ...],
     criterion: str | None = None,
     inspect: Inspect | None = None,
 ) -> Evaluation:
     from ..base.progress import byte_progress
     from ..confidence.evaluate_model import evaluate as evaluate_model
+    from ..confidence.word_scorer import WordScorer
     from ..formats import stream_files
 
     with byte_progress("evaluating", stores) as watch:
         batches = stream_files(stores, watch=watch)
-        if scorer:
+        if isinstance(scorer, WordScorer):
             scorer, batches = scorer.adapted_ahead(batches)
             warn_if_barely_adapted(scorer)
         evaluation = evaluate_model(batches, scorer, criterion=criterion, inspect=inspect)
-    if scorer:
+    if isinstance(scorer, WordScorer):
         _warn_if_calibrated_on(scorer, evaluation)
     return evaluation
 
@@ -237,29 +238,30 @@ def _warn_if_calibrated_on(scorer: WordScorer, evaluation: Evaluation) -> None:
 
 
 def _model_and_stores(given: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
-    """The model, if the first argument is one."""
+    """The model, or the calibrator, if the first argument is one."""
+    from ..confidence.calibrator_file import is_calibrator
     from ..confidence.shipped import is_model
 
     if not given:
         return None, ()
-    if not is_model(given[0]):
+    if not is_model(given[0]) and not is_calibrator(Path(given[0])):
         late = next((path for path in given[1:] if is_model(path)), None)
         if late:
             raise OptionError(f"{late} is a model: it comes first, the stores after it")
         return None, given
     if len(given) == 1:
-        raise OptionError(f"{given[0]} is a model; name the store to evaluate it on after it")
+        raise OptionError(
+            f"{given[0]} is a model or calibrator; name the store to evaluate it on after it, or words (--scores)"
+        )
     return Path(given[0]), given[1:]
 
 
 def _calibrator_before(scores: ScoreFiles | None, given: tuple[str, ...]) -> Calibrator | None:
-    """The calibrator that is named in front of --scores, if one is; an error if it is not clear what is wanted."""
+    """The calibrator that is named first, if one is; an error if it is not clear what is wanted."""
     from ..confidence.calibrator_file import is_calibrator, load_calibrator
 
-    if scores and len(given) == 1 and is_calibrator(Path(given[0])):
+    if given and is_calibrator(Path(given[0])) and (not scores or len(given) == 1):
         return load_calibrator(Path(given[0]))
-    if given and not scores and is_calibrator(Path(given[0])):
-        raise OptionError(f"{given[0]} is a calibrator, of words that came with confidences: --scores FILE --ref REF")
     if bool(scores) == bool(given):
         raise OptionError(_NOTHING_NAMED)
     return None
@@ -308,8 +310,8 @@ def threshold(
         words = scores.scores(calibrator)
     else:
         model, stores = _model_and_stores(store)
-        scorer = _loaded(model, allow_mismatch, lm)
-        words = _evaluate_networks(scorer, stores).words
+        scorer = _loaded(None if calibrator else model, allow_mismatch, lm)
+        words = _evaluate_networks(scorer or calibrator, stores).words
     thresholds = find_thresholds(words, precision, level, method=method)
     if as_json:
         echo(json.dumps(thresholds.to_dict()))

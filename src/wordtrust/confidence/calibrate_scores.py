@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.problems import Problems
-from ..evaluation.evaluation import Evaluation, with_confidences
+from ..evaluation.evaluation import Evaluation, as_written, with_confidences
 from ..evaluation.metrics import Scores
 from ..formats.batches import BatchSource
 from ..formats.references import Reference
@@ -88,5 +88,6 @@ class CalibratedWords:
         kept = with_confidences(lattices, Problems())
         assert kept.posterior is not None
         return transcripts(
-            kept, kept.posterior, one_best(kept), alternatives=alternatives, show=self._calibrator.predict
-        )
+            kept, kept.posterior, one_best(kept), alternatives=alternatives,
+            show=lambda confidence: self._calibrator.predict(as_written(confidence)),
+        )  # fmt: skip

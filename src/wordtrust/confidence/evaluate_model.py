@@ -4,6 +4,7 @@ wt.evaluate("eval.networks")                                         # posterior
 wt.evaluate("eval.networks", "whisper-base").to_dict()               # a shipped model, a folder or a loaded scorer
 wt.evaluate("calls.ctm", references="calls.stm").words.metrics()     # words with confidences: no model needed
 wt.evaluate("calls.ctm", "calibrator.json", references="calls.stm")  # and as a calibrator changes these
+wt.evaluate("eval.networks", "calibrator.json")                      # the same of posteriors
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..base.errors import OptionError
 from ..base.problems import Problems
 from ..evaluation.evaluation import (
@@ -19,6 +23,7 @@ from ..evaluation.evaluation import (
     Choose,
     Evaluation,
     Inspect,
+    as_written,
     evaluate_networks,
     evaluate_words,
     posterior_confidence,
@@ -28,7 +33,7 @@ from ..formats.format import ReadOptions
 from ..formats.references import Reference, read_references
 from ..formats.references.glm import Glm, read_glm
 from ..lattices.lattice import Floats, Lattices
-from ..lattices.paths import Paths
+from ..lattices.paths import Paths, one_best
 from ..networks.equivalents import Equate
 from ..networks.segments import Comparison
 from .calibration import Calibrator
@@ -53,8 +58,9 @@ def evaluate(
 ) -> Evaluation:
     """Measure the words and confidences of networks made with references (`wordtrust build --ref`).
 
-    Without a model, posteriors are the confidences. With `references`, `networks` are words that came with
-    confidences, and these are measured, and as the calibrator that `model` is then (or its file) changes them;
+    Without a model, posteriors are the confidences; a calibrator in its place (or its file) changes those of the
+    1-best. With `references`, `networks` are words that came with confidences, and these are measured, and as a
+    calibrator changes them;
     without confidences, the words alone are. `rules` says how words are
     compared with STM and TRN: "sclite" (as for CTM) or "wordtrust"; `glm` are NIST's rules that are applied first;
     `equate` says which spellings of plain references count as the same word ("all", "none", "numbers,spelling",
@@ -80,6 +86,11 @@ def evaluate(
         )
         if calibrator is not None and evaluation.scores:
             evaluation = evaluation.calibrated(calibrator.predict)
+    elif (calibrator := _calibrator_of_networks(model)) is not None:
+        if criterion is not None:
+            raise OptionError("a calibrator chooses no words: leave the criterion out")
+        choose = _inspected(lambda batch, _: one_best(batch), inspect)
+        evaluation = evaluate_networks(batches, partial(_calibrated_posteriors, calibrator), choose)
     elif model is None:
         paths = _inspected(Choice(criterion or "mean").paths, inspect)
         evaluation = evaluate_networks(batches, posterior_confidence, paths)
@@ -106,11 +117,28 @@ def _calibrator(model: WordScorer | Calibrator | str | Path | None) -> Calibrato
     return model
 
 
+def _calibrator_of_networks(model: WordScorer | Calibrator | str | Path | None) -> Calibrator | None:
+    """What changes posteriors, if it is no model that takes their place."""
+    if isinstance(model, str | Path):
+        return load_calibrator(Path(model)) if is_calibrator(Path(model)) else None
+    return model if isinstance(model, Calibrator) else None
+
+
+def _calibrated_posteriors(calibrator: Calibrator, networks: Lattices) -> dict[str, ArcConfidence]:
+    """Posteriors as they are, and as a calibrator of words changes them."""
+    kinds = posterior_confidence(networks)
+    posterior = kinds["posterior"].confidence
+
+    def of_words(confidence: NDArray[np.floating]) -> NDArray[np.floating]:
+        return calibrator.predict(as_written(np.asarray(confidence, np.float64)))
+
+    return kinds | {"calibrated": ArcConfidence(posterior, of_words, of_words)}
+
+
 def _scorer(model: WordScorer | Calibrator | str | Path, *, allow_mismatch: bool) -> WordScorer:
     if isinstance(model, WordScorer):
         return model
-    if not isinstance(model, str | Path):
-        raise OptionError("a calibrator is for words that came with confidences: give their references, too")
+    assert isinstance(model, str | Path)
     return load(model, allow_mismatch=allow_mismatch)
 
 

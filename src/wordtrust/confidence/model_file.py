@@ -154,7 +154,7 @@ def load_model(model: str | Path, *, allow_mismatch: bool = False) -> Model:
 
     `allow_mismatch` also takes a model whose features were made by another version.
     """
-    folder = shipped.folder_of(model)
+    folder = _folder_of(model)
     record = _read_json(folder / MODEL_JSON)
     if record.get("feature_version") != features.VERSION and not allow_mismatch:
         raise InputError(
@@ -172,9 +172,23 @@ def load_model(model: str | Path, *, allow_mismatch: bool = False) -> Model:
         raise InputError(f"not a whole model: {error}", file=str(folder), remedy=_DAMAGED) from None
 
 
+def _folder_of(model: str | Path) -> Path:
+    """The folder of a model; an `InputError` for the file of a calibrator, which has none."""
+    from .calibrator_file import is_calibrator  # training reads models and needs nothing that this one brings along
+
+    if is_calibrator(Path(model)):
+        raise InputError(
+            "this is a calibrator of confidences that words have; here a model is needed, which gives them some",
+            file=str(model),
+            remedy="Name a model. A calibrator is taken by score, estimate, evaluate, threshold, combine and "
+            "transcribe, and made anew by calibrate --scores",
+        )
+    return shipped.folder_of(model)
+
+
 def load_card(model: str | Path) -> ModelCard:
     """What is known about a model folder or shipped model, without its weights."""
-    folder = shipped.folder_of(model)
+    folder = _folder_of(model)
     record = _read_json(folder / MODEL_JSON)
     try:
         return ModelCard.from_json({name: value for name, value in record.items() if name not in _FILE_KEYS})

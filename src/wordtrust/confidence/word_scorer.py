@@ -31,7 +31,6 @@ from ..networks.text_probability import text_probability
 from ..transcripts.transcript import Transcript, Transcripts, transcripts
 from .adapt import ENOUGH_UTTERANCES, adapt, networks_for, tolerance_of
 from .calibration.model_calibration import ModelCalibration
-from .calibrator_file import is_calibrator
 from .choice import Choice
 from .estimation.held_out import KnownOfOutputs
 from .lattice_rnn import ArcScores, LatticeRNNScorer
@@ -378,11 +377,6 @@ def load(
     """
     if not isinstance(model, str | Path):
         raise TypeError(f"a model is a name (wt.models() lists them) or a folder, not {type(model).__name__}")
-    if is_calibrator(Path(model)):
-        raise InputError(
-            "this is a calibrator, for words that came with confidences; a model scores lattices", file=str(model),
-            remedy="The verbs that take words with confidences take it, and so do wt.evaluate and wt.estimate",
-        )  # fmt: skip
     loaded, evidence, read_by = load_model(model, allow_mismatch=allow_mismatch), None, None
     if lm is not None:
         loaded, evidence, read_by = _reading(loaded, model, lm, threads, allow_mismatch)

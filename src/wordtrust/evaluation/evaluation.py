@@ -400,7 +400,7 @@ def _equated(lattices: Lattices, references: Mapping[str, Reference], how: Compa
 def _evaluate_segments(lattices: Lattices, references: Sequence[Reference], how: Comparison) -> Evaluation:
     confidence = None
     if lattices.posterior is not None:
-        confidence = _as_written(lattices.posterior.astype(np.float64))
+        confidence = as_written(lattices.posterior.astype(np.float64))
         if lattices.origin.format != "ctm":  # there, words have the confidences that are written beside them
             paths, shown = one_best_words(lattices)
             confidence[paths.arcs_in(lattices)] = shown
@@ -451,10 +451,10 @@ def one_best_words(lattices: Lattices) -> tuple[Paths, Reals]:
     """The 1-best of each utterance, and the confidence of every arc on it; that of silence is meaningless."""
     assert lattices.posterior is not None
     paths = one_best(lattices)
-    return paths, _as_written(word_confidence(lattices, lattices.posterior, paths))
+    return paths, as_written(word_confidence(lattices, lattices.posterior, paths))
 
 
-def _as_written(confidence: Reals) -> Reals:
+def as_written(confidence: Reals) -> Reals:
     """The decimal number that a float32 was read from: a threshold of 0.98 must accept words that say 0.98."""
     positive = np.maximum(confidence, 1e-12)
     scale = 10.0 ** np.clip(_DIGITS - 1 - np.floor(np.log10(positive)), 0, 22)  # exact powers, for exact decimals

@@ -6,19 +6,24 @@ segments may change, and can be computed again at the end.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ..base.errors import OptionError
 from ..combination.combination_file import FittedCombination
 from ..combination.joint import JointHypotheses, JointModel, hypotheses
+from ..confidence.calibrate_scores import CalibratedWords
+from ..confidence.calibrator_file import is_calibrator
 from ..confidence.estimation.accepted import AcceptedPrecision, accepting
 from ..confidence.estimation.held_out import KnownOfOutputs
 from ..confidence.shipped import COMBINATION, FOLDER, MODEL, names
 from ..confidence.word_scorer import ALTERNATIVES, MOST_AHEAD, load
 from ..lattices.lattice import Floats, Lattices
-from ..lattices.paths import Paths
+from ..lattices.paths import Paths, one_best
 from ..lattices.vocabulary import Vocabulary
+from ..networks.hwcn import build
 from ..recognizers import RecognizerIdentity
 from ..transcripts.transcript import Transcript, Transcripts
 from ..transcripts.utterance import distinct_warnings
@@ -26,7 +31,53 @@ from ..transcripts.utterance import distinct_warnings
 GENERIC, JOINT = "generic", "joint"  # shipped models
 
 
-class OnlineScorer:
+class OnlineScorer(ABC):
+    """What gives the words of one recognizer their confidences."""
+
+    identity: RecognizerIdentity
+    model: str  # its name, for the files that the words are written to
+
+    @property
+    @abstractmethod
+    def is_provisional(self) -> bool:
+        """Whether later speech may change the confidences of earlier words."""
+
+    @abstractmethod
+    def message(self) -> str:
+        """What computes the confidences."""
+
+    @abstractmethod
+    def networks(self, lattices: Lattices, *, learn: bool) -> Lattices:
+        """The networks of an utterance; with `learn`, the scorer adapts to them first."""
+
+    @property
+    @abstractmethod
+    def language_model(self) -> str | None:
+        """The name of the one that reads the sentences, where there is one."""
+
+    @property
+    @abstractmethod
+    def known(self) -> KnownOfOutputs:
+        """What is known about its outputs; of a recognizer that a model does not know, nothing is promised."""
+
+    @abstractmethod
+    def score(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
+        """Networks, the confidence of every arc, and the path of the chosen words."""
+
+    @abstractmethod
+    def hypotheses(self, networks: Lattices, vocabulary: Vocabulary) -> Lattices:
+        """What it brings to a joint network."""
+
+    @abstractmethod
+    def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
+        """The words of an utterance."""
+
+    @abstractmethod
+    def with_warnings(self, networks: Lattices, transcript: Transcript) -> Transcript:
+        """The transcript with what is unusual about it for the model, beside what others found."""
+
+
+class _ModelScorer(OnlineScorer):
     """The confidence model of one recognizer, which adapts to it if it is a generic one."""
 
     def __init__(self, identity: RecognizerIdentity, model: str | None = None, *, lm: str | None = None) -> None:
@@ -44,17 +95,14 @@ class OnlineScorer:
 
     @property
     def is_provisional(self) -> bool:
-        """Whether later speech may change the confidences of earlier words."""
         return self._original.wants_adapting
 
     def message(self) -> str:
-        """Which model computes the confidences."""
         if self._original.model.is_generic:
             return f"{self.identity.name}: no model was trained for it, so its words are scored by the generic one"
         return f"{self.identity.name}: words scored by the model {self.model}"
 
     def networks(self, lattices: Lattices, *, learn: bool) -> Lattices:
-        """The networks of an utterance; with `learn`, the scorer adapts to them first."""
         networks = self._original.networks(lattices)
         if learn and self._original.wants_adapting and len(self._seen) < MOST_AHEAD and networks.word.any():
             self._seen.append(networks)
@@ -65,34 +113,79 @@ class OnlineScorer:
 
     @property
     def language_model(self) -> str | None:
-        """The name of the one that reads the sentences, where there is one."""
         return self._original.language_model
 
     @property
     def known(self) -> KnownOfOutputs:
-        """What the model knows about its outputs; of a recognizer that it does not know, nothing is promised."""
         return self._original.known
 
     def score(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
-        """Networks, the confidence of every arc, and the path of the chosen words."""
         confidence = self._scorer.confidence(networks)
         return networks, confidence, self._scorer.choice.paths(networks, confidence)
 
     def hypotheses(self, networks: Lattices, vocabulary: Vocabulary) -> Lattices:
-        """What it brings to a joint network."""
         scores = self._scorer.arc_scores(networks)
         paths = self._scorer.choice.paths(networks, scores.confidence)
         missing = self._scorer.missing(networks, scores, paths, calibrated=False)
         return hypotheses(networks, scores.confidence, paths, vocabulary, missing=missing)
 
     def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
-        """The words of an utterance."""
         return self.with_warnings(networks, self._scorer.transcripts(networks, alternatives=alternatives)[0])
 
     def with_warnings(self, networks: Lattices, transcript: Transcript) -> Transcript:
-        """The transcript with what is unusual about it for the model, beside what others found."""
         (found,) = self._scorer.with_warnings(networks, Transcripts([transcript]))
         return replace(transcript, warnings=distinct_warnings(transcript.warnings, found.warnings))
+
+
+class _CalibratorScorer(OnlineScorer):
+    """The words that a recognizer prints with its own posteriors, calibrated by the file of a calibrator.
+
+    There is no model: nothing is chosen anew, gaps are not told, and nothing is unusual for it.
+    """
+
+    def __init__(self, identity: RecognizerIdentity, calibrator: str, *, lm: str | None = None) -> None:
+        if lm is not None:
+            raise OptionError("--lm is for models; a calibrator changes nothing but confidences")
+        self.identity, self.model = identity, Path(calibrator).name
+        self._calibrated = CalibratedWords.load(Path(calibrator))
+
+    @property
+    def is_provisional(self) -> bool:
+        return False
+
+    def message(self) -> str:
+        return f"{self.identity.name}: its own words and posteriors, calibrated by {self.model}"
+
+    def networks(self, lattices: Lattices, *, learn: bool) -> Lattices:  # noqa: ARG002  # it learns nothing
+        return build(lattices).lattices
+
+    @property
+    def language_model(self) -> str | None:
+        return None
+
+    @property
+    def known(self) -> KnownOfOutputs:
+        return self._calibrated.known
+
+    def score(self, networks: Lattices) -> tuple[Lattices, Floats, Paths]:
+        assert networks.posterior is not None
+        return networks, networks.posterior, one_best(networks)
+
+    def hypotheses(self, networks: Lattices, vocabulary: Vocabulary) -> Lattices:
+        return hypotheses(*self.score(networks), vocabulary)
+
+    def transcript(self, networks: Lattices, alternatives: int) -> Transcript:
+        return self._calibrated(networks, alternatives=alternatives)[0]
+
+    def with_warnings(self, networks: Lattices, transcript: Transcript) -> Transcript:  # noqa: ARG002
+        return transcript
+
+
+def online_scorer(identity: RecognizerIdentity, model: str | None = None, *, lm: str | None = None) -> OnlineScorer:
+    """The scorer of a recognizer: a model, or the file of a calibrator."""
+    if model is not None and is_calibrator(Path(model)):
+        return _CalibratorScorer(identity, model, lm=lm)
+    return _ModelScorer(identity, model, lm=lm)
 
 
 class OnlineCombiner:
@@ -121,7 +214,7 @@ class OnlineCombiner:
         if lm is not None and self.joint is not None:
             raise OptionError("--lm is for one recognizer: several are combined by what was fitted without it")
         self.scorers = [
-            OnlineScorer(identity, model, lm=lm) for identity, model in zip(identities, chosen, strict=True)
+            online_scorer(identity, model, lm=lm) for identity, model in zip(identities, chosen, strict=True)
         ]
         self._alternatives = alternatives
 
