@@ -11,7 +11,7 @@ FILES = (
     "summary", "words_view", "marks", "card", "position", "strip", "theme",
     "notice", "dialogs", "find", "speakers", "exports", "keys", "editing",
     "player",
-    "promise",
+    "promise", "evidence", "review",
 )  # fmt: skip  # each defines one object
 START = "main"  # starts them on the page
 

@@ -17,6 +17,7 @@ const Exports = (() => {
       confidence: edited ? Numbers.product(words.map((word) => word.confidence)) : segment.confidence,
       mean_confidence: Numbers.mean(words.map((word) => word.confidence)), words,
       ...(gap === undefined || gap === null ? {} : { missing_end: gap }), ...(segment.warnings?.length ? { warnings: segment.warnings } : {}),
+      ...Evidence.record(segment),
     };
   };
   const json = () => {

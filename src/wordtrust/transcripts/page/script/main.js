@@ -11,11 +11,13 @@
   Position.start();
   Player.start();
   Editing.start();
+  Review.start();
   Transcript.on("change", ({ segments }) => {
     WordsView.refresh(segments);
     Summary.show();
     Marks.update();
     Position.refresh();
+    Review.refresh(segments);
     new Set(segments.map((id) => Transcript.segment(id).recording)).forEach((index) => Strip.refresh(Transcript.recordings[index]));
   });
   Dom.by("tools").hidden = false;
