@@ -5,8 +5,10 @@
 STUDY, PLAIN and FORCED are those of `tools.check_model`. For every recognizer a model is fitted that knows it neither
 as the author of a transcript nor as a listener, and judges its 1-best words of the test split. Beside it: the
 recognizer's own model, which sees its scores and networks; and votes, the share of transcripts that have the word
-(with one listener, plain agreement), calibrated on the held-out speakers that the model was calibrated on. With
-`--test dev` trees are fitted on three quarters of the speakers of train and calibrated on the rest.
+(with one listener, plain agreement), calibrated on the held-out speakers that the model was calibrated on. The same
+transcripts, and references, are judged as those of anybody: how many words are wrong, how many are expected to be,
+and whether the interval holds that. With `--test dev` trees are fitted on three quarters of the speakers of train and
+calibrated on the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from tools.check_data import BARE, CONFIDENCE, CheckedTranscript, all_transcripts, read_forced
+from tools.check_data import BARE, CONFIDENCE, REFERENCES, CheckedTranscript, all_transcripts, read_forced
 from tools.check_model import EMBEDDED, error_rates, fit, read_split, study_parser
 
 from wordtrust.combination.check import CheckModel
@@ -34,6 +36,7 @@ from wordtrust.transcription.check_summary import error_interval
 HELD_OUT = 4  # of the speakers of train one in so many is calibrated on, where dev is the test
 REVIEWED = 0.1  # share of the words: the least trusted
 OWN, SCORED, UNASKED = "its own model", "check with its own confidences", "check, text not scored"
+ANYBODY = "by anybody"
 
 
 def measures(confidence: Reals, right: Flags) -> dict[str, float]:
@@ -45,20 +48,28 @@ def measures(confidence: Reals, right: Flags) -> dict[str, float]:
     return {name: float(getattr(metrics, name) or 0.0) for name in ("nce", "auc", "ece")} | found
 
 
-def wrong_words(confidence: Reals, test: CheckedTranscript) -> dict[str, float]:
+def wrong_words(
+    confidence: Reals, test: CheckedTranscript, if_recognizer: Reals | None = None, misheard: float = 0.0
+) -> dict[str, float]:
     """How many words are wrong and how many were expected to be; how often the interval holds: 95% is promised."""
     speakers = np.unique(test.speaker, return_inverse=True)[1]
     speaker = np.repeat(speakers, np.diff(test.facts.offsets))
     groups = [np.arange(len(confidence)), *(np.flatnonzero(speaker == one) for one in range(speakers.max() + 1))]
-    held = [_holds(confidence[group], test.right[group]) for group in groups if len(group)]
+    held = [
+        _holds(confidence[rows], test.right[rows], None if if_recognizer is None else if_recognizer[rows], misheard)
+        for rows in groups
+        if len(rows)
+    ]
     return {
         "expected": float((1 - confidence).sum()), "wrong": float((~test.right).sum()),
-        "whole inside": float(held[0]), "speakers inside": float(np.mean(held[1:])),
+        "words": len(confidence), "whole inside": float(held[0]), "speakers inside": float(np.mean(held[1:])),
     }  # fmt: skip
 
 
-def _holds(confidence: Reals, right: Flags) -> bool:
-    low, high = error_interval(confidence.tolist())
+def _holds(confidence: Reals, right: Flags, if_recognizer: Reals | None, misheard: float) -> bool:
+    low, high = error_interval(
+        confidence.tolist(), None if if_recognizer is None else if_recognizer.tolist(), misheard
+    )
     return bool(math.floor(low) <= (~right).sum() <= math.ceil(high))
 
 
@@ -88,9 +99,17 @@ def of_transcript(model: CheckModel, test: CheckedTranscript, held_out: CheckedT
         found["+".join(listeners)] = {way: measures(confidence, test.right) for way, confidence in ways.items()}
         for way in ("check", SCORED):
             found["+".join(listeners)][way] |= wrong_words(ways[way], test)
-        gaps = model.verdict(test.gathered(listeners))
+        gaps = model.verdict(test.gathered(listeners), by_recognizer=True)
         found["+".join(listeners)]["gaps"] = _gap_measures(gaps.missing_before, gaps.missing_end, test)
+        found["+".join(listeners)][ANYBODY] = by_anybody(model, test, listeners)
     return found
+
+
+def by_anybody(model: CheckModel, test: CheckedTranscript, listeners: Sequence[str]) -> dict[str, float]:
+    """What is said of a transcript if nobody knows whether a recognizer wrote it."""
+    judged_words = model.verdict(test.gathered(listeners))
+    confidence, strictly = judged_words.confidence, judged_words.if_recognizer
+    return measures(confidence, test.right) | wrong_words(confidence, test, strictly, judged_words.misheard)
 
 
 def judged(
@@ -98,7 +117,7 @@ def judged(
 ) -> Reals:
     """[words] the confidences that the model gives; `scored`: the transcript comes with those of its own model."""
     gathered = test.gathered(listeners, CONFIDENCE if scored else None, forced=forced)
-    return model.confidence(gathered, calibrated=scored)
+    return model.confidence(gathered, calibrated=scored, by_recognizer=True)
 
 
 def _gap_measures(before: Reals, end: Reals, test: CheckedTranscript) -> dict[str, float]:
@@ -116,6 +135,12 @@ def run(
 ) -> Iterator[tuple[str, dict[str, Any]]]:  # fmt: skip
     """Each author in turn, left out of everything."""
     for transcript in test:
+        if transcript.whose == REFERENCES:  # perfect by definition, not one of several that could be left out
+            model = fit(train, held_out, rates, share=share)
+            listeners = list(listeners_of(transcript))
+            found = {"+".join(names): {ANYBODY: by_anybody(model, transcript, names)} for names in listeners}
+            yield REFERENCES, found
+            continue
         own = next(one for one in held_out if one.whose == transcript.whose and one.scores)
         model = fit(train, held_out, rates, left_out=transcript.whose, share=share)
         yield transcript.whose, of_transcript(model, transcript, own)
@@ -135,7 +160,8 @@ def split_by_speaker(
 
 def tables(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> str:
     """NCE by author (rows) and listener (columns), one table for each way; then the least trusted tenth."""
-    lines: list[str] = []
+    lines = _anybody_lines(results, listeners)
+    results = {author: found for author, found in results.items() if author != REFERENCES}
     for way in ("check", SCORED, UNASKED, "votes"):
         lines += ["", f"NCE, {way}:", "", *_head(["own", *listeners])]
         for author, found in results.items():
@@ -146,6 +172,22 @@ def tables(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> str:
         cells = [_tenth(found[one]["check"]) if one in found else "" for one in listeners]
         lines.append(f"| {author} | {_tenth(found[OWN])} | {' | '.join(cells)} |")
     return "\n".join([*lines, *_interval_lines(results, listeners)])
+
+
+def _anybody_lines(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> list[str]:
+    """Wrong words of transcripts by anybody: how many there are, are expected, and how often intervals hold."""
+    lines = ["By anybody, expected errors (intervals of speakers that hold):", "", *_head(["wrong", *listeners])]
+    for author, found in results.items():
+        known = {one: found[one][ANYBODY] for one in listeners if one in found}
+        wrong = next((f"{one['wrong'] / one['words']:.1%}" for one in known.values()), "")
+        cells = [
+            f"{known[one]['expected'] / known[one]['words']:.1%} ({known[one]['speakers inside']:.2f})"
+            if one in known
+            else ""
+            for one in listeners
+        ]
+        lines.append(f"| {author} | {wrong} | {' | '.join(cells)} |")
+    return lines
 
 
 def _interval_lines(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> list[str]:
@@ -190,13 +232,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     read = {split: read_split(study, plain, split, names, held_out=split in (TRAIN, DEV)) for split in splits}
     rates, forced = error_rates(read[TRAIN]), read_forced(given.forced, splits)
     made = {
-        split: [
-            one.with_forced(forced) for one in all_transcripts(of, rates, changed=split == TRAIN or len(read) > 2)
-        ]
+        split: [one.with_forced(forced) for one in all_transcripts(of, rates, changed=split != given.test)]
         for split, of in read.items()
     }
     train, held_out = split_by_speaker(made[TRAIN]) if given.test == DEV else (made[TRAIN], made[DEV])
-    test = [one for one in made[given.test] if one.scores]
+    test = [one for one in made[given.test] if one.scores or (one.whose == REFERENCES and one.right.all())]
     results = dict(run(train, held_out, test, rates, share=given.share))
     print(tables(results, names))
     if given.json is not None:

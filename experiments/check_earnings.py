@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("|---|---:|---|---:|---:|---:|---:|---:|")
     for one in transcripts(given.folder, given.most):
         for listeners in (*((name,) for name in one.heard), tuple(one.heard)):
-            ours = measures(model.confidence(one.gathered(listeners)), one.right)
+            ours = measures(model.confidence(one.gathered(listeners), by_recognizer=True), one.right)
             theirs = measures(calibrated_votes(one, listeners), one.right)
             shown = listeners[0] if len(listeners) == 1 else "all"
             print(

@@ -2,8 +2,8 @@
 
 Every recognizer of a study takes its turn as the one whose transcript is checked: its 1-best, with times; and for a
 part of the utterances without times, where at times words were made up, repeated again and again, or left out.
-References are transcripts too, of a kind that is nearly always right. Listeners are scored by models that never saw
-the speakers; some of them also come as their 1-best alone, as another transcript would.
+References are transcripts too, as people type them who make no errors, and with such changes. Listeners are scored by
+models that never saw the speakers; some of them also come as their 1-best alone, as another transcript would.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def read_forced(folder: Path | None, splits: Sequence[str]) -> Mapping[str, Forc
 def all_transcripts(
     recognizers: Sequence[Recognizer], error_rates: Mapping[str, float], *, changed: bool = True
 ) -> Iterator[CheckedTranscript]:  # fmt: skip
-    """Each recognizer's in turn, and where wanted those without times and the references."""
+    """Each recognizer's in turn, and the references; where wanted also those without times that were changed."""
     first = recognizers[0].networks
     references, speakers = first.notes[REFERENCE], first.notes[SPEAKER]
     for recognizer in recognizers:
@@ -228,9 +228,10 @@ def all_transcripts(
         yield replace(made, scores=scores)
         if changed:
             yield _without_times(recognizer.name, texts_of(transcript), first, others, error_rates)
+    everybody = [one for recognizer in recognizers for one in recognizer.listeners()]
+    spoken = [text.split() for text in references]
+    yield _typed(REFERENCES, spoken, np.arange(len(spoken)), first, everybody, error_rates)
     if changed:
-        everybody = [one for recognizer in recognizers for one in recognizer.listeners()]
-        spoken = [text.split() for text in references]
         yield _without_times(REFERENCES, spoken, first, everybody, error_rates)
 
 
@@ -242,8 +243,16 @@ def _without_times(
     rng = np.random.default_rng([len(whose), sum(map(ord, whose))])
     rows = np.arange(int(rng.integers(EVERY)), len(texts), EVERY)
     words = [changed_words(texts[row], texts[int(rng.integers(len(texts)))], rng) for row in rows.tolist()]
+    return _typed(whose, words, rows, first, listeners, error_rates)
+
+
+def _typed(
+    whose: str, texts: Sequence[Sequence[str]], rows: Offsets, first: Lattices, listeners: Sequence[Listener],
+    error_rates: Mapping[str, float],
+) -> CheckedTranscript:  # fmt: skip
+    """Texts of some utterances without times."""
     utts = [first.utts[row] for row in rows]
-    lists = {utt: [{"score": 0.0, "text": " ".join(text)}] for utt, text in zip(utts, words, strict=True)}
+    lists = {utt: [{"score": 0.0, "text": " ".join(text)}] for utt, text in zip(utts, texts, strict=True)}
     transcript = replace(wt.from_nbest(lists), notes={})
     fewer = [_fewer(listener, rows) for listener in listeners]
     references, speakers = ([first.notes[kind][row] for row in rows] for kind in (REFERENCE, SPEAKER))

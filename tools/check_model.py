@@ -4,8 +4,9 @@
 
 STUDY is the study of the shipped models (`models/`, and `work/with-trees/` for the models of the folds); PLAIN the
 study that has networks of train and dev. FORCED has scores of given texts (`tools.check_data.read_forced`). Each
-recognizer takes its turn as one that nobody knows, listeners are dropped at random, and so are scores.
-Trees are fitted on train and calibrated on dev.
+recognizer takes its turn as one that nobody knows, listeners are dropped at random, and so are scores. References are
+the transcripts of people who make no errors: of half of the recognizers' transcripts it is known that a recognizer
+wrote them, so that the rest and the references are those of anybody. Trees are fitted on train and calibrated on dev.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from tools.check_data import (
     BARE,
     CONFIDENCE,
+    REFERENCES,
     CheckedTranscript,
     Recognizer,
     all_transcripts,
@@ -47,6 +49,7 @@ SCORED_FILES = 10  # of each transcript, that scores are weighed on
 HOW_MANY = (0.55, 0.25, 0.1, 0.1)  # how often there are 1, 2, 3, 4 listeners
 EMBEDDED, EMBEDDED_WEIGHT, BARE_WEIGHT = "moonshine-tiny", 3.0, 0.5
 SCORED, UNASKED = 0.5, 0.25  # shares of files: with scores of their own, without scores of texts by listeners
+KNOWN = 0.5  # share of the recognizers' files that are known to be by a recognizer
 SHARE = 1.0  # of the utterances; more: again, with other listeners
 USUAL_ERRORS = 0.06  # of transcripts with more wrong words fewer are seen: people check what is nearly right
 
@@ -79,10 +82,11 @@ def _rows_of(
 ) -> dict[str, tuple[Floats, Flags]]:
     names = sorted(name for name in file.heard if name.removesuffix(BARE) != left_out)
     score = str(rng.choice(sorted(file.scores))) if file.scores and rng.random() < SCORED else None
-    gathered = file.gathered(draw_listeners(names, rng), score, forced=rng.random() >= UNASKED)
+    facts, _, heard, _ = file.gathered(draw_listeners(names, rng), score, forced=rng.random() >= UNASKED)
+    is_known = file.whose != REFERENCES and rng.random() < KNOWN
     return {
-        "words": (word_table(gathered.facts, gathered.heard), file.right),
-        "gaps": (gap_table(gathered.facts, gathered.heard), file.missing > 0),
+        "words": (word_table(facts, heard, by_recognizer=is_known), file.right),
+        "gaps": (gap_table(facts, heard, by_recognizer=is_known), file.missing > 0),
     }
 
 
@@ -136,7 +140,7 @@ def _score_weights(trees: Trees, held_out: Sequence[CheckedTranscript], left_out
         for _ in range(SCORED_FILES):
             file = transcript.take(rng.choice(len(transcript), int(_weight(transcript) * len(transcript) / 3)))
             gathered = file.gathered(draw_listeners(names, rng), CONFIDENCE, forced=rng.random() >= UNASKED)
-            log_odds = trees.log_odds(word_table(gathered.facts, gathered.heard))
+            log_odds = trees.log_odds(word_table(gathered.facts, gathered.heard, by_recognizer=True))
             inputs.append(score_inputs(log_odds, gathered.facts.score, gathered.heard))
             right.append(file.right)
     return fit_logistic(np.concatenate(inputs), np.concatenate(right))

@@ -234,12 +234,19 @@ def test_repetitions_by_hand(words: list[int], longest: int) -> None:
         assert counted[at] == most
 
 
+def test_unheard_words_of_anybody_are_right_more_often_than_those_of_a_recognizer() -> None:
+    gathered = gather(typed(["so", "urartu", "it"]), [listener("moonshine-tiny", [["so", "uratu", "it"]])], {})
+    anybody, recognizer = shipped().verdict(gathered), shipped().verdict(gathered, by_recognizer=True)
+    assert anybody.confidence[1] > recognizer.confidence[1]
+    assert anybody.if_recognizer.tolist() == recognizer.confidence.tolist() == recognizer.if_recognizer.tolist()
+
+
 def test_forced_scores_reach_the_table() -> None:
     pivot, one = typed(["so", "it"]), listener("a", [["so", "it"]])
     logprob, least, tokens, margin = (np.array([value, np.nan], np.float32) for value in (-2.0, -1.5, 2.0, -0.5))
     forced = ForcedWords(logprob, least, tokens, margin, np.zeros(1, np.float32))
     gathered = gather(pivot, [one], {}, {"a": forced})
-    table = word_table(gathered.facts, gathered.heard)
+    table = word_table(gathered.facts, gathered.heard, by_recognizer=True)
     rate = table[:, WORD_COLUMNS.index("forced_rate.0")]
     assert rate[0] == -1.0
     assert np.isnan(rate[1])

@@ -207,7 +207,7 @@ def test_exit_status_of_pipelines(tmp_path: Path, heard: list[tuple[str, float, 
     other = write(tmp_path / "other.txt", "nothing of this was said in any recording that we know " * 4)
     done = run(other, "--audio", recording_path(), "--out", tmp_path / "other.json")
     assert done.exit_code == 3
-    assert "this transcript does not belong to this audio: 0% of its 44 words were found there" in done.stderr
+    assert "this transcript does not belong to this audio: 0% of its words were found there" in done.stderr
     assert not (tmp_path / "other.json").exists()
     with pytest.raises(InputError, match="does not belong"):
         wt.check(other, recording_path(), "ears")
@@ -270,6 +270,41 @@ def test_the_interval_holds_for_authors_who_are_better_or_worse_than_they_seem()
         low, high = error_interval(confidence.tolist())
         held.append(low <= wrong.sum() <= high)
     assert 0.93 < np.mean(held) < 0.97
+
+
+def test_the_interval_of_a_text_by_anybody_allows_for_no_errors_and_for_a_recognizer() -> None:
+    confidence, strictly = [0.95] * 360 + [0.1] * 10, [0.9] * 360 + [0.05] * 10
+    by_recognizer = error_interval(confidence)
+    low, high = error_interval(confidence, strictly, misheard=0.12)
+    assert low == pytest.approx(max(0.0, by_recognizer[0] - 0.4 * 0.12 * 370))
+    assert high == pytest.approx(error_interval(strictly)[1])
+    assert low == 0 < by_recognizer[0] < by_recognizer[1] < high
+    assert error_interval([0.1] * 200, [0.05] * 200, misheard=0.1)[0] > 80  # nobody without errors is as doubted
+
+
+def test_who_wrote_it_is_seen_in_the_format_or_said(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    words = wrong(heard)
+    typed = write(tmp_path / "typed.txt", " ".join(word for word, _, _ in words))
+    cloud = write(tmp_path / "cloud.json", service(words))
+
+    def summary(file: Path, *options: str) -> dict[str, Any]:
+        done = run(file, "--audio", recording_path(), "--json", *options)
+        assert done.exit_code == 0, done.output
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    by_anybody, by_recognizer = summary(typed), summary(typed, "--author", "recognizer")
+    assert by_anybody["errors_if_recognizer"] == by_recognizer["expected_errors"] > by_anybody["expected_errors"]
+    assert by_recognizer["errors_if_recognizer"] == by_recognizer["expected_errors"]
+    assert summary(cloud) == summary(cloud, "--author", "recognizer") != summary(cloud, "--author", "anybody")
+    with pytest.raises(WordtrustError, match="known are auto, recognizer, anybody"):
+        wt.check(cloud, recording_path(), "ears", author="people")  # type: ignore[arg-type]
+
+
+def test_a_text_of_few_words_that_were_not_heard_is_asked_about(tmp_path: Path) -> None:
+    done = run(write(tmp_path / "t.txt", "Elephants eat apples in winter"), "--audio", recording_path())
+    assert done.exit_code == 0
+    assert "t.txt: 0% of its words were found; is it of this recording?" in done.stderr
 
 
 def test_the_summary_adds_up_and_names_the_worst() -> None:

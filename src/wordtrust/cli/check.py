@@ -19,7 +19,7 @@ from .options import jobs_option, json_option, out_option, overwrite_option, pla
 
 if TYPE_CHECKING:
     from ..base.progress import AudioProgress
-    from ..transcription.check_job import CheckJob, CheckTask
+    from ..transcription.check_job import Author, CheckJob, CheckTask
     from ..transcription.transcriber import Transcriber
 
 NOT_OF_THIS_AUDIO, TOO_MANY_ERRORS = 3, 4  # exit status
@@ -34,6 +34,9 @@ NOT_OF_THIS_AUDIO, TOO_MANY_ERRORS = 3, 4  # exit status
                    "with its weights.")  # fmt: skip
 @click.option("--heard", multiple=True, metavar="TRANSCRIPT",
               help="Another transcript of the same recording, as one more listener. Needs no audio.")  # fmt: skip
+@click.option("--author", type=click.Choice(["auto", "recognizer", "anybody"]), default="auto", show_default=True,
+              help="Who wrote the transcript. People (anybody) may have made no errors; auto: subtitles and plain "
+                   "text may be anybody's.")  # fmt: skip
 @click.option("--language", metavar="CODE", help="The language, such as de, for Whisper [English].")
 @click.option(
     "--format", "format_", metavar="NAME", help="The format of the transcript [seen in it; else plain text]."
@@ -54,6 +57,7 @@ def check(
     audio: tuple[str, ...],
     listener: str,
     heard: tuple[str, ...],
+    author: Author,
     language: str | None,
     format_: str | None,
     out: tuple[str, ...],
@@ -93,7 +97,7 @@ def check(
     files = open_audio(audio) if audio else None
     others = [text for path in heard for text in read_texts(path, notify=notify)]
     texts = read_texts(transcript, ReadOptions(format=format_), notify)
-    tasks = check_tasks(texts, files, others, channels)
+    tasks = check_tasks(texts, files, others, channels, author)
     outputs = plan_outputs(out, [task.recording for task in tasks], overwrite=overwrite)
     if as_json and any(map(is_stdout, outputs)):
         raise OptionError("--json prints to stdout, where the output goes too: leave out one of them")
@@ -140,6 +144,8 @@ def _check_all(job: CheckJob, tasks: list[CheckTask], *, as_json: bool, quiet: b
             progress.finish_recording()
             late = f"{abs(summary.late):.1f} s {'late' if summary.late > 0 else 'early'}"
             notify(*([f"{task.text.file}: its times are {late}"] if abs(summary.late) >= 1 else []))
+            if summary.belonging < 0:
+                notify(f"{task.text.file}: {summary.found:.0%} of its words were found; is it of this recording?")
     if as_json:
         found = {task.name: job.summaries[task.name].to_dict() for task in tasks}
         echo(json.dumps(found[tasks[0].name] if len(tasks) == 1 else found))

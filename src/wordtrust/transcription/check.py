@@ -18,7 +18,7 @@ from ..base.errors import InputError, OptionError
 from ..recognizers import Recognizer
 from ..recognizers.registry import with_language
 from ..transcripts.transcript import Transcripts
-from .check_job import CheckJob, CheckTask, TextRecording
+from .check_job import AUTHORS, Author, CheckJob, CheckTask, TextRecording
 from .transcriber import Transcriber, opened_audio, recognizer_list, recordings
 from .written_text import WrittenText, read_texts, texts_of
 
@@ -31,6 +31,7 @@ def check(
     heard: str | Path | Sequence[str | Path] = (),
     sample_rate: float | None = None,
     language: str | None = None,
+    author: Author = "auto",
     channels: str = "auto",
     jobs: int = 1,
 ) -> Transcripts:
@@ -38,14 +39,15 @@ def check(
 
     `transcript` is any file of words that wordtrust reads, subtitles and plain text too, or transcripts. `audio` and
     `listener` are what `transcribe` takes as audio and recognizers. `heard` are other transcripts of the same
-    recording: listeners too, with or without audio. `channels` is mix, each, a number, or auto: each where the
-    transcript has as many. What was found is in `about["check"]`; a transcript of another recording is an
+    recording: listeners too, with or without audio. `author` is recognizer, anybody (people may make no errors), or
+    auto: anybody may have written subtitles and plain text. `channels` is mix, each, a number, or auto: each where
+    the transcript has as many. What was found is in `about["check"]`; a transcript of another recording is an
     `InputError`.
     """
     others = [heard] if isinstance(heard, str | Path) else list(heard)
     texts = read_texts(transcript) if isinstance(transcript, str | Path) else texts_of(transcript)
     files = None if audio is None else opened_audio(audio, sample_rate, "check")
-    tasks = check_tasks(texts, files, [text for other in others for text in read_texts(other)], channels)
+    tasks = check_tasks(texts, files, [text for other in others for text in read_texts(other)], channels, author)
     named = [with_language(one, language) if isinstance(one, str) else one for one in recognizer_list(listener)]
     with ExitStack() as stack:
         transcriber = stack.enter_context(Transcriber(named, jobs=jobs, scores_texts=True)) if files else None
@@ -68,7 +70,7 @@ def _result(job: CheckJob, tasks: Sequence[CheckTask]) -> Transcripts:
 
 def check_tasks(
     texts: Sequence[WrittenText], files: Sequence[AudioFile] | None, heard: Sequence[WrittenText] = (),
-    channels: str = "auto",
+    channels: str = "auto", author: Author = "auto",
 ) -> list[CheckTask]:  # fmt: skip
     """Each transcript with its recording: the only one, a channel of it, or the one of its name."""
     for text in texts:
@@ -80,8 +82,10 @@ def check_tasks(
         raise OptionError(
             "nothing to check it with: name the audio (--audio FILE), or other transcripts (--heard FILE)"
         )
+    if author not in AUTHORS:
+        raise OptionError(f"the author is {author!r}; known are {', '.join(AUTHORS)}")
     tasks = _by_text(texts) if files is None else _by_audio(texts, files, channels)
-    return [replace(task, heard=tuple(_others(task, heard, len(tasks)))) for task in tasks]
+    return [replace(task, heard=tuple(_others(task, heard, len(tasks))), author=author) for task in tasks]
 
 
 def _by_text(texts: Sequence[WrittenText]) -> list[CheckTask]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ..base.errors import InputError
 from ..base.number_format import counted
@@ -20,6 +20,7 @@ from ..lattices.paths import one_best
 from ..lattices.text import join_surfaces
 from ..transcripts.transcript import Transcript
 from ..transcripts.words import LeftOut, clock
+from .belonging import LEAST
 from .check_evidence import (
     ForcedByListener,
     by_listener,
@@ -47,8 +48,8 @@ from .text_to_audio import Clock, LocatedWords, locate
 from .transcriber import AudioRecording, RecognizedSegment, Transcriber
 from .written_text import WrittenText
 
-BELONGS = 0.12  # share of words found: of other recordings chance finds fewer, the worst recognizers have more
-_ENOUGH_WORDS = 25  # of fewer, chance may find as many
+Author = Literal["auto", "recognizer", "anybody"]  # who wrote a transcript; auto: as its format says
+AUTHORS = get_args(Author)
 _BEYOND = 2.0  # seconds after the end of the audio that are no mistake
 
 
@@ -77,6 +78,12 @@ class CheckTask:
     text: WrittenText
     recording: AudioRecording | TextRecording
     heard: tuple[WrittenText, ...] = ()
+    author: Author = "auto"
+
+    @property
+    def by_recognizer(self) -> bool:
+        """Whether a recognizer wrote it, and not somebody who may have made no errors."""
+        return self.text.by_recognizer if self.author == "auto" else self.author == "recognizer"
 
     @property
     def name(self) -> str:
@@ -136,7 +143,9 @@ class CheckJob(RecordingJob):
         if self._transcriber is None or not isinstance(task.recording, AudioRecording):
             return
         text_scorer = TextScorer(self._transcriber.pools, task.recording, self._journal)
-        running = RunningCheck(task.text, self._model, self._transcriber.combiner.scorers, text_scorer)
+        running = RunningCheck(
+            task.text, self._model, self._transcriber.combiner.scorers, text_scorer, by_recognizer=task.by_recognizer
+        )
         self._text_scorers[task.name], self._running[task.name] = text_scorer, running
         self._segments[task.name] = running.segments
         for segment in self._transcriber.recognize(task.recording, self._journal):
@@ -164,10 +173,14 @@ class CheckJob(RecordingJob):
             heard = recognizer_listeners(scorers, segments, part)
             return [*heard, *(other_listener(*other, part) for other in others)], forced_words(forced, pivot, part)
 
-        checked = judge(pivot, self._model, evidence)
+        checked = judge(pivot, self._model, evidence, by_recognizer=task.by_recognizer)
         self.transcripts[task.name] = list(checked_transcript(pivot, checked, task.name))
         self._left_out[task.name] = unwritten(pivot, lambda index: _said(segments, index))
-        summary = CheckSummary.of(self.transcripts[task.name], pivot.located.found, pivot.located.late)
+        located = pivot.located
+        strictly = None if task.by_recognizer else checked.if_recognizer.tolist()
+        summary = CheckSummary.of(
+            self.transcripts[task.name], located.found, located.late, located.belonging, strictly, checked.misheard
+        )
         if not task.has_times:
             summary = replace(summary, worst=())
         self.summaries[task.name] = summary
@@ -242,10 +255,10 @@ def _located(text: WrittenText, clocks: Sequence[Clock]) -> tuple[WrittenText, L
 
 def _require_belonging(text: WrittenText, located: LocatedWords, recording: AudioRecording | TextRecording) -> None:
     """An error if a transcript is of another recording."""
-    if located.found >= BELONGS or len(text) < _ENOUGH_WORDS:
+    if located.belonging >= LEAST:
         return
     what = "transcript" if isinstance(recording, TextRecording) else "audio"
-    heard = f"{located.found:.0%} of its {counted(len(text), 'word')} were found there"
+    heard = f"{located.found:.0%} of its words were found there"
     raise DoesNotBelong(
         f"this transcript does not belong to this {what}: {heard}",
         file=text.file,

@@ -12,8 +12,9 @@ from ..base.number_format import counted
 from ..transcripts.utterance import UtteranceWords
 from ..transcripts.words import Word, clock
 
-BIAS = (
-    0.2  # standard deviation of how far the errors of an author whom nobody knows are from those expected, relative
+BIAS = 0.2  # standard deviation of how far the errors of a recognizer nobody knows are from those expected, relative
+FALSE_DOUBTS = (
+    0.4  # errors expected in a perfect transcript, for each word that the listener expects to have misheard
 )
 _LIKELY = 1.96  # standard deviations of an interval that holds 95%
 _WINDOW = 10.0  # seconds of a stretch at most
@@ -50,16 +51,25 @@ class CheckSummary:
     found: float  # share of the words that were heard where they should be
     late: float  # seconds by which its times are late
     worst: tuple[WorstStretch, ...]
+    errors_if_recognizer: float  # expected errors, if a recognizer wrote it
+    belonging: float = 0.0  # what speaks for it that the transcript is of this recording: below 0, rather against it
 
     @classmethod
-    def of(cls, segments: Sequence[UtteranceWords], found: float, late: float) -> CheckSummary:
-        """That of a checked transcript."""
+    def of(
+        cls, segments: Sequence[UtteranceWords], found: float, late: float, belonging: float = 0.0,
+        if_recognizer: Sequence[float] | None = None, misheard: float = 0.0,
+    ) -> CheckSummary:  # fmt: skip
+        """That of a checked transcript; `if_recognizer` and `misheard` (`error_interval`) of one by anybody."""
         words = [word for segment in segments for word in segment.words]
-        expected = math.fsum(1 - word.confidence for word in words)
-        interval = error_interval([word.confidence for word in words])
+        confidence = [word.confidence for word in words]
+        expected = math.fsum(1 - one for one in confidence)
+        interval = error_interval(confidence, if_recognizer, misheard)
+        strictly = expected if if_recognizer is None else math.fsum(1 - one for one in if_recognizer)
         gaps = [gap for segment in segments for gap in segment.known_gaps]
         made_up = sum(bool(word.made_up) for word in words)
-        return cls(len(words), expected, interval, math.fsum(gaps), made_up, found, late, _worst(words))
+        return cls(
+            len(words), expected, interval, math.fsum(gaps), made_up, found, late, _worst(words), strictly, belonging
+        )
 
     @property
     def share_wrong(self) -> float:
@@ -70,8 +80,10 @@ class CheckSummary:
         """As JSON."""
         return {
             "words": self.words, "expected_errors": round(self.expected_errors, 2),
+            "errors_if_recognizer": round(self.errors_if_recognizer, 2),
             "interval": [round(end, 2) for end in self.interval], "missing_places": round(self.missing_places, 2),
             "made_up": self.made_up, "found": round(self.found, 4), "late": round(self.late, 3) + 0.0,
+            "belonging": round(self.belonging, 2) + 0.0,
             "worst": [stretch.to_dict() for stretch in self.worst],
         }  # fmt: skip
 
@@ -88,16 +100,27 @@ class CheckSummary:
         return "; ".join(parts)
 
 
-def error_interval(confidence: Sequence[float]) -> tuple[float, float]:
+def error_interval(
+    confidence: Sequence[float], if_recognizer: Sequence[float] | None = None, misheard: float = 0.0
+) -> tuple[float, float]:
     """Between which numbers the wrong words of a transcript are with 95%.
 
-    Words err by themselves; and an author that the model does not know is better or worse than it takes them for, in
-    all words alike, which matters the more the longer the transcript is.
+    Words err by themselves; and a recognizer that the model does not know is better or worse than it takes it for, in
+    all words alike, which matters the more the longer the transcript is. If anybody may have written it, it may also
+    be without errors: then all doubts come from what listeners misheard, the share `misheard`; or a recognizer wrote
+    it after all, with the confidences `if_recognizer`.
     """
+    likely, strictly = _moments(confidence), _moments(confidence if if_recognizer is None else if_recognizer)
+    doubts = 0.0 if if_recognizer is None else FALSE_DOUBTS * misheard * len(confidence)
+    low = likely[0] - _LIKELY * likely[1] - doubts
+    high = max(likely[0], strictly[0]) + _LIKELY * strictly[1]
+    return max(0.0, low), min(float(len(confidence)), high)
+
+
+def _moments(confidence: Sequence[float]) -> tuple[float, float]:
+    """The expected errors, and how far off they are, as a standard deviation."""
     expected = math.fsum(1 - one for one in confidence)
-    variance = math.fsum(one * (1 - one) for one in confidence) + (BIAS * expected) ** 2
-    reach = _LIKELY * math.sqrt(variance)
-    return max(0.0, expected - reach), min(float(len(confidence)), expected + reach)
+    return expected, math.sqrt(math.fsum(one * (1 - one) for one in confidence) + (BIAS * expected) ** 2)
 
 
 def _when(stretch: WorstStretch) -> str:

@@ -111,13 +111,15 @@ def other_listener(text: WrittenText, located: LocatedWords, stretches: Sequence
     return Listener(text.file, made, made.posterior)
 
 
-def judge(pivot: LocatedText, model: CheckModel, evidence: Callable[[Sequence[Stretch]], Evidence]) -> CheckedWords:
+def judge(
+    pivot: LocatedText, model: CheckModel, evidence: Callable[[Sequence[Stretch]], Evidence], *, by_recognizer: bool
+) -> CheckedWords:
     """The verdict on all words; `evidence` is asked for some stretches at a time."""
     gathered = []
     for part in pivot.parts():
         listeners, forced = evidence(part)
         gathered.append(model.gather(chains(pivot.text, pivot.located, part), listeners, forced))
-    return model.verdict(joined(gathered), calibrated=pivot.text.is_calibrated)
+    return model.verdict(joined(gathered), calibrated=pivot.text.is_calibrated, by_recognizer=by_recognizer)
 
 
 def checked_transcript(pivot: LocatedText, checked: CheckedWords, name: str) -> Transcripts:

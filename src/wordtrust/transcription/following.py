@@ -98,8 +98,9 @@ class TextFollower:
         self._times[:, new] = located.start[of_tail], located.end[of_tail]
         self.settled_words, self.settled_segments, self._late = new.stop, last, located.late
         found = LocatedWords(
-            self._stretch, self._times[0], self._times[1], located.found, located.late, self._stretch < _NOWHERE
-        )
+            self._stretch, self._times[0], self._times[1], located.found, located.late, self._stretch < _NOWHERE,
+            located.belonging,
+        )  # fmt: skip
         return LocatedText(self._text, found, tuple(self._stretches(before, last, self._stretch[new].tolist())))
 
     def _stretches(self, first: int, last: int, words: Sequence[int]) -> list[Stretch]:

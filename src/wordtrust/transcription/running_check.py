@@ -27,11 +27,13 @@ class RunningCheck:
     """The check of one transcript while segments of its recording come in."""
 
     def __init__(
-        self, text: WrittenText, model: CheckModel, scorers: Sequence[OnlineScorer], text_scorer: TextScorer
-    ) -> None:
+        self, text: WrittenText, model: CheckModel, scorers: Sequence[OnlineScorer], text_scorer: TextScorer,
+        *, by_recognizer: bool,
+    ) -> None:  # fmt: skip
         transcript = text.transcript()
         self._follower, self._written = TextFollower(text), transcript.words
         self._model, self._scorers, self._text_scorer = model, scorers, text_scorer
+        self._by_recognizer = by_recognizer
         self._settled: deque[tuple[LocatedText, dict[int, SegmentText]]] = deque()
         self._segments = deque(text.cut(transcript))
         self._is_cut = text.is_timed or len(self._segments) > 1  # else pauses will tell, when all was heard
@@ -83,6 +85,6 @@ class RunningCheck:
             return listeners, forced_words(forced, pivot, part)
 
         first = self.reported + len(self._words)
-        judged = judge(pivot, self._model, evidence)
+        judged = judge(pivot, self._model, evidence, by_recognizer=self._by_recognizer)
         words, self._missing = checked_words(pivot, judged, self._written, first, self._missing)
         self._words += words

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..lattices.lattice import Flags, Offsets, Times
+from .belonging import evidence_of_belonging
 from .misheard_words import shared_by_letters, times_beside
 from .read_aloud import MatchedWords, match_texts
 from .word_matching import NOWHERE
@@ -71,6 +72,7 @@ class LocatedWords(NamedTuple):
     found: float  # share of the words that were heard where they should be; 1 of a text without words
     late: float  # seconds by which the times of the text are late, in the middle; 0 where it has none
     matched: Flags  # [words] which were heard where they should be
+    belonging: float  # what speaks for it that the text is of this recording (`belonging`)
 
 
 def locate(text: TimedWords, clock: Clock, *, pauses: bool = True) -> LocatedWords:
@@ -84,7 +86,8 @@ def locate(text: TimedWords, clock: Clock, *, pauses: bool = True) -> LocatedWor
     stretch = clock.stretch_of((start + end) / 2, pauses=pauses and text.is_timed)
     stretch[matched] = 2 * clock.segment[partner[matched]] + 1
     share = float(matched.mean()) if len(text) else 1.0
-    return LocatedWords(_in_order(stretch, matched, len(clock.start)), start, end, share, late, matched)
+    stretch = _in_order(stretch, matched, len(clock.start))
+    return LocatedWords(stretch, start, end, share, late, matched, evidence_of_belonging(found))
 
 
 def _in_order(stretch: Offsets, matched: Flags, segments: int) -> Offsets:

@@ -16,7 +16,7 @@ from ..base.problems import Problems
 from ..formats import format_names, stream_files
 from ..formats.chains import linear_lattice
 from ..formats.format import ReadOptions
-from ..formats.onebest import plain_text
+from ..formats.onebest import plain_text, srt, vtt
 from ..formats.transcript import NAME as OURS
 from ..formats.transcript import record_lattices
 from ..lattices.assemble import Builder, Tokens
@@ -62,6 +62,11 @@ class WrittenText:
     def is_calibrated(self) -> bool:
         """Whether what it says of its own words are probabilities: where our own models computed them."""
         return self.lattices.origin.format == OURS
+
+    @property
+    def by_recognizer(self) -> bool:
+        """Whether its format says that a recognizer wrote it: people write subtitles and plain text too."""
+        return self.lattices.origin.format not in (plain_text.NAME, srt.NAME, vtt.NAME)
 
     @property
     def norms(self) -> tuple[str, ...]:

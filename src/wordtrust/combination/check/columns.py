@@ -3,7 +3,8 @@
 Listeners take slots by their strength, the one with the lowest error rate first; those beyond the slots count in
 what all of them say together. NaN stands for what is not known: an empty slot, a score that nobody gave. How far
 listeners agree over a whole file is not among the columns, nor are the times of words: there are too few recognizers
-to learn from, and trees that saw these knew them again instead.
+to learn from, and trees that saw these knew them again instead. That a recognizer wrote the transcript is one: where
+people may have, words that no listener heard are right more often, and nothing else tells.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ NEIGHBOURS = (
     "support_before", "support_before_2", "support_after", "support_after_2", "missing_before", "missing_after",
     "support_text", "agreement_text", "to_doubt_before", "to_doubt_after",
 )  # fmt: skip
-OWN = ("letters", "frequency", "words_in_text", "words_before", "words_after", "repeats", "score", "score_rank")
+OWN = (
+    "letters", "frequency", "words_in_text", "words_before", "words_after", "repeats", "score", "score_rank",
+    "by_recognizer",
+)  # fmt: skip
 WORD_COLUMNS = tuple(f"{name}.{slot}" for slot in range(SLOTS) for name in PER_LISTENER) + TOGETHER + NEIGHBOURS + OWN
 GAP_PER_LISTENER = ("missing", "inside", "most_inside", "rivals", "mean_confidence", "error_rate")
 GAP_SHARED = (
     "listeners", "share_missing", "mean_inside", "mean_rivals", "seconds", "is_first", "is_last", "words_in_text",
-    "support_before", "support_after", "agreement_text", "missing_text",
+    "support_before", "support_after", "agreement_text", "missing_text", "by_recognizer",
 )  # fmt: skip
 GAP_COLUMNS = tuple(f"{name}.{slot}" for slot in range(SLOTS) for name in GAP_PER_LISTENER) + GAP_SHARED
 _FAR = 10  # words: a doubt that is farther away is as good as none
@@ -64,8 +68,11 @@ class Heard(NamedTuple):
     forced: ForcedWords | None = None
 
 
-def word_table(facts: TranscriptFacts, heard: Sequence[Heard]) -> Floats:
-    """[words, columns]; listeners are in the order of their strength."""
+def word_table(facts: TranscriptFacts, heard: Sequence[Heard], *, by_recognizer: bool) -> Floats:
+    """[words, columns]; listeners are in the order of their strength.
+
+    `by_recognizer`: a recognizer wrote the transcript, and nobody who may have made no errors at all.
+    """
     together = _together(heard, len(facts.word))
     columns = {
         f"{name}.{slot}": values
@@ -73,10 +80,11 @@ def word_table(facts: TranscriptFacts, heard: Sequence[Heard]) -> Floats:
         for name, values in _of_listener(listener, facts.offsets).items()
     }
     columns |= together | _neighbours(facts, heard, together) | _own(facts)
+    columns["by_recognizer"] = np.full(len(facts.word), by_recognizer, np.float32)
     return _table(columns, WORD_COLUMNS, len(facts.word))
 
 
-def gap_table(facts: TranscriptFacts, heard: Sequence[Heard]) -> Floats:
+def gap_table(facts: TranscriptFacts, heard: Sequence[Heard], *, by_recognizer: bool) -> Floats:
     """[gaps, columns] likewise."""
     offsets = facts.offsets + np.arange(len(facts.offsets))
     gaps = int(offsets[-1])
@@ -86,6 +94,7 @@ def gap_table(facts: TranscriptFacts, heard: Sequence[Heard]) -> Floats:
         columns |= {f"{name}.{slot}": getattr(one, name) for name in ("missing", "inside", "most_inside", "rivals")}
         columns[f"mean_confidence.{slot}"] = _on_gaps(_first_of_texts(one.mean_confidence, facts.offsets), offsets)
         columns[f"error_rate.{slot}"] = np.full(gaps, listener.error_rate, np.float32)
+    columns["by_recognizer"] = np.full(gaps, by_recognizer, np.float32)
     return _table(columns | _gaps_together(facts, heard, offsets), GAP_COLUMNS, gaps)
 
 

@@ -27,7 +27,7 @@ from .gathered import Gathered, gather
 from .heard_instead import alternatives
 from .listener import ForcedWords, Listener
 
-KIND, VERSION = "wordtrust check model", 1
+KIND, VERSION = "wordtrust check model", 2
 FILE = "check.safetensors"
 LOOP, SILENCE = "loop", "silence"  # why a word seems to be made up
 _DOUBTED, _LOOPS, _MOSTLY = 0.5, 2, 0.5  # confidence; repetitions; share of listeners, or of their belief
@@ -47,6 +47,8 @@ class CheckedWords(NamedTuple):
     alternatives: list[tuple[Alternative, ...]]  # [words] what listeners heard instead; "": nothing
     made_up: list[str]  # [words] "silence": nothing was heard there, "loop": said again and again, else ""
     heard: Floats  # [words] the share of listeners whose output has the word
+    if_recognizer: Reals  # [words] how likely each word is right if a recognizer wrote the transcript
+    misheard: float  # share of the words that the best listener expects to have wrong itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +86,16 @@ class CheckModel:
 
     def judge(
         self, pivot: Lattices, listeners: Sequence[Listener], forced: Mapping[str, ForcedWords] | None = None,
-        *, calibrated: bool = False,
+        *, calibrated: bool = False, by_recognizer: bool = False,
     ) -> CheckedWords:  # fmt: skip
         """Judge the words of a transcript, chains of words; `forced` are scores of its words by listeners' names.
 
         `calibrated`: the confidences that came with the transcript (posteriors of `pivot`) are probabilities, such as
         those of a model of ours. All utterances count as one file: among its words such scores are ranked.
+        `by_recognizer`: a recognizer wrote it; a person may have made no errors at all.
         """
-        return self.verdict(self.gather(pivot, listeners, forced), calibrated=calibrated)
+        gathered = self.gather(pivot, listeners, forced)
+        return self.verdict(gathered, calibrated=calibrated, by_recognizer=by_recognizer)
 
     def gather(
         self, pivot: Lattices, listeners: Sequence[Listener], forced: Mapping[str, ForcedWords] | None = None
@@ -99,29 +103,32 @@ class CheckModel:
         """The evidence alone, for some utterances of a long transcript; `joined` puts them together."""
         return gather(pivot, listeners, self.error_rates, forced)
 
-    def confidence(self, gathered: Gathered, *, calibrated: bool = False) -> Reals:
+    def confidence(self, gathered: Gathered, *, calibrated: bool = False, by_recognizer: bool = False) -> Reals:
         """[words] how likely each word is right."""
         facts, heard = gathered.facts, gathered.heard
-        log_odds = self.words.trees.log_odds(word_table(facts, heard))
+        log_odds = self.words.trees.log_odds(word_table(facts, heard, by_recognizer=by_recognizer))
         confidence = np.asarray(self.words.calibrator.predict(sigmoid(log_odds)))
         scored = np.flatnonzero(~np.isnan(facts.score)) if calibrated else np.zeros(0, np.int64)
         inputs = score_inputs(log_odds[scored], facts.score[scored], heard)
         confidence[scored] = sigmoid(inputs @ self.score_weights)
         return confidence
 
-    def verdict(self, gathered: Gathered, *, calibrated: bool = False) -> CheckedWords:
+    def verdict(self, gathered: Gathered, *, calibrated: bool = False, by_recognizer: bool = False) -> CheckedWords:
         """Judge what was gathered."""
         facts, heard = gathered.facts, gathered.heard
-        confidence = self.confidence(gathered, calibrated=calibrated)
-        missing = self.gaps.probability(gap_table(facts, heard))
+        confidence = self.confidence(gathered, calibrated=calibrated, by_recognizer=by_recognizer)
+        missing = self.gaps.probability(gap_table(facts, heard, by_recognizer=by_recognizer))
         gap = np.arange(len(facts.word)) + csr_rows(facts.offsets)
         share = np.zeros(len(facts.word), np.float32)
         if heard:
             share = np.stack([one.evidence.agrees for one in heard]).mean(axis=0)
         made_up = _made_up(gathered, confidence, share, np.maximum(missing[gap], missing[gap + 1]))
+        strictly = (
+            confidence if by_recognizer else self.confidence(gathered, calibrated=calibrated, by_recognizer=True)
+        )
         return CheckedWords(
             facts.offsets, confidence, missing[gap], missing[facts.offsets[1:] + np.arange(len(gathered))],
-            alternatives(gathered.instead, len(facts.word)), made_up, share,
+            alternatives(gathered.instead, len(facts.word)), made_up, share, strictly, _misheard(heard),
         )  # fmt: skip
 
     def save(self, path: Path) -> None:
@@ -176,6 +183,15 @@ def _rates(card: Mapping[str, Any]) -> dict[str, float]:
     if not all(0 <= rate <= 10 for rate in found.values()):
         raise ValueError("an error rate is not a share")
     return found
+
+
+def _misheard(heard: Sequence[Heard]) -> float:
+    """The share of its words that the best listener with confidences expects to be wrong; a guess without one."""
+    for listener in heard:
+        sure = listener.evidence.mean_confidence
+        if not np.isnan(sure).all():
+            return 1 - float(np.nanmean(sure))
+    return _UNKNOWN_RATE
 
 
 def _made_up(gathered: Gathered, confidence: Reals, share: Floats, missing_beside: Reals) -> list[str]:
