@@ -24,15 +24,17 @@ RECOGNIZERS = {
     "moonshine-base": "Moonshine base, lists of ten hypotheses",
 }
 ANY = "any recognizer whose own model there is not"
-DATA = "read English sentences of Common Voice: 4,241 utterances of 1,138 speakers to train, 930 of 216 to choose"
-VARIED = "; a fifth of those to train a second time, with fewer hypotheses or a narrower beam, some with other scores"
+SENTENCES = "read English sentences of Common Voice: "
+DATA = SENTENCES + "5,171 utterances of 1,354 speakers"
+GENERIC_DATA = SENTENCES + "4,241 utterances of 1,138 speakers to train, 930 of 216 to choose"
+VARIED = "; a fifth of 4,241 of them a second time, with fewer hypotheses or a narrower beam, some with other scores"
 ADDED = {  # what else a model learned from (tools/mixed_corpus.py, tools/degraded_speech)
     "moonshine-tiny": "; all clips a second time with token evidence, and a third time degraded in one of fourteen "
     "ways (noise, babble, rooms, telephone, codecs and so on); 1,000 utterances by synthetic voices (letters, "
     "digits, names, dates, commands)",
     "whisper-tiny.en": "; 840 clips a second time with token evidence, 2,430 degraded in one of fourteen ways "
     "(noise, babble, rooms, telephone, codecs and so on)",
-    "kaldi-small-2020": "; the clips to choose a second time, as heard with a language model of another domain",
+    "kaldi-small-2020": "; 930 clips a second time, as heard with a language model of another domain",
     "vosk": "; every utterance as two lists, of at most ten and a hundred alternatives, as Vosk prints them with the "
     "--lattice-beam=2 of its small models, drawn from the lattices of kaldi-small-2020 (tools/vosk_nbest.py)",
 }
@@ -65,7 +67,7 @@ def card_of(name: str, model: Model, metrics: Mapping[str, Any]) -> ShippedCard:
     return ShippedCard(
         name=name,
         recognizer=ANY if model.is_generic else RECOGNIZERS.get(name, model.recognizer or name),
-        data=_data(name, is_varied=not model.is_generic and name != "vosk"),
+        data=GENERIC_DATA if model.is_generic else _data(name, is_varied=name != "vosk"),
         licence=LICENCE,
         metrics=metrics,
         limits=GENERIC_LIMITS if model.is_generic else (NOISY, *LIMITS[1:]) if name in _HEARD_NOISE else LIMITS,
