@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import wordtrust as wt
 from tests.helpers.command_line import refused, run
+from tests.helpers.html_page import page_data
 from tests.helpers.transcripts import talk
 from wordtrust.formats.transcript.records import Reviewed
 from wordtrust.transcripts.transcript import Transcript, Transcripts
@@ -135,3 +136,45 @@ def test_reviews_that_cannot_be(tmp_path: Path) -> None:
     for review in ({"expected": -1, "found": 0}, {"expected": 1, "found": 1e300}, {"expected": 1}, 7):
         (tmp_path / "talk.jsonl").write_text(json.dumps(line | {"review": review}) + "\n", "utf-8")
         assert "Traceback" not in refused("plan", tmp_path / "talk.jsonl")
+
+
+def test_reviewers_get_pages_and_their_verdicts_come_together(tmp_path: Path) -> None:
+    given = talk(300)
+    given.save(tmp_path / "talk.json")
+    shown = run("plan", tmp_path / "talk.json", "--target", "0.05", "--reviewers", "2", "--out", tmp_path / "pages")
+    assert "pages: 2 pages" in shown.stderr
+    assert "overwrite" in refused("plan", tmp_path / "talk.json", "--out", tmp_path / "pages")
+    plan = wt.plan(given, target=0.05, reviewers=2)
+    exports = []
+    for reviewer in (1, 2):
+        data = page_data((tmp_path / "pages" / f"reviewer-{reviewer}.html").read_text("utf-8"))
+        assert data["plan"]["target"] == 0.05
+        rows = data["plan"]["stretches"]
+        assert len(rows) == plan.shares()[reviewer - 1][0]
+        exports.append(tmp_path / f"{reviewer}.json")
+        _heard(given, rows).save(exports[-1])
+    both = wt.plan(tmp_path / "talk.json", target=0.05, verdicts=exports)
+    assert both.is_enough
+    assert both.evidence == pytest.approx((plan._after[1][plan.needed], 0), rel=0.05)
+    one = run("plan", tmp_path / "talk.json", "--target", "0.05", "--verdicts", exports[0], "--json").stdout
+    assert plan.promise < json.loads(one)["promise"] < both.promise
+    talk(10, name="other").save(tmp_path / "other.json")
+    assert "are about 'other'" in refused("plan", tmp_path / "talk.json", "--verdicts", tmp_path / "other.json")
+
+
+def _heard(given: Transcripts, rows: list[list[float]]) -> Transcripts:
+    """What the page exports after all words of these stretches were found right."""
+    heard = set[tuple[int, int]]()
+    for first_segment, first, last_segment, last, _, _ in rows:
+        places = [(segment, word) for segment, each in enumerate(given) for word in range(len(each))]
+        heard |= {place for place in places if (first_segment, first) <= place <= (last_segment, last)}
+    made = []
+    for number, segment in enumerate(given):
+        mine = [word for index, word in enumerate(segment) if (number, index) in heard]
+        expected = sum(1 - word.confidence + (word.missing_before or 0) for word in mine)
+        words = [
+            replace(word, confidence=1.0, checked=True) if (number, index) in heard else word
+            for index, word in enumerate(segment)
+        ]
+        made.append(replace(segment, words=tuple(words), review=Reviewed(expected, 0) if mine else None))
+    return Transcripts(made)

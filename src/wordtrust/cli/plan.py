@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from .inputs import Inputs, announce_compilation
 from .messages import echo, notify
-from .options import json_option, skip_bad_option
+from .options import PATH, claim_output, json_option, out_option, overwrite_option, skip_bad_option
 
 if TYPE_CHECKING:
     from ..transcripts.plan import Plan
@@ -26,10 +28,23 @@ _MOST_ROWS = 20
               metavar="PROBABILITY", help="How sure that has to be.")  # fmt: skip
 @click.option("--reviewers", type=click.IntRange(1, 1000), default=1, show_default=True,
               help="Share the work among so many people.")  # fmt: skip
+@click.option("--verdicts", multiple=True, metavar="EXPORT",
+              help="What a reviewer exported of the same transcripts (.json): words that are checked.")  # fmt: skip
+@out_option(is_folder=True, type=PATH, help="Write a page for each reviewer into this folder.")
+@overwrite_option
 @skip_bad_option
 @json_option
 def plan(
-    transcripts: tuple[str, ...], target: float, sure: float, reviewers: int, *, skip_bad: bool, as_json: bool
+    transcripts: tuple[str, ...],
+    target: float,
+    sure: float,
+    reviewers: int,
+    verdicts: tuple[str, ...],
+    out: Path | None,
+    *,
+    overwrite: bool,
+    skip_bad: bool,
+    as_json: bool,
 ) -> None:
     """What to listen to until few enough errors are left, and for how long.
 
@@ -40,14 +55,23 @@ def plan(
     \b
     Examples: wordtrust plan talk.json --target 0.02
               wordtrust plan calls/ --target 0.05 --sure 0.9 --reviewers 3 --json
+              wordtrust plan talk.json --reviewers 2 --out to-review
+              wordtrust plan talk.json --verdicts anna.json --verdicts ben.json
     """
+    from ..base.number_format import counted
     from ..formats.format import ReadOptions
     from ..transcripts.plan import plan_of
 
     announce_compilation()
+    if out is not None:
+        claim_output(out, overwrite=overwrite, is_folder=True)
     inputs = Inputs(transcripts, ReadOptions(), skip_bad)
-    made = plan_of(inputs.transcripts("reading"), target=target, sure=sure, reviewers=reviewers)
+    heard = replace(inputs, paths=verdicts).transcripts("reading") if verdicts else ()
+    made = plan_of(inputs.transcripts("reading"), heard, target=target, sure=sure, reviewers=reviewers)
     notify(*made.warnings)
+    if out is not None:
+        pages = made.save_pages(out)
+        echo(f"{out}: {counted(len(pages), 'page')}", err=True)
     if as_json:
         echo(json.dumps(made.to_dict()))
         return

@@ -3,13 +3,15 @@
 plan = wt.plan("talk.json", target=0.02, sure=0.95)
 plan.minutes, plan.promise, plan.stretches[0].text
 wt.plan("talk-checked.json").is_enough
+wt.plan("talk.json", reviewers=2).save_pages("to-review")
+wt.plan("talk.json", verdicts=["anna.json", "ben.json"]).is_enough
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +21,12 @@ from numpy.typing import NDArray
 
 from ..base.arrays import Offsets, Reals
 from ..base.errors import InputError, OptionError
+from ..base.files import atomic_folder, atomic_text
+from .page import POLICY, page_text
+from .page.data import audio_beside
 from .reader import TranscriptSource, transcript_sources
 from .review.items import ReviewItems, review_items
+from .review.page_plan import plan_record
 from .review.promise import SURE, TARGET, Belief, Evidence, most_errors
 from .review.stretches import Stretches, find_stretches
 from .transcript import Transcript
@@ -66,6 +72,7 @@ class Plan:
     target: float = TARGET
     sure: float = SURE
     reviewers: int = 1
+    about: Mapping[str, Any] = field(default_factory=dict)  # of the recording, where there is one file
 
     @property
     def words(self) -> int:
@@ -202,6 +209,19 @@ class Plan:
             for reviewer in range(1, self.reviewers + 1)
         ]
 
+    def save_pages(self, folder: str | Path) -> list[Path]:
+        """Write a page for each reviewer, with the whole transcript and the stretches that are this reviewer's."""
+        names = [f"reviewer-{reviewer}.html" for reviewer in range(1, self.reviewers + 1)]
+        with atomic_folder(Path(folder)) as draft:
+            for reviewer, name in enumerate(names, 1):
+                order = self.order.some(self.reviewer_of == reviewer)
+                own = plan_record(self.items, order, target=self.target, sure=self.sure)
+                audio = audio_beside(Path(folder) / name, self.about)
+                more = {"plan": own, **({"audio": audio} if audio else {})}
+                with atomic_text(draft / name) as file:
+                    file.write(page_text(self.segments, self.about, None, more, POLICY))
+        return [Path(folder) / name for name in names]
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the promise leaves out."""
@@ -239,38 +259,74 @@ def plan(
     target: float = TARGET,
     sure: float = SURE,
     reviewers: int = 1,
+    verdicts: str | Path | Sequence[str | Path] = (),
 ) -> Plan:
     """What to listen to until at most a share `target` of the words is wrong or missing, with the probability `sure`.
 
     `outputs` are transcripts, or files of them (`wordtrust score`, `transcribe`, and what the page exports). Words
-    that a person has checked count as evidence about the others. `reviewers` share the work.
+    that a person has checked count as evidence about the others. `reviewers` share the work; `verdicts` are what they
+    exported, each a copy of the same transcript with some words checked.
     """
     if isinstance(outputs, str | Path) or _are_paths(outputs):
         sources = transcript_sources(outputs)  # type: ignore[arg-type]  # paths
     else:
         about = getattr(outputs, "about", {})
         sources = iter([TranscriptSource("", iter(outputs), about)])  # type: ignore[arg-type]  # no path
-    return plan_of(sources, target=target, sure=sure, reviewers=reviewers)
+    heard = transcript_sources(verdicts) if verdicts else ()
+    return plan_of(sources, heard, target=target, sure=sure, reviewers=reviewers)
 
 
-def plan_of(sources: Iterable[TranscriptSource], *, target: float, sure: float, reviewers: int) -> Plan:
+def plan_of(
+    sources: Iterable[TranscriptSource],
+    verdicts: Iterable[TranscriptSource] = (),
+    *,
+    target: float,
+    sure: float,
+    reviewers: int,
+) -> Plan:
     """The plan for files that are read."""
     if not 0 <= target < 1 or not 0 < sure < 1:
         raise OptionError(f"the target is {target:g} and the certainty {sure:g}, not shares like 0.02 and 0.95")
     if reviewers < 1:
         raise OptionError(f"there are {reviewers} reviewers, not one or more")
-    segments, files = _segments(sources)
+    segments, files, about = _segments(sources)
     items = review_items(segments, files)
     if not items.words:
         raise OptionError("there are no words to plan a review of")
-    reviewed = [segment.review for segment in segments if segment.review is not None]
+    heard, _, _ = _segments(verdicts)
+    if heard:
+        items = items.checked(_checked(segments, heard))
+    reviewed = [segment.review for segment in [*segments, *heard] if segment.review is not None]
     found = Evidence(sum(each.expected for each in reviewed), sum(each.found for each in reviewed))
-    return Plan(segments, files, items, found, target, sure, reviewers)
+    return Plan(segments, files, items, found, target, sure, reviewers, about)
 
 
-def _segments(sources: Iterable[TranscriptSource]) -> tuple[list[UtteranceWords], list[str]]:
-    """The segments of all files, and the file of each."""
-    segments, files = list[UtteranceWords](), list[str]()
+def _checked(segments: Sequence[UtteranceWords], heard: Sequence[UtteranceWords]) -> NDArray[np.bool_]:
+    """[words] which of the words of segments others have checked: those at the times of checked words."""
+    times: dict[str, list[tuple[float, float]]] = {segment.utt: [] for segment in segments}
+    for segment in heard:
+        if segment.utt not in times:
+            raise OptionError(f"the verdicts are about {segment.utt!r}, of which there are no words to review")
+        times[segment.utt] += [(word.start, word.end) for word in segment.words if word.checked]
+    middles = {utt: np.sort(np.array(spans).reshape(-1, 2), axis=0) for utt, spans in times.items()}
+    marks = np.zeros(sum(len(segment.words) for segment in segments), np.bool_)
+    at = 0
+    for segment in segments:
+        middle = np.array([(word.start + word.end) / 2 for word in segment.words])
+        spans = middles[segment.utt]
+        before = np.searchsorted(spans[:, 0], middle + 1e-6, "right") - 1
+        inside = (
+            (before >= 0) & (middle <= spans[before, 1] + 1e-6) if len(spans) else np.zeros(len(middle), np.bool_)
+        )
+        marks[at : at + len(middle)], at = inside, at + len(middle)
+    return marks
+
+
+def _segments(
+    sources: Iterable[TranscriptSource],
+) -> tuple[list[UtteranceWords], list[str], Mapping[str, Any]]:
+    """The segments of all files, the file of each, and what is known about the recording if there is one file."""
+    segments, files, known = list[UtteranceWords](), list[str](), list[Mapping[str, Any]]()
     with ExitStack() as opened:
         if isinstance(sources, Generator):
             opened.callback(sources.close)  # also where a file turns out to be bad
@@ -283,7 +339,8 @@ def _segments(sources: Iterable[TranscriptSource]) -> tuple[list[UtteranceWords]
                 )
             segments += source.transcripts
             files += [source.name] * (len(segments) - len(files))
-    return segments, files
+            known.append(source.about)
+    return segments, files, known[0] if len(known) == 1 else {}
 
 
 def _are_paths(outputs: object) -> bool:

@@ -24,7 +24,7 @@ from ..words import LeftOut
 from .data import audio_beside, embedded, page_data
 from .markup import page_markup
 
-_POLICY = ("media-src blob: file: 'self'",)  # sound is a file that the reader picks, or one beside the page
+POLICY = ("media-src blob: file: 'self'",)  # sound is a file that the reader picks, or one beside the page
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def write_page(target: Target) -> Iterator[AddTranscripts]:
     with atomic_text(target.path) as file:
         yield segments.extend
         more = {"audio": audio} if (audio := audio_beside(target.path, target.about)) else {}
-        file.write(page_text(segments, target.about, target.left_out, more, _POLICY))
+        file.write(page_text(segments, target.about, target.left_out, more, POLICY))
 
 
 def page_text(

@@ -49,6 +49,16 @@ class ReviewItems:
         """[items] expected: wrong words, and words that are missing."""
         return np.where(self.is_gap, WORDS_PER_GAP, 1.0) * self.chance
 
+    def checked(self, is_checked: NDArray[np.bool_]) -> ReviewItems:
+        """The same after a person has checked some words, [words], and with them the gaps between them."""
+        is_gap, segment = self.is_gap, self.segment
+        done = np.zeros(len(is_gap), np.bool_)
+        done[~is_gap] = is_checked
+        beside = np.concatenate([[False], done, [False]])
+        edge = np.concatenate([[True], segment[1:] != segment[:-1], [True]])
+        heard = (beside[:-2] | edge[:-1]) & (beside[2:] | edge[1:])
+        return replace(self, chance=np.where(np.where(is_gap, heard, done), 0.0, self.chance))
+
     @property
     def segment(self) -> Offsets:
         """[items] the segment of each."""

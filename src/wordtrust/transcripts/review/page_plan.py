@@ -14,19 +14,26 @@ from .stretches import Stretches, find_stretches
 
 
 def page_plan(segments: Sequence[UtteranceWords]) -> dict[str, Any]:
+    """The plan of all of it, for one reviewer."""
+    items = review_items(segments, [""] * len(segments))
+    return plan_record(items, find_stretches(items))
+
+
+def plan_record(
+    items: ReviewItems, order: Stretches, *, target: float = TARGET, sure: float = SURE
+) -> dict[str, Any]:
     """`stretches` are rows [segment, word, segment, word, start, end]: first and last word, and when it is played.
 
     Segments and words are numbered from 0 on, words in their segment; times are seconds, context included.
     """
-    items = review_items(segments, [""] * len(segments))
     return {
-        "target": TARGET,
-        "sure": SURE,
+        "target": target,
+        "sure": sure,
         "strength": STRENGTH,
         "weight": WEIGHT,
         "limit": LIMIT,
         "words_per_gap": WORDS_PER_GAP,
-        "stretches": _rows(items, find_stretches(items)),
+        "stretches": _rows(items, order),
     }
 
 

@@ -38,6 +38,12 @@ class Stretches:
     def __len__(self) -> int:
         return len(self.first)
 
+    def some(self, chosen: Flags) -> Stretches:
+        """Some of them."""
+        return Stretches(
+            self.first[chosen], self.last[chosen], self.start[chosen], self.end[chosen], self.errors[chosen]
+        )
+
     @property
     def seconds(self) -> Reals:
         """[stretches] of listening."""

@@ -72,6 +72,7 @@ const Review = (() => {
   const told = (now) => {
     const goal = "at most " + percent(plan.target) + " wrong or missing (" + Texts.count(now.most) + " of " + Texts.plural(now.words, "word") + ")";
     if (now.enough) return "Enough: " + percent(now.promise) + " sure of " + goal + ". You can stop here.";
+    if (!now.next) return percent(now.promise) + " sure of " + goal + "; all stretches of this page are heard.";
     return percent(now.promise) + " sure of " + goal + "; about " + duration(now.seconds) + " of listening left (" + (now.needed === 1 ? "1 stretch" : Texts.count(now.needed) + " stretches") + ").";
   };
 
