@@ -42,6 +42,8 @@ for command in (
     ["evaluate", networks],
     ["evaluate", "whisper-tiny.en", networks],
     ["score", "generic", nbest, "--out", str(folder / "x.html")],
+    ["score", "whisper-tiny.en", nbest, "--out", str(folder / "scored.jsonl")],
+    ["check", str(folder / "scored.jsonl"), "--heard", str(folder / "x.ctm"), "--json"],
 ):
     cli.main(command, standalone_mode=False)
 print("not foreseen:", sorted(kernels() - foreseen))

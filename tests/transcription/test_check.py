@@ -17,9 +17,11 @@ from tests.helpers.plugin_recognizer import install
 from tests.helpers.speech import recording, recording_path
 from wordtrust.base.errors import InputError, WordtrustError
 from wordtrust.cli import cli
+from wordtrust.cli.inputs import InterruptedResumable
 from wordtrust.transcription import check_job
 from wordtrust.transcription.check_summary import CheckSummary, error_interval
 from wordtrust.transcription.text_scores import TextScorer
+from wordtrust.transcription.transcriber import Transcriber
 from wordtrust.transcripts.transcript import Transcript, Transcripts
 from wordtrust.transcripts.words import Word
 
@@ -189,8 +191,15 @@ def test_an_interrupted_check_resumes_to_the_same_bytes(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(check_job, "judge", interrupted)
-        assert run(*command, tmp_path / "again.json", listener="ears=critic").exit_code != 0
+        patch.setattr(check_job, "locate_text", interrupted)
+        words = ["check", *map(str, command), str(tmp_path / "again.json"), "--listener", "ears=critic"]
+        assert isinstance(CliRunner().invoke(cli, words, standalone_mode=False).exception, InterruptedResumable)
+        patch.setattr(Transcriber, "recognize", interrupted)
+        words[-3] = str(tmp_path / "none.json")
+        early = CliRunner().invoke(cli, words, standalone_mode=False).exception
+        assert early is not None
+        assert not isinstance(early, InterruptedResumable)  # there is nothing to resume with
+    assert {path.name for path in tmp_path.glob(".*")} == {".again.json.heard"}
     assert not (tmp_path / "again.json").exists()
     done = run(*command, tmp_path / "again.json", listener="ears=critic")
     assert "resuming after" in done.stderr
@@ -226,8 +235,72 @@ def test_two_channels(tmp_path: Path, heard: list[tuple[str, float, float]]) -> 
     assert json.loads((tmp_path / "call-2.json").read_text())["segments"] == []
     assert run(write(tmp_path / "one.json", service(heard)), "--audio", stereo).exit_code == 0  # the mean of both
     error = refused(run(file, "--audio", recording_path()))
-    assert "has 2 transcripts (call-0, call-1), and" in error
-    assert "has 1 channel" in error
+    assert "call.json has 2 channels, and" in error
+    assert "has 1 channel: name the audio that was sent to the service" in error
+    done = run(file, "--heard", file, "--json")
+    assert list(json.loads(done.stdout)) == ["call-1", "call-2"]  # as with audio
+
+
+def test_channels_are_matched_by_their_numbers(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    """The service lists first who spoke first."""
+    stereo = tmp_path / "call.wav"
+    soundfile.write(stereo, np.stack([recording(), np.zeros(len(recording()))], axis=1), 16000)
+    words = [
+        {"text": word, "start": int(1000 * start), "end": int(1000 * end), "confidence": 0.5, "channel": channel}
+        for channel, said in (("2", [("hm", 0.1, 0.2)]), ("1", heard))
+        for word, start, end in said
+    ]
+    file = write(tmp_path / "call.json", {"id": "x", "status": "completed", "text": "", "words": words})
+    found = json.loads(run(file, "--audio", stereo, "--json").stdout)
+    assert [found[name]["words"] for name in ("call-1", "call-2")] == [len(heard), 1]
+    assert found["call-1"]["found"] == 1.0
+
+
+def test_a_channel_of_another_recording_does_not_lose_the_others(
+    tmp_path: Path, heard: list[tuple[str, float, float]]
+) -> None:
+    stereo, document = tmp_path / "call.wav", service(wrong(heard))
+    soundfile.write(stereo, np.stack([recording(), recording()], axis=1), 16000)
+    other = [
+        (word, float(at), at + 0.2) for at, word in enumerate("nothing of this was said in any recording".split() * 5)
+    ]
+    document["results"]["channels"] += [*service(other)["results"]["channels"]]
+    file = write(tmp_path / "call.json", document)
+    command = (file, "--audio", stereo, "--out", tmp_path / "{name}.json", "--out", tmp_path / "all.jsonl")
+    done = run(*command)
+    assert done.exit_code == 3
+    assert "call-2: " in done.stderr
+    assert "does not belong to this audio" in done.stderr
+    assert "call.json, channel 1: " in done.stdout
+    assert json.loads((tmp_path / "call-1.json").read_text())["check"]["words"] == len(heard)
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert {line["utt"] for line in lines} == {"call-1"}
+    assert not (tmp_path / "call-2.json").exists()
+    done = run(*command, "--overwrite", "--skip-bad", "--json")
+    assert done.exit_code == 0
+    assert "skipped: " in done.stderr
+    assert "does not belong" in json.loads(done.stdout)["call-2"]["error"]
+    document["results"]["channels"][1] = document["results"]["channels"][0]
+    done = run(write(tmp_path / "both.json", document), "--audio", stereo)
+    assert done.exit_code == 0
+    assert f"together: {2 * len(heard)} words, about " in done.stdout
+
+
+def test_lines_of_json_come_to_stdout(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    file = write(tmp_path / "cloud.json", service(wrong(heard)))
+    assert run(file, "--audio", recording_path(), "--out", tmp_path / "w.jsonl").exit_code == 0
+    done = run(file, "--audio", recording_path(), "--out", "-")
+    assert done.exit_code == 0, done.output
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines == [json.loads(line) for line in (tmp_path / "w.jsonl").read_text().splitlines()]
+    assert "cloud.json: " in done.stderr
+
+
+def test_who_listens_is_said(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
+    file = write(tmp_path / "cloud.json", service(heard))
+    other = write(tmp_path / "typed.txt", " ".join(word for word, _, _ in heard))
+    done = run(file, "--audio", recording_path(), "--heard", other, listener="ears=critic")
+    assert f"wordtrust: listening: ears-critic (critic, 1.0); the transcript {other}\n" in done.stderr
 
 
 def test_bad_input_is_one_line(tmp_path: Path, heard: list[tuple[str, float, float]]) -> None:
@@ -239,6 +312,9 @@ def test_bad_input_is_one_line(tmp_path: Path, heard: list[tuple[str, float, flo
         run(write(tmp_path / "e.srt", "1\n00:00:01,000 --> 00:00:02,000\n[music]\n"), "--audio", audio)
     )
     assert "the file is empty" in refused(run(write(tmp_path / "empty.txt", ""), "--audio", audio))
+    done = run(file, "--audio", audio, "--fail-above", "ten")
+    assert done.exit_code == 2
+    assert "say 10% or 0.1" in done.stderr
     assert "there is no recognizer 'nobody'" in refused(run(file, "--audio", audio, listener="nobody"))
     assert "this is audio" in refused(run(audio, "--audio", audio))
     late = [(word, start + 3600, end + 3600) for word, start, end in heard]

@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.files import is_stdout
 from ..base.number_format import counted, rounded_up
-from .inputs import announce_compilation, resumable
+from .inputs import announce_compilation, resumable, resumes_if
 from .messages import echo, notify, notify_skipped
 from .options import (
     accept_option,
@@ -123,6 +123,7 @@ def transcribe(
     )
 
     announce_compilation()
+    resumes_if(lambda: False)
     problems = Problems(skip=skip_bad, notify=notify_skipped)
     stdin = click.get_current_context().with_resource(saved_stdin()) if STDIN in audio else None
     recordings = open_recordings(audio, channels, problems, stdin=stdin)
@@ -139,6 +140,7 @@ def transcribe(
             limit = rounded_up(rule.threshold, 4)
             notify(f"words from {limit} on are accepted, others in brackets: {rule.told(accept)}")
         with TranscriptionJob(transcriber, recordings, outputs, recognizer) as job:
+            resumes_if(lambda: job.has_kept)
             if job.resumed:
                 notify(f"resuming after {counted(job.resumed, 'segment')} done before")
             lengths = [recording.audio.duration for recording in recordings]

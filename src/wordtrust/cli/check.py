@@ -5,21 +5,32 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..base.errors import OptionError
+from ..base.errors import InputError, OptionError
 from ..base.files import is_stdout
 from ..base.number_format import counted
 from .audio import as_given
-from .inputs import announce_compilation, resumable
-from .messages import echo, notify
-from .options import jobs_option, json_option, out_option, overwrite_option, plain_option, share_of_words
+from .inputs import announce_compilation, resumable, resumes_if
+from .messages import echo, notify, notify_skipped
+from .options import (
+    jobs_option,
+    json_option,
+    out_option,
+    overwrite_option,
+    plain_option,
+    share_of_errors,
+    skip_bad_option,
+)
 
 if TYPE_CHECKING:
+    from ..base.problems import Problems
     from ..base.progress import AudioProgress
     from ..transcription.check_job import Author, CheckJob, CheckTask
+    from ..transcription.check_summary import CheckSummary
+    from ..transcription.recording_job import Outputs
     from ..transcription.transcriber import Transcriber
 
 NOT_OF_THIS_AUDIO, TOO_MANY_ERRORS = 3, 4  # exit status
@@ -48,10 +59,11 @@ NOT_OF_THIS_AUDIO, TOO_MANY_ERRORS = 3, 4  # exit status
 @overwrite_option
 @click.option("--channels", default="auto", show_default=True,
               help="mix, each, or a number; auto: each if the transcript has as many.")  # fmt: skip
-@click.option("--fail-above", metavar="SHARE", callback=share_of_words,
+@click.option("--fail-above", metavar="SHARE", callback=share_of_errors,
               help="Exit with status 4 if more than this share of the words is likely wrong: 10%.")  # fmt: skip
 @jobs_option("Listeners that work in parallel [one per core, if it pays].")
 @json_option
+@skip_bad_option
 def check(
     transcript: str,
     audio: tuple[str, ...],
@@ -68,6 +80,7 @@ def check(
     plain: bool,
     overwrite: bool,
     as_json: bool,
+    skip_bad: bool,
 ) -> None:
     """Which words of a TRANSCRIPT from somewhere are wrong?
 
@@ -76,8 +89,8 @@ def check(
     a confidence; its words, spelling, speakers and times stay as they are. With --out, an interrupted check resumes
     where it stopped.
 
-    Exit status: 0 it was checked, 1 it could not be, 3 the transcript is of another recording, 4 it has more errors
-    than --fail-above allows.
+    Exit status: 0 it was checked, 1 it could not be, 3 the transcript is of another recording (others in the same
+    file are checked all the same), 4 it has more errors than --fail-above allows.
 
     \b
     Examples: wordtrust check talk.json --audio talk.mp3
@@ -94,29 +107,49 @@ def check(
     from ..transcription.written_text import read_texts
 
     announce_compilation()
-    files = open_audio(audio) if audio else None
-    others = [text for path in heard for text in read_texts(path, notify=notify)]
-    texts = read_texts(transcript, ReadOptions(format=format_), notify)
+    resumes_if(lambda: False)
+    bad = Problems(skip=skip_bad, notify=notify_skipped)
+    files = open_audio(audio, bad) if audio else None
+    others = [text for path in heard for text in read_texts(path, notify=notify, problems=bad)]
+    texts = read_texts(transcript, ReadOptions(format=format_), notify, bad)
     tasks = check_tasks(texts, files, others, channels, author)
     outputs = plan_outputs(out, [task.recording for task in tasks], overwrite=overwrite)
-    if as_json and any(map(is_stdout, outputs)):
+    to_stdout = any(map(is_stdout, outputs))
+    if as_json and to_stdout:
         raise OptionError("--json prints to stdout, where the output goes too: leave out one of them")
     listener = ",".join(with_language(name, language) for name in split_names(listener))
     notify(*(line for task in tasks for line in problems(task)))
     with ExitStack() as stack:
         transcriber = None if files is None else stack.enter_context(_transcriber(listener, tasks, jobs))
-        job = stack.enter_context(CheckJob(transcriber, tasks, outputs, listener))
+        job = stack.enter_context(CheckJob(transcriber, tasks, _files(outputs), listener))
+        resumes_if(lambda: job.has_kept)
+        notify(f"listening: {job.listeners()}")
         if job.resumed:
             notify(f"resuming after {counted(job.resumed, 'segment')} done before")
+        shown = Shown(as_json=as_json, as_lines=to_stdout)
         try:
-            _check_all(job, tasks, as_json=as_json, quiet=any(map(is_stdout, outputs)))
+            all_belong = _check_all(job, tasks, shown, bad) and bool(job.summaries)
         except DoesNotBelong as error:
             notify(str(error))
             sys.exit(NOT_OF_THIS_AUDIO)
         for path, words in job.write(plain=plain):
             echo(f"{as_given(path, out)}: {counted(words, 'word')}", err=True)
-    require_most(files or [], Problems())
+    require_most(files or [], bad)
+    if not all_belong:
+        sys.exit(NOT_OF_THIS_AUDIO)
     _end(job, fail_above)
+
+
+class Shown(NamedTuple):
+    """What is printed on stdout: words for people, one JSON document, or a line of JSON for each segment."""
+
+    as_json: bool
+    as_lines: bool
+
+
+def _files(outputs: Outputs) -> Outputs:
+    """All outputs but stdout, which gets words as they are checked."""
+    return {path: members for path, members in outputs.items() if not is_stdout(path)}
 
 
 def _transcriber(listener: str, tasks: list[CheckTask], jobs: int | None) -> Transcriber:
@@ -128,45 +161,72 @@ def _transcriber(listener: str, tasks: list[CheckTask], jobs: int | None) -> Tra
     return Transcriber(split_names(listener), jobs=jobs or default_jobs(recordings), scores_texts=True)
 
 
-def _check_all(job: CheckJob, tasks: list[CheckTask], *, as_json: bool, quiet: bool) -> None:
-    """Listen to every recording, then print what was found."""
+def _check_all(job: CheckJob, tasks: list[CheckTask], shown: Shown, bad: Problems) -> bool:
+    """Listen to every recording, print what was found, and return whether all transcripts belong to theirs."""
     from ..base.progress import AudioProgress
+    from ..base.visible_text import visible
+    from ..transcription.check_job import DoesNotBelong
 
-    lengths = [task.duration for task in tasks]
-    with AudioProgress("listening", lengths, shows_results=not quiet) as progress:
+    found, lengths = dict[str, Any](), [task.duration for task in tasks]
+    belong = True
+    with AudioProgress("listening", lengths, shows_results=not shown.as_lines) as progress:
         for task in tasks:
-            for segment in job.listen(task):
-                progress.at(segment.end)
-                _show(job, task, progress, as_json=as_json)
-            summary = job.check(task)
-            _show(job, task, progress, as_json=as_json)
-            _show_summary(job, task, progress, as_json=as_json, quiet=quiet)
+            if len(tasks) > 1 and not shown.as_json:
+                progress.print(f"{visible(task.name)}:")
+            try:
+                found[task.name] = _check_one(job, task, progress, shown).to_dict()
+            except InputError as error:
+                if len(tasks) == 1 or not (bad.skip or isinstance(error, DoesNotBelong)):
+                    raise
+                if bad.skip:
+                    bad.report(error)
+                else:
+                    notify(f"{task.name}: {error}")
+                    belong = False
+                found[task.name] = {"error": str(error)}
+                job.leave_out(task)
             progress.finish_recording()
-            late = f"{abs(summary.late):.1f} s {'late' if summary.late > 0 else 'early'}"
-            notify(*([f"{task.text.file}: its times are {late}"] if abs(summary.late) >= 1 else []))
-            if summary.belonging < 0:
-                notify(f"{task.text.file}: {summary.found:.0%} of its words were found; is it of this recording?")
-    if as_json:
-        found = {task.name: job.summaries[task.name].to_dict() for task in tasks}
+        if len(job.summaries) > 1 and not shown.as_json:
+            _show_line(f"together: {job.together().line()}", progress, shown)
+    if shown.as_json:
         echo(json.dumps(found[tasks[0].name] if len(tasks) == 1 else found))
+    return belong
 
 
-def _show(job: CheckJob, task: CheckTask, progress: AudioProgress, *, as_json: bool) -> None:
-    """Print the words that are checked by now."""
-    from ..transcripts.terminal import SegmentView
-
-    for segment in () if as_json else job.newly_checked(task):
-        progress.print(SegmentView(segment.words, missing_end=segment.missing_end, speaker=segment.speaker))
-
-
-def _show_summary(job: CheckJob, task: CheckTask, progress: AudioProgress, *, as_json: bool, quiet: bool) -> None:
-    """Print a line about all words."""
+def _check_one(job: CheckJob, task: CheckTask, progress: AudioProgress, shown: Shown) -> CheckSummary:
+    """Check one transcript; words are printed as they come."""
     from ..base.visible_text import visible
 
-    if as_json:
-        return
-    line = f"{visible(task.text.file)}: {job.summaries[task.name].line()}"
-    if quiet:
+    for segment in job.listen(task):
+        progress.at(segment.end)
+        _show(job, task, progress, shown)
+    summary = job.check(task)
+    _show(job, task, progress, shown)
+    channel = f", channel {task.recording.channel}" if task.recording.channel else ""
+    if not shown.as_json:
+        _show_line(f"{visible(task.text.file)}{channel}: {summary.line()}", progress, shown)
+    late = f"{abs(summary.late):.1f} s {'late' if summary.late > 0 else 'early'}"
+    notify(*([f"{task.text.file}: its times are {late}"] if abs(summary.late) >= 1 else []))
+    if summary.belonging < 0:
+        notify(f"{task.text.file}: {summary.found:.0%} of its words were found; is it of this recording?")
+    return summary
+
+
+def _show(job: CheckJob, task: CheckTask, progress: AudioProgress, shown: Shown) -> None:
+    """Print the words that are checked by now."""
+    from ..transcripts.terminal import SegmentView
+    from ..transcripts.writer import TranscriptPrinter
+
+    for segment in () if shown.as_json else job.newly_checked(task):
+        if shown.as_lines:
+            TranscriptPrinter(job.provenance).add([segment])
+        else:
+            progress.print(SegmentView(segment.words, missing_end=segment.missing_end, speaker=segment.speaker))
+
+
+def _show_line(line: str, progress: AudioProgress, shown: Shown) -> None:
+    """Print a line about all words."""
+    if shown.as_lines:
         notify(line)
     progress.print(line)
 

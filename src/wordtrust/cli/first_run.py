@@ -195,6 +195,14 @@ def _of_combination(sample: Path, folder: Path) -> Iterator[list[str]]:
     yield ["combine", *(f"{name}={name},{folder / name}" for name in names), "--joint", "joint"]
 
 
+def _of_checking(sample: Path, folder: Path) -> Iterator[list[str]]:
+    """What one recognizer heard, checked by what another one did."""
+    names = ("moonshine-tiny", "whisper-tiny.en")
+    for name in names:
+        yield ["convert", _nbest(sample, name), str(folder / f"{name}.ctm")]
+    yield ["check", str(folder / f"{names[0]}.ctm"), "--heard", str(folder / f"{names[1]}.ctm"), "--json"]
+
+
 def _nbest(sample: Path, recognizer: str) -> str:
     return str(sample / "corpus" / recognizer / "eval.jsonl.gz")
 
@@ -203,7 +211,7 @@ def _references(sample: Path) -> list[str]:
     return ["--ref", str(sample / "corpus" / "refs.tsv")]
 
 
-_GROUPS = (_of_models, _of_tuning, _of_combination, _of_lattices)
+_GROUPS = (_of_models, _of_tuning, _of_combination, _of_lattices, _of_checking)
 
 
 if __name__ == "__main__":

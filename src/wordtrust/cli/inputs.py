@@ -141,6 +141,14 @@ def lattice_inputs(command: Callable[..., None], metavar: str = "LATTICES...") -
     return wrapped
 
 
+_IS_KEPT = "wordtrust.kept"  # in click's meta: whether anything was kept so far
+
+
+def resumes_if(is_kept: Callable[[], bool]) -> None:
+    """Say that an interrupted command resumes only if this is so by then."""
+    click.get_current_context().meta[_IS_KEPT] = is_kept
+
+
 class InterruptedResumable(click.Abort):
     """The user interrupted a command that resumes where it stopped when it is started again."""
 
@@ -153,7 +161,8 @@ def resumable(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**options)
         except KeyboardInterrupt as error:
-            if not options.get("out", True):
+            is_kept = click.get_current_context().meta.get(_IS_KEPT, lambda: True)
+            if not options.get("out", True) or not is_kept():
                 raise
             with suppress(OSError):
                 echo(err=True)  # after the ^C that the terminal shows

@@ -62,6 +62,15 @@ lm_option = click.option(
 
 def share_of_words(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
     """A share of words, given as 98% or 0.98."""
+    return _share(context, option, value, "98% or 0.98")
+
+
+def share_of_errors(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """A share of words that may be wrong, given as 10% or 0.1."""
+    return _share(context, option, value, "10% or 0.1")
+
+
+def _share(context: click.Context, option: click.Parameter, value: str | None, examples: str) -> float | None:
     if value is None:
         return None
     text = value.strip()
@@ -70,7 +79,7 @@ def share_of_words(context: click.Context, option: click.Parameter, value: str |
     except ValueError:
         share = 0.0
     if not 0 < share < 1:
-        raise click.BadParameter(f"{value} is no share of the words: say 98% or 0.98", context, option)
+        raise click.BadParameter(f"{value} is no share of the words: say {examples}", context, option)
     return share
 
 

@@ -6,11 +6,13 @@ checked.save("talk.html")
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..audio.audio_file import AudioFile
@@ -84,6 +86,7 @@ def check_tasks(
         )
     if author not in AUTHORS:
         raise OptionError(f"the author is {author!r}; known are {', '.join(AUTHORS)}")
+    texts = _in_order(texts)
     tasks = _by_text(texts) if files is None else _by_audio(texts, files, channels)
     return [replace(task, heard=tuple(_others(task, heard, len(tasks))), author=author) for task in tasks]
 
@@ -92,7 +95,24 @@ def _by_text(texts: Sequence[WrittenText]) -> list[CheckTask]:
     names = [text.name for text in texts]
     if len(set(names)) < len(names):
         raise OptionError(f"{texts[0].file}: two recordings have the same name")
-    return [CheckTask(text, TextRecording(text.name, text.file)) for text in texts]
+    if _channel_numbers(texts) is not None:  # as `transcribe` names them
+        names = [f"{Path(texts[0].file).stem}-{number}" for number in range(1, len(texts) + 1)]
+    return [CheckTask(text, TextRecording(name, text.file)) for text, name in zip(texts, names, strict=True)]
+
+
+def _channel_numbers(texts: Sequence[WrittenText]) -> list[int] | None:
+    """The numbers of channels, which most services count from 0; None where these are no channels."""
+    found = [re.fullmatch(rf"{re.escape(Path(text.file).stem)}-(?:ch_)?(\d{{1,4}})", text.name) for text in texts]
+    numbers = [int(match[1]) for match in found if match]
+    first = min(numbers, default=0)
+    is_whole = first <= 1 < len(texts) and sorted(numbers) == list(range(first, first + len(texts)))
+    return numbers if is_whole else None
+
+
+def _in_order(texts: Sequence[WrittenText]) -> list[WrittenText]:
+    """Channels by their numbers: a service may list first who spoke first."""
+    numbers = _channel_numbers(texts)
+    return list(texts) if numbers is None else [texts[index] for index in np.argsort(numbers)]
 
 
 def _by_audio(texts: Sequence[WrittenText], files: Sequence[AudioFile], channels: str) -> list[CheckTask]:
@@ -115,6 +135,11 @@ def _counts_differ(texts: Sequence[WrittenText], audio: AudioFile, recordings: i
     has = "1 channel" if audio.channels == 1 else f"{audio.channels} channels"
     if len(texts) == 1:
         return f"{texts[0].file} is one transcript, for {recordings} channels of {audio.path}: --channels mix, or one"
+    if _channel_numbers(texts) is not None:
+        return (
+            f"{texts[0].file} has {len(texts)} channels, and {audio.path} has {has}: name the audio that was sent to "
+            "the service"
+        )
     names = ", ".join(text.name for text in texts[:3]) + ("..." if len(texts) > 3 else "")
     return (
         f"{texts[0].file} has {len(texts)} transcripts ({names}), and {audio.path} has {has}: a transcript for each "

@@ -18,6 +18,7 @@ from ..combination.check import CheckModel
 from ..lattices.lattice import Lattices
 from ..lattices.paths import one_best
 from ..lattices.text import join_surfaces
+from ..recognizers import RecognizerIdentity
 from ..transcripts.transcript import Transcript
 from ..transcripts.words import LeftOut, clock
 from .belonging import LEAST
@@ -124,14 +125,15 @@ class CheckJob(RecordingJob):
         self._running: dict[str, RunningCheck] = {}
         self._left_out: dict[str, tuple[LeftOut, ...]] = {}
         self.summaries: dict[str, CheckSummary] = {}
-        work: dict[str, Any] = {"about": self._provenance, "asked": listener}
+        work: dict[str, Any] = {"about": self.provenance, "asked": listener}
         if outputs:  # else nothing is resumed
             audio = [task.recording for task in tasks if isinstance(task.recording, AudioRecording)]
             work["recordings"] = [each.fingerprint for each in audio]
         super().__init__(outputs, work)
 
     @property
-    def _provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
+        """Which version, listeners and models the confidences come from."""
         if self._transcriber is None:
             return {"wordtrust": __version__}
         kept = ("wordtrust", "recognizers", "models")
@@ -186,6 +188,21 @@ class CheckJob(RecordingJob):
         self.summaries[task.name] = summary
         return summary
 
+    def leave_out(self, task: CheckTask) -> None:
+        """Write the files without a transcript that could not be checked."""
+        kept = {path: [one for one in members if one.name != task.name] for path, members in self._outputs.items()}
+        self._outputs = {path: members for path, members in kept.items() if members}
+
+    def together(self) -> CheckSummary:
+        """A summary of all transcripts that were checked."""
+        return CheckSummary.together(list(self.summaries.values()))
+
+    def listeners(self) -> str:
+        """Who listens, and where that comes from, for people."""
+        others = {text.file: None for task in self._tasks.values() for text in task.heard}
+        identities = self._transcriber.identities if self._transcriber else ()
+        return "; ".join([*map(_described, identities), *(f"the transcript {file}" for file in others)])
+
     def _nothing(self, task: CheckTask) -> CheckSummary:
         """Of a recording in which nothing was heard, and of which nothing is written."""
         self.transcripts[task.name], self._left_out[task.name] = [], ()
@@ -224,7 +241,7 @@ class CheckJob(RecordingJob):
 
     def about(self, members: Sequence[Recording]) -> dict[str, Any]:
         """What a file of these recordings says about them."""
-        about = dict(self._provenance)
+        about = dict(self.provenance)
         if len(members) == 1:
             name = members[0].name
             about = members[0].about | {"transcript": self._tasks[name].text.file} | about
@@ -236,6 +253,11 @@ class CheckJob(RecordingJob):
     def left_out(self, name: str) -> Sequence[LeftOut] | None:
         """The stretches of the recording of this name that have no words, but in which words were heard."""
         return self._left_out[name]
+
+
+def _described(identity: RecognizerIdentity) -> str:
+    model = identity.settings.get("model")
+    return f"{identity.name} ({f'{model}, ' if model and model != identity.name else ''}{identity.version})"
 
 
 def _clocks(task: CheckTask, segments: Sequence[RecognizedSegment]) -> list[Clock]:

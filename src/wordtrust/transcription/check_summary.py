@@ -71,6 +71,17 @@ class CheckSummary:
             len(words), expected, interval, math.fsum(gaps), made_up, found, late, _worst(words), strictly, belonging
         )
 
+    @classmethod
+    def together(cls, parts: Sequence[CheckSummary]) -> CheckSummary:
+        """That of several recordings by one author, who is better or worse than they seem in all of them alike."""
+        words = sum(one.words for one in parts)
+        low, high = (sum(one.interval[end] for one in parts) for end in (0, 1))
+        found = sum(one.found * one.words for one in parts) / max(1, words)
+        return cls(
+            words, sum(one.expected_errors for one in parts), (low, high), sum(one.missing_places for one in parts),
+            sum(one.made_up for one in parts), found, 0.0, (), sum(one.errors_if_recognizer for one in parts),
+        )  # fmt: skip
+
     @property
     def share_wrong(self) -> float:
         """The share of the words that are likely wrong."""

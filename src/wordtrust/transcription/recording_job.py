@@ -73,12 +73,19 @@ class RecordingJob(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None and self._journal is not None and not self.has_kept:
+            self._journal.remove()
         self._stack.__exit__(kind, error, trace)
 
     @property
     def resumed(self) -> int:
         """The number of pieces that an interrupted job had finished."""
         return self._journal.resumed if self._journal is not None else 0
+
+    @property
+    def has_kept(self) -> bool:
+        """Whether anything is kept that the same job would resume with."""
+        return self._journal is not None and any(True for _ in self._journal)
 
     @abstractmethod
     def about(self, members: Sequence[Recording]) -> dict[str, Any]:

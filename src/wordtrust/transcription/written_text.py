@@ -89,15 +89,19 @@ class WrittenText:
 
 
 def read_texts(
-    path: str | Path, options: ReadOptions = ReadOptions(), notify: Callable[[str], None] | None = None
-) -> list[WrittenText]:
-    """The transcripts of a file, one for each recording or channel; those without words too."""
+    path: str | Path, options: ReadOptions = ReadOptions(), notify: Callable[[str], None] | None = None,
+    problems: Problems | None = None,
+) -> list[WrittenText]:  # fmt: skip
+    """The transcripts of a file, one for each recording or channel; those without words too.
+
+    What cannot be read goes to `problems`.
+    """
     options = replace(options, keep_times=True, only_chosen=True, keep_silent=True)
     if options.format is None and not _is_known(path):
         options = replace(options, format=plain_text.NAME)
     texts = [
         _text(lattice.batch(), str(path))
-        for batch in stream_files([path], options, Problems(), notify=notify)
+        for batch in stream_files([path], options, problems or Problems(), notify=notify)
         for lattice in batch
     ]
     if not texts:
