@@ -10,7 +10,7 @@ FILES = (
     "transcript", "history", "edits", "rebase", "storage",
     "summary", "words_view", "marks", "card", "position", "strip", "theme",
     "notice", "dialogs", "find", "speakers", "exports", "keys", "editing",
-    "player",
+    "player", "waveform", "network", "compare", "served",
     "promise", "evidence", "review",
 )  # fmt: skip  # each defines one object
 START = "main"  # starts them on the page

@@ -10,10 +10,14 @@
   Card.start();
   Position.start();
   Player.start();
+  Network.start();
+  Compare.start();
+  Served.start();
   Editing.start();
   Review.start();
   Transcript.on("change", ({ segments }) => {
     WordsView.refresh(segments);
+    Compare.refresh(segments);
     Summary.show();
     Marks.update();
     Position.refresh();

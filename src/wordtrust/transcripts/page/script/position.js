@@ -50,7 +50,9 @@ const Position = (() => {
   // The next (1) or the previous (-1) doubtful word.
   const seek = (step) => {
     const word = Marks.next(here, step);
-    if (word) go(word.id, { speak: true });
+    if (!word) return;
+    go(word.id, { speak: true });
+    Player.playDoubtful(word);
   };
   // The word so many words on.
   const move = (id, step, extend = false) => {

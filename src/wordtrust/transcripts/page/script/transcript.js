@@ -19,13 +19,19 @@ const Transcript = (() => {
     });
     recordings = [];
     for (const segment of segments) {
-      if (!recordings.length || recordings.at(-1).name !== segment.utt) recordings.push({ index: recordings.length, name: segment.utt, segments: [] });
+      const name = recordingOf(segment);
+      if (!recordings.length || recordings.at(-1).name !== name) recordings.push({ index: recordings.length, name, segments: [] });
       segment.recording = recordings.length - 1;
       recordings.at(-1).segments.push(segment);
     }
+    for (const recording of recordings) if (recording.segments.some((segment) => segment.channel)) recording.segments.sort((one, other) => (one.start ?? 0) - (other.start ?? 0));
   };
 
-  const words = () => all || (all = segments.flatMap((segment) => segment.words));
+  // Channels of one recording are a dialogue: they follow each other as they were said.
+  const recordingOf = ({ utt, channel }) => channel && utt.endsWith("-" + channel) ? utt.slice(0, -channel.length - 1) : utt;
+  const voiceOf = (segment) => segment.speaker || (recordingOf(segment) === segment.utt ? "" : "Channel " + segment.channel);
+
+  const words = () => all || (all = recordings.flatMap((recording) => recording.segments).flatMap((segment) => segment.words));
   const segment = (id) => segments[Number(String(id).slice(1))];
   const segmentOf = (wordId) => ids.get(wordId);
   const word = (id) => segmentOf(id)?.words.find((each) => each.id === id);
@@ -68,7 +74,7 @@ const Transcript = (() => {
   const emit = (name, event) => listeners[name].forEach((listener) => listener(event));
 
   return {
-    load, words, segment, segmentOf, word, indexOf, calibrated, change, applied, segmentsOf, isEdited, on, emit,
+    load, words, voiceOf, segment, segmentOf, word, indexOf, calibrated, change, applied, segmentsOf, isEdited, on, emit,
     get data() { return data; }, get segments() { return segments; }, get recordings() { return recordings; },
     get about() { return data.about; }, get limits() { return data.limits; },
   };

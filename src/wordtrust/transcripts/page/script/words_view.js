@@ -40,7 +40,13 @@ const WordsView = (() => {
     return [...made, ...missing(segment.missing_end)];
   };
 
-  const speaker = (segment) => segment.speaker ? [Dom.make("button", { type: "button", class: "speaker", title: "another speaker (key s)", text: Texts.shortName(segment.speaker) + ":" }), " "] : [];
+  const speaker = (segment) => {
+    const voice = Transcript.voiceOf(segment);
+    return voice ? [Dom.make("button", { type: "button", class: "speaker v" + voiceNumber(voice), title: "another speaker (key s)", text: Texts.shortName(voice) + ":" }), " "] : [];
+  };
+  // A number for each voice, in the order in which they begin, by which it is coloured.
+  let voices = new Map();
+  const voiceNumber = (voice) => { if (!voices.has(voice)) voices.set(voice, voices.size % 6); return voices.get(voice); };
   const whole = (segment) => {
     if (!isModelled(segment)) return [];
     const title = "how likely every word of this segment is right, and none is missing";
@@ -97,6 +103,7 @@ const WordsView = (() => {
 
   const show = () => {
     elements = new Map();
+    voices = new Map();
     const { recordings, data } = Transcript;
     const titled = new Set(recordings.map((recording) => recording.name)).size > 1;
     const shown = recordings.map((recording) => recordingElement(recording, recordings.length === 1 ? data.left_out ?? [] : [], titled));
