@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from os.path import isfile as is_file
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -44,16 +45,18 @@ def page_data(
 
 
 def audio_beside(path: Path, about: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Where a page looks for audio: below its own folder where the transcript names it, or beside itself."""
+    """Where a page looks for audio that is there now: below its own folder where it is, or beside itself."""
     listed = about.get("files")
     names = [about.get("file"), *(listed if isinstance(listed, list) else [])]
     files = [Path(name) for name in names if isinstance(name, str) and Path(name).name and "\0" not in name]
     folder = path.absolute().parent
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     for file in files:
         whole = file.absolute()
-        shown = whole.relative_to(folder) if whole.is_relative_to(folder) else Path(file.name)
-        found[file.stem] = {"url": quote(shown.as_posix())}
+        if is_file(whole) or is_file(folder / file.name):
+            is_below = is_file(whole) and whole.is_relative_to(folder)
+            shown = whole.relative_to(folder) if is_below else Path(file.name)
+            found[file.stem] = {"url": quote(shown.as_posix())}
     return found
 
 

@@ -26,7 +26,10 @@ const Player = (() => {
     audio.hidden = false;
     return true;
   };
+  let hasAsked = false;
   const ask = () => {
+    if (hasAsked) return;
+    hasAsked = true;
     const file = String(Transcript.about.file ?? "").split(/[\\/]/).at(-1);
     Notice.show(file ? "The audio " + file + " cannot be found here, or not be played." : "There is no audio here.", [{ label: "Choose the file\u2026", act: () => Dom.by("sound").click() }]);
   };
