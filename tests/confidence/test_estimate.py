@@ -23,7 +23,7 @@ from wordtrust.confidence.estimate import (
 from wordtrust.confidence.estimation.accepted import AcceptedPrecision, accepted_precisions, accepting
 from wordtrust.confidence.estimation.error_estimator import ErrorEstimator
 from wordtrust.confidence.estimation.held_out import KnownOfOutputs
-from wordtrust.confidence.estimation.utterances import OutputUtterance, OutputUtterances, output_utterances
+from wordtrust.confidence.estimation.utterances import KeptUtterance, OutputUtterances, output_utterances
 from wordtrust.confidence.lm_part import LanguageModelPart
 from wordtrust.confidence.model_file import load_model
 from wordtrust.confidence.shipped import folder_of
@@ -42,19 +42,19 @@ def said(utt: str, *confidences: float) -> Transcript:
     return Transcript(utt, tuple(words))
 
 
-def spoken(generator: np.random.Generator, speakers: int, *, harder: float = 0.0) -> list[OutputUtterance]:
+def spoken(generator: np.random.Generator, speakers: int, *, harder: float = 0.0) -> list[KeptUtterance]:
     output = drawn_output(generator, speakers, most_utterances=3)
     logit = np.log(output.confidence / (1 - output.confidence)) - harder
     confidence = 1 / (1 + np.exp(-logit))
     return [
-        OutputUtterance(f"u{n}", "f", name, "text", 0.0, 4.0, tuple(confidence[first:last].tolist()), None, ("a",))
+        KeptUtterance(f"u{n}", "f", name, "text", 0.0, 4.0, tuple(confidence[first:last].tolist()), None, ("a",))
         for n, (name, first, last) in enumerate(
             zip(output.speakers, output.offsets[:-1], output.offsets[1:], strict=True)
         )
     ]
 
 
-def made(utterances: list[OutputUtterance]) -> Estimates:
+def made(utterances: list[KeptUtterance]) -> Estimates:
     return estimates_of(utterances, KNOWN)
 
 

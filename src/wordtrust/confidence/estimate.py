@@ -7,7 +7,6 @@ wt.estimate(scorer(lattices), scorer)
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +27,7 @@ from .calibrator_file import is_calibrator
 from .estimation.error_estimator import ErrorEstimator, ExpectedErrors
 from .estimation.held_out import KnownOfOutputs
 from .estimation.speaker_intervals import LEVEL, check_level
-from .estimation.utterances import OutputUtterance, OutputUtterances, output_utterances
+from .estimation.utterances import KeptUtterance, OutputUtterance, OutputUtterances, output_utterances
 from .joint_outputs import is_combination, known_of_joint
 from .lm_part import LanguageModelCard
 from .model_file import load_card
@@ -85,13 +84,13 @@ class EstimateTable(Sequence[Estimate]):
         expected = self.expected
         ends: list[tuple[float, float] | None] = [None] * len(self)
         if self.intervals is not None:
-            ends = [(low, high) for low, high in self.intervals.tolist()]
+            ends = [*zip(*self.intervals.T.tolist(), strict=True)]
         columns = zip(
             self.names, self.sizes.tolist(), expected.words.astype(np.int64).tolist(),
             expected.substitutions.tolist(), expected.insertions.tolist(), expected.deletions.tolist(),
             expected.reference_words.tolist(), self.wer.tolist(), ends, strict=True,
         )  # fmt: skip
-        return tuple(itertools.starmap(Estimate, columns))
+        return tuple(map(Estimate._make, columns))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -313,9 +312,9 @@ def named_model(names: Iterable[str]) -> str:
 
 def read_outputs(
     sources: Iterable[TranscriptSource], speakers: Mapping[str, str] | None = None
-) -> tuple[list[OutputUtterance], MadeBy]:
+) -> tuple[list[KeptUtterance], MadeBy]:
     """What estimates are made from, of files of transcripts, and what these say gave their words confidences."""
-    spoken, made_by = list[OutputUtterance](), MadeBy()
+    spoken, made_by = list[KeptUtterance](), MadeBy()
     for source in sources:
         if source.about.get("calibrated") is False:
             raise InputError(

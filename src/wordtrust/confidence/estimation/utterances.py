@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple, Protocol, Self, overload
 
 import numpy as np
 
@@ -18,23 +18,135 @@ from ...transcripts.words import Word
 Speakers = Mapping[str, str] | None
 
 
-class OutputUtterance(NamedTuple):
+class OutputUtterance(Protocol):
     """An utterance, or a segment of a recording, whose errors are to be estimated."""
+
+    @property
+    def utt(self) -> str:
+        """Its name, or that of the recording."""
+
+    @property
+    def file(self) -> str:
+        """Where it was read from."""
+
+    @property
+    def speaker(self) -> str:
+        """Who spoke, or else the name of the utterance or recording."""
+
+    @property
+    def text(self) -> str:
+        """Its words as they are written."""
+
+    @property
+    def start(self) -> float | None:
+        """Seconds; None where there are no words."""
+
+    @property
+    def end(self) -> float | None:
+        """Seconds; None where there are no words."""
+
+    @property
+    def confidence(self) -> tuple[float, ...]:
+        """Of its words."""
+
+    @property
+    def missing(self) -> float | None:
+        """The expected number of gaps that lack words, if that is known."""
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """Its words, normalised."""
+
+    @property
+    def duration(self) -> float:
+        """Seconds from its first to its last word."""
+
+
+class KeptUtterance(NamedTuple):
+    """What is kept of an utterance whose transcript is not."""
 
     utt: str
     file: str
-    speaker: str  # who spoke, or else the name of the utterance or recording
+    speaker: str
     text: str
-    start: float | None  # seconds; None where there are no words
+    start: float | None
     end: float | None
-    confidence: tuple[float, ...]  # of its words
-    missing: float | None = None  # the expected number of gaps that lack words, if that is known
-    norms: tuple[str, ...] = ()  # its words, normalised
+    confidence: tuple[float, ...]
+    missing: float | None = None
+    norms: tuple[str, ...] = ()
 
     @property
     def duration(self) -> float:
         """Seconds from its first to its last word."""
         return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
+
+
+class TranscriptUtterance:
+    """An utterance whose transcript somebody holds anyway; all else is made when it is asked for."""
+
+    __slots__ = ("_transcript", "file", "speaker")
+
+    def __init__(self, transcript: Transcript, file: str, speaker: str) -> None:
+        self._transcript, self.file, self.speaker = transcript, file, speaker
+
+    @property
+    def utt(self) -> str:
+        """Its name, or that of the recording."""
+        return self._transcript.utt
+
+    @property
+    def text(self) -> str:
+        """Its words as they are written."""
+        return self._transcript.text
+
+    @property
+    def start(self) -> float | None:
+        """Seconds; None where there are no words."""
+        return self._transcript.words[0].start if self._transcript.words else None
+
+    @property
+    def end(self) -> float | None:
+        """Seconds; None where there are no words."""
+        return self._transcript.words[-1].end if self._transcript.words else None
+
+    @property
+    def confidence(self) -> tuple[float, ...]:
+        """Of its words."""
+        return tuple([word.confidence for word in self._transcript.words])
+
+    @property
+    def missing(self) -> float | None:
+        """The expected number of gaps that lack words, if that is known."""
+        end, gaps = self._transcript.missing_end, [word.missing_before for word in self._transcript.words]
+        known = [gap for gap in gaps if gap is not None]
+        return None if end is None or len(known) < len(gaps) else sum(known, end)
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """Its words, normalised."""
+        return tuple([word.norm for word in self._transcript.words])
+
+    @property
+    def duration(self) -> float:
+        """Seconds from its first to its last word."""
+        words = self._transcript.words
+        return max(0.0, words[-1].end - words[0].start) if words else 0.0
+
+    def kept(self) -> KeptUtterance:
+        """The same without the transcript."""
+        return KeptUtterance(
+            self.utt, self.file, self.speaker, self.text, self.start, self.end, self.confidence, self.missing,
+            self.norms,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return self.kept() == (other.kept() if isinstance(other, TranscriptUtterance) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.kept())
+
+    def __repr__(self) -> str:
+        return repr(self.kept())
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +184,11 @@ class OutputUtterances(Sequence[OutputUtterance]):
             tuple([speakers.get(utt, utt) for utt in utts] if speakers else utts),
             _missing(words, offsets, [each.missing_end for each in kept]),
         )
-        return cls(utts, output, lambda: [*output_utterances(kept, file, speakers)])
+        return cls(
+            utts,
+            output,
+            lambda: [TranscriptUtterance(each, file, who) for each, who in zip(kept, output.speakers, strict=True)],
+        )
 
     @cached_property
     def _made(self) -> Sequence[OutputUtterance]:
@@ -95,18 +211,11 @@ class OutputUtterances(Sequence[OutputUtterance]):
 
 def output_utterances(
     transcripts: Iterable[Transcript], file: str, speakers: Speakers = None
-) -> Iterator[OutputUtterance]:
-    """What estimates are made from, of each transcript."""
+) -> Iterator[KeptUtterance]:
+    """What estimates are made from, of each transcript; nothing else of it is kept."""
     for transcript in map(_checked, transcripts):
-        words, utt = transcript.words, transcript.utt
-        start, end = (words[0].start, words[-1].end) if words else (None, None)
-        confidence, norms = tuple([word.confidence for word in words]), tuple([word.norm for word in words])
-        speaker, missing = speakers.get(utt, utt) if speakers else utt, None
-        if transcript.missing_end is not None:
-            gaps = [word.missing_before for word in words]
-            known = [gap for gap in gaps if gap is not None]
-            missing = None if len(known) < len(gaps) else sum(known, transcript.missing_end)
-        yield OutputUtterance(utt, file, speaker, transcript.text, start, end, confidence, missing, norms)
+        speaker = speakers.get(transcript.utt, transcript.utt) if speakers else transcript.utt
+        yield TranscriptUtterance(transcript, file, speaker).kept()
 
 
 def _checked(transcript: Transcript) -> Transcript:
