@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import wordtrust as wt
 from wordtrust.base.arrays import csr_items, csr_offsets
 from wordtrust.combination.check import ForcedWords, Gathered, Listener, gather
 from wordtrust.combination.check.columns import Heard, TranscriptFacts
+from wordtrust.combination.check.coverage import some_facts, some_heard
 from wordtrust.combination.check.heard_instead import HeardInstead
-from wordtrust.combination.check.pair_evidence import GAP_FIELDS, PairEvidence
 from wordtrust.combination.joint.hypotheses import on_paths
 from wordtrust.confidence.calibrate_model import OutOfFoldScorer
 from wordtrust.confidence.word_scorer import load
@@ -122,11 +120,10 @@ class CheckedTranscript:
     def take(self, rows: Offsets) -> CheckedTranscript:
         """Some of the utterances."""
         words, gaps = csr_items(self.facts.offsets, rows), csr_items(self.gap_offsets, rows)
-        offsets = csr_offsets(np.diff(self.facts.offsets)[rows])
-        facts = TranscriptFacts(offsets, *_indexed(self.facts[1:], words))
         return replace(
             self, utts=_some(self.utts, rows), texts=_some(self.texts, rows), speaker=_some(self.speaker, rows),
-            facts=facts, heard={name: _taken(one, words, gaps, rows) for name, one in self.heard.items()},
+            facts=some_facts(self.facts, rows),
+            heard={name: some_heard(one, words, gaps, rows) for name, one in self.heard.items()},
             right=self.right[words], missing=self.missing[gaps],
             scores={kind: values[words] for kind, values in self.scores.items()},
         )  # fmt: skip
@@ -150,19 +147,6 @@ class CheckedTranscript:
 
 def _some(values: Sequence[str], rows: Offsets) -> tuple[str, ...]:
     return tuple(values[row] for row in rows.tolist())
-
-
-def _indexed(arrays: Sequence[NDArray[Any]], index: Offsets) -> list[NDArray[Any]]:
-    return [values[index] for values in arrays]
-
-
-def _taken(heard: Heard, words: Offsets, gaps: Offsets, rows: Offsets) -> Heard:
-    fields = {name: getattr(heard.evidence, name) for name in PairEvidence._fields}
-    evidence = PairEvidence(**{name: v[gaps if name in GAP_FIELDS else words] for name, v in fields.items()})
-    forced = heard.forced
-    if forced is not None:
-        forced = ForcedWords(*_indexed(forced[:4], words), *_indexed(forced[4:], rows))
-    return Heard(evidence, heard.error_rate, forced)
 
 
 def checked(

@@ -234,6 +234,47 @@ def test_repetitions_by_hand(words: list[int], longest: int) -> None:
         assert counted[at] == most
 
 
+def all_typed(texts: list[list[str]]) -> Lattices:
+    return without_scores(concatenate([typed(words, f"u{index}") for index, words in enumerate(texts)]))
+
+
+def test_where_a_listener_was_not_there_the_others_judge() -> None:
+    said = [["so", "it", "is"], ["we", "went", "home"], ["and", "slept"]]
+    pivot, first = all_typed(said), Listener("a", all_typed(said))
+    other = Listener("b", all_typed([said[0], [], said[2]]))
+    deaf = shipped().judge(pivot, [first, other])
+    absent = shipped().judge(pivot, [first, other._replace(covers=np.array([True, False, True]))])
+    alone = shipped().judge(pivot, [first])
+    part = slice(3, 6)
+    assert absent.confidence[part].tolist() == alone.confidence[part].tolist()
+    assert (absent.confidence[part] > deaf.confidence[part]).all()
+    both = [0, 1, 2, 6, 7]
+    assert absent.confidence[both].tolist() == deaf.confidence[both].tolist()
+    assert absent.missing_end[[0, 2]].tolist() == deaf.missing_end[[0, 2]].tolist()
+    assert (absent.heard == 1).all()
+    assert absent.alternatives[3:6] == [(), (), ()] != deaf.alternatives[3:6]
+
+
+def test_where_nobody_was_words_are_as_sure_as_the_rest_or_as_they_came() -> None:
+    said = [["so", "it", "is"], ["we", "went", "home"]]
+    pivot = all_typed(said)
+    one = Listener("b", all_typed([["so", "it", "was"], []]), covers=np.array([True, False]))
+    checked = shipped().judge(pivot, [one])
+    assert checked.confidence[3:] == pytest.approx(checked.confidence[:3].mean())
+    assert np.isnan(checked.heard).tolist() == [False] * 3 + [True] * 3
+    own = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4], np.float32)
+    scored = replace(pivot, posterior=own[np.maximum(0, np.cumsum(pivot.word > 0) - 1)])
+    assert shipped().judge(scored, [one], calibrated=True).confidence[3:] == pytest.approx(own[3:])
+    parts = [gather(typed(words, f"u{index}"), [_of(one, index)], {}) for index, words in enumerate(said)]
+    again = shipped().verdict(joined(parts))
+    assert (again.confidence.tolist(), again.alternatives) == (checked.confidence.tolist(), checked.alternatives)
+
+
+def _of(one: Listener, row: int) -> Listener:
+    assert one.covers is not None
+    return Listener(one.name, one.networks[np.array([row])], covers=one.covers[row : row + 1])
+
+
 def test_unheard_words_of_anybody_are_right_more_often_than_those_of_a_recognizer() -> None:
     gathered = gather(typed(["so", "urartu", "it"]), [listener("moonshine-tiny", [["so", "uratu", "it"]])], {})
     anybody, recognizer = shipped().verdict(gathered), shipped().verdict(gathered, by_recognizer=True)

@@ -377,6 +377,22 @@ def test_who_wrote_it_is_seen_in_the_format_or_said(tmp_path: Path, heard: list[
         wt.check(cloud, recording_path(), "ears", author="people")  # type: ignore[arg-type]
 
 
+def test_another_transcript_that_lacks_a_passage_says_nothing_of_it(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text().replace("`", " ").split()
+    words = [(word, 0.5 * at, 0.5 * at + 0.4) for at, word in enumerate(w for w in text if w.isalpha())][:120]
+    ours, part = write(tmp_path / "ours.json", service(words)), [*words[:40], *words[80:]]
+    checked = wt.check(ours, heard=write(tmp_path / "part.json", service(part))).words
+    whole = wt.check(ours, heard=write(tmp_path / "whole.json", service(words))).words
+    assert min(word.confidence for word in checked[48:72]) > 0.8
+    assert {word.heard for word in checked[48:72]} == {None}
+    assert all(word.alternatives == () for word in checked[48:72])
+    assert [word.confidence for word in checked[:36]] == [word.confidence for word in whole[:36]]
+    few = [*words[:40], *words[44:]]  # a few words in between were just not heard
+    doubted = wt.check(ours, heard=write(tmp_path / "few.json", service(few))).words[40:44]
+    assert max(word.confidence for word in doubted) < 0.6
+    assert {word.heard for word in doubted} == {0.0}
+
+
 def test_a_text_of_few_words_that_were_not_heard_is_asked_about(tmp_path: Path) -> None:
     done = run(write(tmp_path / "t.txt", "Elephants eat apples in winter"), "--audio", recording_path())
     assert done.exit_code == 0

@@ -37,6 +37,7 @@ from .checked_recording import (
     checked_transcript,
     heard_clock,
     judge,
+    lacking_stretches,
     locate_text,
     other_listener,
     unwritten,
@@ -168,12 +169,14 @@ class CheckJob(RecordingJob):
         others = [_located(text, clocks) for text in task.heard]
         for text, located in others:
             _require_belonging(text, located, task.recording)
+        lacking = [lacking_stretches(pivot, located) for _, located in others]
         forced = self._forced(task, pivot)
         scorers = self._transcriber.combiner.scorers if self._transcriber else []
 
         def evidence(part: Sequence[Stretch]) -> Evidence:
-            heard = recognizer_listeners(scorers, segments, part)
-            return [*heard, *(other_listener(*other, part) for other in others)], forced_words(forced, pivot, part)
+            heard = list(recognizer_listeners(scorers, segments, part))
+            heard += [other_listener(*other, part, gaps) for other, gaps in zip(others, lacking, strict=True)]
+            return heard, forced_words(forced, pivot, part)
 
         checked = judge(pivot, self._model, evidence, by_recognizer=task.by_recognizer)
         self.transcripts[task.name] = list(checked_transcript(pivot, checked, task.name))

@@ -7,6 +7,7 @@ of the listeners' (`combination.check`), so that hours take little memory; the v
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from .text_to_audio import Clock, LocatedWords, TimedWords, locate
 from .written_text import WrittenText, chains
 
 AT_ONCE = 100  # stretches
+_PASSAGE = 10  # words in a row that another transcript has nothing of: it does not cover them
 _LONGEST, _SHORTEST, _PAUSE = 40, 8, 0.3  # words of a stretch of a transcript; seconds that end one
 
 
@@ -105,10 +107,30 @@ def locate_text(text: WrittenText, clocks: Sequence[Clock], duration: float) -> 
     return LocatedText(text, located, tuple(stretches))
 
 
-def other_listener(text: WrittenText, located: LocatedWords, stretches: Sequence[Stretch]) -> Listener:
-    """Another transcript of the same recording as a listener."""
+def other_listener(
+    text: WrittenText, located: LocatedWords, stretches: Sequence[Stretch], lacking: frozenset[int] = frozenset()
+) -> Listener:
+    """Another transcript of the same recording as a listener, and the numbers of the stretches that it lacks."""
     made = chains(text, located, stretches)
-    return Listener(text.file, made, made.posterior)
+    covers = np.array([stretch.number not in lacking for stretch in stretches], np.bool_)
+    return Listener(text.file, made, made.posterior, covers=None if covers.all() else covers)
+
+
+def lacking_stretches(pivot: LocatedText, other: LocatedWords) -> frozenset[int]:
+    """The stretches of passages that another transcript has nothing of: their numbers.
+
+    A passage has some words in a row at least. Where fewer are missing, it heard nothing there.
+    """
+    has = np.isin([stretch.number for stretch in pivot.stretches], other.stretch)
+    passage, words, lacking = list[int](), 0, set[int]()
+    for stretch, is_there in (*zip(pivot.stretches, has.tolist(), strict=True), (None, True)):
+        if stretch is not None and not is_there:
+            passage.append(stretch.number)
+            words += pivot.words_in(stretch).stop - pivot.words_in(stretch).start
+            continue
+        lacking |= set(passage) if words >= _PASSAGE else set()
+        passage, words = [], 0
+    return frozenset(lacking)
 
 
 def judge(
@@ -150,9 +172,10 @@ def checked_words(
 
 
 def _checked_word(word: Word, checked: CheckedWords, index: int, start: float, end: float, missing: float) -> Word:
+    heard = float(checked.heard[index])
     return replace(
         word, start=start, end=end, confidence=float(checked.confidence[index]), missing_before=missing,
-        alternatives=checked.alternatives[index], heard=float(checked.heard[index]),
+        alternatives=checked.alternatives[index], heard=None if math.isnan(heard) else heard,
         made_up=checked.made_up[index] or None,
     )  # fmt: skip
 

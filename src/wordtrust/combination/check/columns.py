@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.arrays import csr_rows
-from ...lattices.lattice import Floats, Ints, Offsets
+from ...lattices.lattice import Flags, Floats, Ints, Offsets
 from .listener import ForcedWords
 from .pair_evidence import PairEvidence
 
@@ -66,6 +66,7 @@ class Heard(NamedTuple):
     evidence: PairEvidence
     error_rate: float  # NaN: not known
     forced: ForcedWords | None = None
+    covers: Flags | None = None  # [utterances] which it listened to; None: all
 
 
 def word_table(facts: TranscriptFacts, heard: Sequence[Heard], *, by_recognizer: bool) -> Floats:

@@ -55,7 +55,7 @@ def gather(
     ordered = sorted(listeners, key=lambda one: (np.nan_to_num(rate[one.name], nan=np.inf), one.name))
     outputs = [AlignedOutput.of(chains, one) for one in ordered]
     heard = tuple(
-        Heard(pair_evidence(chains, one, vocabulary, output), rate[one.name], scores.get(one.name))
+        Heard(pair_evidence(chains, one, vocabulary, output), rate[one.name], scores.get(one.name), one.covers)
         for one, output in zip(ordered, outputs, strict=True)
     )
     instead = tuple(map(heard_instead, outputs))
@@ -75,11 +75,20 @@ def joined(parts: Sequence[Gathered]) -> Gathered:
 
 
 def _joined_listener(parts: Sequence[Heard]) -> Heard:
-    evidence = PairEvidence(*_joined_arrays([part.evidence for part in parts]))
-    if all(part.forced is None for part in parts):
-        return Heard(evidence, parts[0].error_rate)
-    filled = [part.forced or _not_asked(part.evidence) for part in parts]
-    return Heard(evidence, parts[0].error_rate, ForcedWords(*_joined_arrays(filled)))
+    evidence, forced, covers = PairEvidence(*_joined_arrays([part.evidence for part in parts])), None, None
+    if any(part.forced is not None for part in parts):
+        filled = [part.forced or _not_asked(part.evidence) for part in parts]
+        forced = ForcedWords(*_joined_arrays(filled))
+    if any(part.covers is not None for part in parts):
+        everywhere = [np.ones(_utterances(part.evidence), np.bool_) for part in parts]
+        covers = np.concatenate(
+            [all_ if part.covers is None else part.covers for part, all_ in zip(parts, everywhere, strict=True)]
+        )
+    return Heard(evidence, parts[0].error_rate, forced, covers)
+
+
+def _utterances(evidence: PairEvidence) -> int:
+    return len(evidence.missing) - len(evidence.word)  # each has a gap more than words
 
 
 def _joined_arrays(parts: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]]:
@@ -88,9 +97,9 @@ def _joined_arrays(parts: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]
 
 
 def _not_asked(evidence: PairEvidence) -> ForcedWords:
-    words, texts = len(evidence.word), len(evidence.missing) - len(evidence.word)
-    nothing = np.full(words, np.nan, np.float32)
-    return ForcedWords(nothing, nothing, nothing, nothing, np.full(texts, np.nan, np.float32))
+    nothing = np.full(len(evidence.word), np.nan, np.float32)
+    ends = np.full(_utterances(evidence), np.nan, np.float32)
+    return ForcedWords(nothing, nothing, nothing, nothing, ends)
 
 
 def transcript_facts(pivot: Lattices) -> TranscriptFacts:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.errors import OptionError
-from ...lattices.lattice import Floats, Ints, Lattices, Offsets
+from ...lattices.lattice import Flags, Floats, Ints, Lattices, Offsets
 from ...lattices.paths import Paths, one_best
 from ...lattices.vocabulary import Vocabulary
 from ...networks.equivalents import ALL
@@ -27,6 +27,7 @@ class Listener(NamedTuple):
     networks: Lattices  # scored networks, or chains: another transcript
     confidence: Floats | None = None  # [arcs] None: chains without confidences
     output: Paths | None = None  # the chosen words; None: the 1-best
+    covers: Flags | None = None  # [utterances] which it listened to; None: all
 
 
 class ForcedWords(NamedTuple):

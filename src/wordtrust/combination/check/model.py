@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from ...confidence.calibration import Calibrator, calibrator_from_dict
 from ...confidence.trees import Trees
 from ...lattices.lattice import Flags, Floats, Lattices, Offsets
 from ...lattices.weights import Reals
-from ...transcripts.words import Alternative
+from .checked_words import CheckedWords
 from .columns import GAP_COLUMNS, WORD_COLUMNS, Heard, gap_table, repeats, word_table
+from .coverage import judged_by_coverage
 from .gathered import Gathered, gather
 from .heard_instead import alternatives
 from .listener import ForcedWords, Listener
@@ -35,20 +36,6 @@ _SURE = 1e-4  # confidences nearer to 0 or 1 count as this near
 _UNKNOWN_RATE = 0.2  # the error rate of listeners that nobody knows
 _SCORE_INPUTS, _LARGEST_WEIGHT = 5, 100.0
 _PARTS = {"words": WORD_COLUMNS, "gaps": GAP_COLUMNS}
-
-
-class CheckedWords(NamedTuple):
-    """The verdict on the words of a transcript, utterances end to end."""
-
-    offsets: Offsets  # [utterances + 1]
-    confidence: Reals  # [words] how likely each word is right
-    missing_before: Reals  # [words] how likely words are missing before it
-    missing_end: Reals  # [utterances] and after the last one
-    alternatives: list[tuple[Alternative, ...]]  # [words] what listeners heard instead; "": nothing
-    made_up: list[str]  # [words] "silence": nothing was heard there, "loop": said again and again, else ""
-    heard: Floats  # [words] the share of listeners whose output has the word
-    if_recognizer: Reals  # [words] how likely each word is right if a recognizer wrote the transcript
-    misheard: float  # share of the words that the best listener expects to have wrong itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +102,14 @@ class CheckModel:
 
     def verdict(self, gathered: Gathered, *, calibrated: bool = False, by_recognizer: bool = False) -> CheckedWords:
         """Judge what was gathered."""
+
+        def of_listeners(part: Gathered) -> CheckedWords:
+            return self._verdict(part, calibrated=calibrated, by_recognizer=by_recognizer)
+
+        return judged_by_coverage(gathered, of_listeners, trust_scores=calibrated)
+
+    def _verdict(self, gathered: Gathered, *, calibrated: bool, by_recognizer: bool) -> CheckedWords:
+        """The same where all listeners heard all utterances."""
         facts, heard = gathered.facts, gathered.heard
         confidence = self.confidence(gathered, calibrated=calibrated, by_recognizer=by_recognizer)
         missing = self.gaps.probability(gap_table(facts, heard, by_recognizer=by_recognizer))
