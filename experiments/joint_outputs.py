@@ -92,7 +92,7 @@ class JudgedSubset:
         weight = [len(fold.words) for fold in self.folds]
 
         def mean(level: str, measure: str) -> float:
-            return float(np.average([record[level][measure] for record in records], weights=weight))
+            return float(np.average([record[level].get(measure, np.nan) for record in records], weights=weight))
 
         rate = words.counts[:, 1:].sum() / words.counts[:, :3].sum()
         of_gaps, of_whole = gaps.metrics(), whole.metrics()

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordtrust as wt
-from tests.helpers.joint_data import Words, chain, shared
+from tests.helpers.joint_data import chain, deaf_corpus
 from tests.helpers.strategies import lattices
 from wordtrust import InputError, build
 from wordtrust.combination.joint import FitOptions, JointHypotheses, JointModel, fit_joint, load_joint, save_joint
@@ -25,10 +25,10 @@ from wordtrust.combination.joint.hypotheses import MISSING_AFTER, MISSING_BEFORE
 from wordtrust.combination.joint.union import JointLattice
 from wordtrust.confidence.estimate import known_of
 from wordtrust.evaluation.output_words import OutputWords
-from wordtrust.lattices.lattice import Lattices, concatenate
+from wordtrust.lattices.lattice import Lattices
 from wordtrust.lattices.paths import Paths, best_paths, one_best
 from wordtrust.lattices.vocabulary import Vocabulary
-from wordtrust.networks.build_store import REFERENCE, SPEAKER, noted_references
+from wordtrust.networks.build_store import SPEAKER, noted_references
 from wordtrust.networks.gaps import Gaps, missing_words
 from wordtrust.networks.labels import score_paths
 
@@ -142,27 +142,6 @@ def test_who_is_absent_is_left_out_which_is_the_same_as_inputs_of_0() -> None:
     some, every = model.probability(block.gap_inputs, (0, 2)), model.probability(whole, (0, 1, 2))
     np.testing.assert_allclose(some, every, atol=1e-6)
     assert ((some > 0) & (some < 1)).all()
-
-
-def deaf_corpus(speakers: int, utterances: int, seed: int = 0) -> tuple[list[Lattices], list[str]]:
-    """Three recognizers that miss words, each alone or all of them where nothing but a pause tells; and err."""
-    random, vocabulary = np.random.default_rng(seed), [f"w{number}" for number in range(20)]
-    parts, said, spoken_by = [list[Lattices]() for _ in range(3)], list[str](), list[str]()
-    for number in range(speakers * utterances):
-        words = random.choice(vocabulary, int(random.integers(3, 7))).tolist()
-        lost = random.random((4, len(words))) < np.array([[0.1], [0.1], [0.1], [0.12]])
-        said.append(" ".join(words))
-        spoken_by.append(f"speaker{number % speakers}")
-        for part, own in zip(parts, lost[:3], strict=True):
-            heard = [word if random.random() > 0.05 else str(random.choice(vocabulary)) for word in words]
-            timed: Words = [(word, place, place + 0.9) for place, word in enumerate(heard)]
-            gone = own | lost[3]
-            sure = float(random.uniform(0.7, 0.95))
-            part.append(
-                chain([w for w, out in zip(timed, gone, strict=True) if not out], len(words), sure, f"u{number}")
-            )
-    notes = {REFERENCE: tuple(said), SPEAKER: tuple(spoken_by)}
-    return [replace(each, notes=notes) for each in shared(*map(concatenate, parts))], ["x", "y", "z"]
 
 
 Fit = tuple[JointModel, JointHypotheses, list[str]]

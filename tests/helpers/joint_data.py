@@ -77,3 +77,24 @@ def _heard(said: list[str], chance: float, random: np.random.Generator, vocabula
             picked.append(confidence == first)
     lattice = assembled(utt, time=times, ends=ends, tokens=tokens, posterior=sure, picked=picked)
     return lattice.batch()
+
+
+def deaf_corpus(speakers: int, utterances: int, seed: int = 0) -> tuple[list[Lattices], list[str]]:
+    """Three recognizers that miss words, each alone or all of them where nothing but a pause tells; and err."""
+    random, vocabulary = np.random.default_rng(seed), [f"w{number}" for number in range(20)]
+    parts, said, spoken_by = [list[Lattices]() for _ in range(3)], list[str](), list[str]()
+    for number in range(speakers * utterances):
+        words = random.choice(vocabulary, int(random.integers(3, 7))).tolist()
+        lost = random.random((4, len(words))) < np.array([[0.1], [0.1], [0.1], [0.12]])
+        said.append(" ".join(words))
+        spoken_by.append(f"speaker{number % speakers}")
+        for part, own in zip(parts, lost[:3], strict=True):
+            heard = [word if random.random() > 0.05 else str(random.choice(vocabulary)) for word in words]
+            timed: Words = [(word, place, place + 0.9) for place, word in enumerate(heard)]
+            gone = own | lost[3]
+            sure = float(random.uniform(0.7, 0.95))
+            part.append(
+                chain([w for w, out in zip(timed, gone, strict=True) if not out], len(words), sure, f"u{number}")
+            )
+    notes = {REFERENCE: tuple(said), SPEAKER: tuple(spoken_by)}
+    return [replace(each, notes=notes) for each in shared(*map(concatenate, parts))], ["x", "y", "z"]
