@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests.helpers.command_line import refused
 from tests.helpers.media import second_of, steps, write_media
 from tests.service.conftest import Serve
 from wordtrust.audio import RATE
@@ -192,6 +193,12 @@ def test_audio_is_found(tmp_path: Path) -> None:
         found("a", "call", given=both)
     with pytest.raises(InputError, match="no such file"):
         found("a", given=("none.wav",))
+
+
+def test_audio_in_the_place_of_a_transcript() -> None:
+    assert "wordtrust transcribe talk.m4a --out talk.json, then wordtrust view talk.json" in refused(
+        "view", "talk.m4a"
+    )
 
 
 @pytest.mark.slow

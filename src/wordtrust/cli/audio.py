@@ -184,6 +184,8 @@ def _show(
             notify(f"{recording.name}: at {segment.start:.1f} s left out: {segment.dropped}")
     notify(*(f"{recording.audio.path}: {line}" for line in (*recording.audio.notes, *recording.audio.problems)))
     notify(*(f"{recording.name}: {line}" for line in unusual.lines()))
+    if language := job.foreign_language(recording):
+        notify(f"{recording.name}: {language.line}")
     if not words:
         notify(f"{recording.name}: no {'words are left' if dropped else 'speech was found'}")
 

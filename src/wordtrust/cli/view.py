@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..base.errors import OptionError
 from .inputs import announce_compilation
 from .messages import echo, notify
 
@@ -32,6 +33,7 @@ def view(files: tuple[str, ...], audio: tuple[str, ...], port: int, *, no_browse
               wordtrust view talk.json --audio talk.m4a
               wordtrust view moonshine.json whisper.json --audio talk.mp3
     """
+    from ..audio.listing import SUFFIXES
     from ..service.loopback import require_server, secret, serve
 
     require_server()
@@ -40,6 +42,12 @@ def view(files: tuple[str, ...], audio: tuple[str, ...], port: int, *, no_browse
     from ..transcripts.reader import read_transcripts
 
     announce_compilation()
+    if named := next((file for file in files if Path(file).suffix.lower() in SUFFIXES), None):
+        stem = Path(named).stem
+        raise OptionError(
+            f"{named}: this is audio. Transcribe it first: wordtrust transcribe {named} --out {stem}.json, then "
+            f"wordtrust view {stem}.json"
+        )
     viewed = [ViewedFile(Path(file), read_transcripts(file)) for file in files]
     read_review(review_path(viewed[0].path))  # what cannot be read is told now
     sounds = audio_of(viewed[0], audio)

@@ -9,7 +9,8 @@ they hear. `python -m experiments.other_languages` has the rates.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.number_format import counted
@@ -23,6 +24,8 @@ _SHORTEST = 1.2  # seconds of speech: of less there is one word
 _FEW_WORDS, _HARDLY_WORDS = 0.65, 0.42  # a second of speech: people say two to four
 _UNLIKELY = -2.0  # mean log-probability of the tokens of the first hypothesis
 _BEST_UNLIKELY = -0.8  # and of the hypothesis with the best mean
+_SOUNDS_LIKE = "this sounds like the language "
+_LIKELY = re.compile(re.escape(_SOUNDS_LIKE) + r"([a-z-]{2,12}),")
 _NOT_ENGLISH = "this is not English, or cannot be understood (--language asks Whisper for another language)"
 
 
@@ -64,9 +67,20 @@ def language_warnings(line: str, seconds: float) -> tuple[SpeechWarning, ...]:
     return (SpeechWarning("language", round(rate, 2), message),)
 
 
+def is_foreign(warnings: Sequence[SpeechWarning], dropped: str | None) -> bool:
+    """Whether a segment is in another language, by its warnings or by why its words were left out."""
+    return any(warning.name == LANGUAGE for warning in warnings) or _NOT_ENGLISH in (dropped or "")
+
+
+def likely_language(warnings: Sequence[SpeechWarning]) -> str | None:
+    """The language that a recognizer takes a segment for."""
+    messages = (warning.message for warning in warnings if warning.name == LANGUAGE)
+    return next((match[1] for message in messages if (match := _LIKELY.match(message))), None)
+
+
 def _told_language(told: Mapping[str, Any]) -> tuple[SpeechWarning, ...]:
     asked, likely, probability = (told.get(name) for name in ("asked", "likely", "probability"))
     if asked == likely or not isinstance(probability, int | float) or probability >= LEAST_PROBABILITY:
         return ()
-    message = f"this sounds like the language {likely}, not {asked} ({probability:.0%}): --language {likely}"
+    message = f"{_SOUNDS_LIKE}{likely}, not {asked} ({probability:.0%}): --language {likely}"
     return (SpeechWarning("language", round(probability, 3), message),)

@@ -44,6 +44,7 @@ from ..transcripts.transcript import Transcript, Transcripts
 from ..transcripts.utterance import distinct_warnings
 from .left_out import HeardSegment, left_out
 from .online_scorer import OnlineCombiner
+from .spoken_language import SpokenLanguage
 
 _ARGUMENTS = {"transcribe": "samples", "check": "transcript, samples"}  # of functions that take audio
 _FRESH = 12  # segments of which each recognizer keeps what it encoded them to, where texts of them will be scored
@@ -320,6 +321,8 @@ def transcribe(
     said = zip(heard[0][1], transcripts, strict=True)
     outcome = [HeardSegment(each.start, each.end, bool(words.words), each.dropped) for each, words in said]
     silent = left_out(outcome, files[0].damaged, files[0].duration)
+    if foreign := SpokenLanguage.of(heard[0][1]):
+        about["language"] = foreign.to_dict()
     return Transcripts(transcripts, about=opened[0].about | about, left_out=silent)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from ..transcripts.words import LeftOut
 from ..transcripts.writer import TranscriptWriter
 from .left_out import HeardSegment, left_out
 from .recording_job import Outputs, Recording, RecordingJob
+from .spoken_language import SpokenLanguage
 from .transcriber import AudioRecording, RecognizedSegment, Transcriber, recordings
 
 _SEVERAL = (".jsonl", ".jsonl.gz", ".ctm", ".ctm.gz", ".parquet")  # formats that may hold several recordings
@@ -116,6 +118,7 @@ class TranscriptionJob(RecordingJob):
     ) -> None:
         self._transcriber, self._recordings = transcriber, of
         self._heard: dict[str, list[HeardSegment]] = {}
+        self._recognized: dict[str, list[RecognizedSegment]] = {}
         work = {
             "about": transcriber.provenance,
             "asked": recognizer,
@@ -131,8 +134,10 @@ class TranscriptionJob(RecordingJob):
     def segments(self, recording: AudioRecording) -> Iterator[tuple[RecognizedSegment, Transcript]]:
         """The segments of a recording with their transcripts, as they come."""
         self.transcripts[recording.name], self._heard[recording.name] = [], []
+        kept = self._recognized[recording.name] = []
         for segment in self._transcriber.recognize(recording, self._journal):
             transcript = self._transcriber.transcript(recording, segment)
+            kept.append(replace(segment, lines=(), lattices=()))
             self._keep(recording, segment, transcript)
             yield segment, transcript
 
@@ -157,8 +162,15 @@ class TranscriptionJob(RecordingJob):
 
     def about(self, members: Sequence[Recording]) -> dict[str, Any]:
         """What a file of these recordings says about them."""
-        of_one = members[0].about if len(members) == 1 else {}
-        return of_one | self._transcriber.provenance
+        if len(members) > 1:
+            return dict(self._transcriber.provenance)
+        language = self.foreign_language(members[0])
+        known = {} if language is None else {"language": language.to_dict()}
+        return members[0].about | self._transcriber.provenance | known
+
+    def foreign_language(self, recording: Recording) -> SpokenLanguage | None:
+        """What is known about the language of a recording that is not in the one that was asked for."""
+        return SpokenLanguage.of(self._recognized.get(recording.name, ()))
 
     def left_out(self, name: str) -> Sequence[LeftOut] | None:
         """The stretches of the recording of this name that have no words."""
