@@ -47,7 +47,7 @@ def talk(visit: Visit, tmp_path: Path) -> Callable[..., Page]:
 
 
 def texts(page: Page) -> list[str]:
-    return page.evaluate("Transcript.segments.map((segment) => Exports.textOf(segment.words))")  # type: ignore[no-any-return]
+    return page.evaluate("Transcript.segments.map((segment) => Texts.joined(segment.words))")  # type: ignore[no-any-return]
 
 
 def word(page: Page, text: str, nth: int = 0) -> Any:

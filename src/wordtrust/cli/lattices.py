@@ -93,8 +93,8 @@ def convert(
     """Convert LATTICES to the format that OUT's ending names; - prints JSON lines, or what --to says.
 
     Transcripts that wordtrust wrote (.json, .jsonl, .parquet), and words that come with confidences (CTM, the JSON of
-    recognizers), become .txt, .srt, .vtt, .html, .json, .jsonl, .ctm and .parquet too. OUT is written whole or not
-    at all.
+    recognizers), become .txt, .srt, .vtt, .html, .json, .jsonl, .ctm and .parquet too; those that
+    a person checked in the page also .stm. OUT is written whole or not at all.
 
     \b
     Examples: wordtrust convert lat.1.gz corpus.store

@@ -35,8 +35,7 @@ def write_ctm(target: Target) -> Iterator[AddTranscripts]:
 
     def add_segments(transcripts: Sequence[UtteranceWords]) -> None:
         for segment in transcripts:
-            given = target.channels.get(segment.utt) or _own_channel(segment)
-            name, channel = given or channel_name(segment.utt, target.about)
+            name, channel = segment_channel(segment, target)
             key = name_field(name), channel
             if not segment.words:
                 silent.setdefault(key, segment.utt)
@@ -61,6 +60,12 @@ def _own_channel(segment: UtteranceWords) -> tuple[str, str] | None:
     if not segment.channel or len(segment.channel.split()) != 1:
         return None
     return segment.utt.removesuffix(f"-{segment.channel}"), segment.channel
+
+
+def segment_channel(segment: UtteranceWords, target: Target) -> tuple[str, str]:
+    """The name and the channel of the recording that a segment is of."""
+    given = target.channels.get(segment.utt) or _own_channel(segment)
+    return given or channel_name(segment.utt, target.about)
 
 
 def channel_name(utt: str, about: Mapping[str, Any]) -> tuple[str, str]:

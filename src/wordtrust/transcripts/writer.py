@@ -4,6 +4,7 @@
 - .jsonl: `Transcript.to_dict` of each utterance on a line of its own;
 - .json: one document with the text, the segments, and what is known about the recording;
 - .ctm: NIST CTM;
+- .stm: references of NIST's kind, of segments that a person has checked;
 - .vtt and .srt: subtitles in which doubtful words are marked;
 - .html: a page to read, to check and to listen along;
 - .parquet: a row for each word.
@@ -32,6 +33,7 @@ from .json_writer import json_line, write_json, write_jsonl
 from .page import write_page
 from .parquet_writer import write_parquet
 from .plain_text import write_text
+from .stm_writer import write_stm
 from .subtitles import write_srt, write_vtt
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords
@@ -42,6 +44,7 @@ FORMATS: dict[str, Callable[[Target], AbstractContextManager[AddTranscripts]]] =
     ".jsonl": write_jsonl,
     ".json": write_json,
     ".ctm": write_ctm,
+    ".stm": write_stm,
     ".vtt": write_vtt,
     ".srt": write_srt,
     ".html": write_page,

@@ -212,10 +212,9 @@ def word_of(item: dict[str, Any], path: str) -> Word:
     """A word that a JSON object or a row of a table holds; `path` says where, for messages."""
     text = check.string(item, "word", path)
     original = _original(item, path)
+    norm = text if item.get("norm") is None else check.string(item, "norm", path)
     if original is not None:
-        norm = DEFAULT(text) or text  # whoever wrote it need not know how words are normalised
-    else:
-        norm = text if item.get("norm") is None else check.string(item, "norm", path)
+        norm = DEFAULT(text) or norm  # whoever wrote it need not know how words are normalised
     others = [] if item.get("alternatives") is None else check.objects_of(item, "alternatives", path)
     alternatives = tuple(
         Alternative(check.string(other, "word", where := f"{path}.alternatives[{index}]"), _confidence(other, where))

@@ -7,7 +7,7 @@ const Edits = (() => {
 
   // What a person typed, as words: nothing in them acts on a page or terminal.
   const tokens = (text) => text.replace(/\s+/g, " ").replace(unwanted, "").split(" ").filter(Boolean);
-  const norm = (text) => text.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "") || text.toLowerCase();
+  const norm = (text) => (text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+(?:['\u2019][\p{L}\p{M}\p{N}]+)*/gu) || [text.toLowerCase()]).join(" ");
   const written = (words) => Texts.spelled(words).map(([text, space]) => text + space).join("").trim();
   const known = (gap) => gap !== undefined && gap !== null;
 

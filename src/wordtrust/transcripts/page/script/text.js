@@ -16,7 +16,7 @@ const Texts = (() => {
   };
 
   // Rounded down: what is shown as 90% is not under 90%.
-  const percent = (share) => Math.floor(100 * share + 1e-4) + "%";
+  const percent = (share) => Math.floor(100 * share + 1e-9) + "%";
   const count = (value) => Math.round(value).toLocaleString("en");
   const rough = (value) => value >= 10 ? count(value) : value.toFixed(1);
   const plural = (value, name) => count(value) + " " + name + (value === 1 ? "" : "s");
@@ -31,6 +31,17 @@ const Texts = (() => {
   // Words between white space, as Python has it.
   const split = (text) => text.split(/[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/).filter(Boolean);
 
-  return { split, visible, shortName, clock, percent, count, rough, plural, spelled };
+  const edge = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
+  const trimEnd = (text) => text.replace(new RegExp(edge + "$"), "");
+  const trim = (text) => trimEnd(text).replace(new RegExp("^" + edge), "");
+
+  // What words say together; the pieces of a token (`Middle-` and `earth`) have no space between them.
+  const joined = (words) => words.map((word) => word.word + (word.joins_next ? "\u2060" : "")).filter(Boolean).join(" ")
+    .replaceAll("\u2060 ", "").replaceAll("\u2060", "");
+  // Who said it, to be read: the speaker, or the channel.
+  const voice = ({ speaker, channel, utt }) => speaker || (channel && utt.endsWith("-" + channel) ? "Channel " + channel : "");
+  const warning = ({ name, figure, message }) => "warning: " + message + " (" + name + " " + Number(figure.toPrecision(6)) + ")";
+
+  return { split, trim, trimEnd, joined, voice, warning, visible, shortName, clock, percent, count, rough, plural, spelled };
 })();
 
