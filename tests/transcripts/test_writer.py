@@ -219,7 +219,7 @@ def test_no_utterances_make_a_valid_file(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("name", ["words.text", "words", "words.vtt.gz", "words.html.gz", "words.parquet.gz"])
 def test_other_endings(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OptionError, match=r"end in \.txt, \.jsonl, \.json, \.ctm, \.stm, \.vtt, \.srt, \.html or \.parquet"):
+    with pytest.raises(OptionError, match=r"end in \.txt, \.jsonl, \.json, \.ctm, \.stm, .* \.html or \.parquet"):
         TranscriptWriter(tmp_path / name)
 
 
