@@ -69,7 +69,7 @@ class Transcript(UtteranceWords):
         return replace(self, words=accepting(self.words, threshold))
 
     def save(self, path: str | Path, *, plain: bool = False) -> None:
-        """Write it in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .stm, .parquet.
+        """Write it in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet.
 
         A file that is there is replaced, when the new one is whole. With `plain`, subtitles mark nothing.
         """
@@ -142,7 +142,7 @@ class Transcripts(list[Transcript]):
         return WarningSummary(self).lines()
 
     def save(self, path: str | Path, *, plain: bool = False) -> None:
-        """Write them in the format of the name's ending: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .stm, .parquet.
+        """Write them in the format that the name ends in: .txt, .srt, .vtt, .html, .json, .jsonl, .ctm, .parquet.
 
         A file that is there is replaced, when the new one is whole. With `plain`, subtitles mark nothing.
         """
