@@ -158,6 +158,10 @@ class Set(NamedTuple):
             for part in np.array_split(order, max(1, round(count / LONG)))
         ]
 
+    def own_recordings(self) -> list[Recording]:
+        """Every utterance is a recording."""
+        return [Recording.of(self.words, np.array([row]), self.durations) for row in range(len(self.words.utts))]
+
     def any_recordings(self, count: int) -> Iterator[Recording]:
         """Recordings of all lengths: of one speaker, of some speakers, and of utterances of everybody."""
         random, speakers = np.random.default_rng(1), np.array(self.words.speakers)
@@ -174,9 +178,9 @@ class Set(NamedTuple):
             yield Recording.of(self.words, rows, self.durations)
 
 
-def saving_row(name: str, given: Set) -> tuple[str, ...]:
+def saving_row(name: str, given: Set, *, by_utterance: bool = False) -> tuple[str, ...]:
     """A line of the first table."""
-    recordings = given.long_recordings()
+    recordings = given.own_recordings() if by_utterance else given.long_recordings()
     errors, seconds = sum(int(each.true.sum()) for each in recordings), sum(each.seconds for each in recordings)
 
     def share(found: Iterable[tuple[float, float]]) -> str:
