@@ -153,7 +153,7 @@ const Review = (() => {
 
   const onKey = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || Dom.isTyping(event.target)) return;
-    const act = { g: goNext, a: right, l: putOff, h: play }[event.key];
+    const act = { g: goNext, a: right, l: putOff }[event.key];
     if (!act || (event.key !== "g" && !current)) return;
     event.preventDefault();
     act();
@@ -170,7 +170,7 @@ const Review = (() => {
     Dom.by("review-target").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); event.target.blur(); goNext(); } });
     Dom.by("review-sure").addEventListener("change", (event) => event.target.blur());  // keys are the page's again
     document.addEventListener("keydown", onKey);
-    Keys.add(["g", "review: go to the next stretch and play it"], ["a", "review: all of it is right (now)"], ["h", "review: hear it again"], ["l", "review: later"]);
+    Keys.add(["g", "review: go to the next stretch and play it"], ["a", "review: all of it is right (now)"], ["l", "review: later"]);
     show();
   };
 
