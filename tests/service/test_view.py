@@ -52,7 +52,7 @@ def ask(talk: Path, serve: Serve) -> Ask:
     host = urlsplit(address).netloc
 
     def request(path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> tuple[object, bytes]:
-        connection = http.client.HTTPConnection(host, timeout=10)
+        connection = http.client.HTTPConnection(host, timeout=60)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path if path.startswith("/") else f"/secret/{path}", body, given)
         response = connection.getresponse()

@@ -24,6 +24,7 @@ from ..audio.audio_file import AudioFile
 from ..base.errors import InputError, OptionError
 from ..base.files import atomic_text
 from ..transcripts.page import page_text
+from ..transcripts.page.data import known_plan
 from ..transcripts.transcript import Transcripts
 from .peaks import peaks
 from .sound import sound_response
@@ -63,9 +64,16 @@ class _View:
     """What the addresses of a viewed transcript answer."""
 
     def __init__(self, viewed: Sequence[ViewedFile], audio: Mapping[str, AudioFile]) -> None:
-        self._viewed, self._audio = viewed, audio
+        self._viewed = viewed
         self._sounds = list({id(file): file for file in audio.values()}.values())
         self._review = review_path(viewed[0].path)
+        first = viewed[0].transcripts
+        self._known = {
+            "audio": {name: self._addresses(file) for name, file in audio.items()},
+            "others": [_other(each) for each in viewed[1:]],
+            "save": "review",
+            **known_plan(first, first.about),
+        }
 
     async def page(self, _: Request) -> Response:
         """The page, with what was changed before."""
@@ -73,12 +81,7 @@ class _View:
         return Response(text, media_type="text/html; charset=utf-8", headers=_HEADERS)
 
     def _page(self, transcripts: Transcripts) -> str:
-        more = {
-            "audio": {name: self._addresses(file) for name, file in self._audio.items()},
-            "others": [_other(each) for each in self._viewed[1:]],
-            "review": read_review(self._review),
-            "save": "review",
-        }
+        more = {**self._known, "review": read_review(self._review)}
         return page_text(transcripts, transcripts.about, transcripts.left_out, more, _POLICY)
 
     def _addresses(self, file: AudioFile) -> dict[str, str]:

@@ -39,9 +39,14 @@ def page_data(
         "limits": {"low": LOW, "high": HIGH, "missing": MISSING, "marked": HIGH if limit is None else limit},
         "left_out": None if left_out is None else [stretch.to_dict() for stretch in left_out],
         "records": [segment.to_dict() for segment in segments],
-        **({} if about.get("calibrated") is False else {"plan": page_plan(segments)}),
+        **(known_plan(segments, about) if "plan" not in (more or {}) else {}),
         **(more or {}),
     }
+
+
+def known_plan(segments: Sequence[UtteranceWords], about: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan of a review, where confidences are probabilities."""
+    return {} if about.get("calibrated") is False else {"plan": page_plan(segments)}
 
 
 def audio_beside(path: Path, about: Mapping[str, Any]) -> dict[str, dict[str, str]]:
