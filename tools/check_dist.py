@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NAME = "wordtrust"
 IN_WHEEL = ("py.typed", "base/version.py", "sample/ref.tsv", "sample/corpus/moonshine-tiny/eval.jsonl.gz",
             "confidence/shipped/data/generic/", "confidence/shipped/data/joint/",
-            "combination/check/check.safetensors")  # fmt: skip
+            "confidence/shipped/data/check/check.safetensors")  # fmt: skip
 IN_SDIST = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "constraints.txt", "src/wordtrust/",
             "tests/conftest.py", "docs/api.md", "tools/check_dist.py", "benchmarks/", "experiments/")  # fmt: skip
 # By nobody's intention: caches, environments, results.

@@ -7,11 +7,13 @@ study that has networks of train and dev. FORCED has scores of given texts (`too
 recognizer takes its turn as one that nobody knows, listeners are dropped at random, and so are scores. References are
 the transcripts of people who make no errors: of half of the recognizers' transcripts it is known that a recognizer
 wrote them, so that the rest and the references are those of anybody. Trees are fitted on train and calibrated on dev.
+`python -m tools.shipped_models check CHECK` puts it in place of the shipped one.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,12 +29,14 @@ from tools.check_data import (
     all_transcripts,
     read_forced,
 )
+from tools.shipped_models.cards import check_card
 from wordtrust.base.files import atomic_folder
 from wordtrust.combination.check import CheckModel
 from wordtrust.combination.check.columns import gap_table, word_table
-from wordtrust.combination.check.model import FILE, TreesAndCalibration, score_inputs, sigmoid
+from wordtrust.combination.check.model import TreesAndCalibration, score_inputs, sigmoid
 from wordtrust.confidence.calibration import make
 from wordtrust.confidence.calibration.parametric import fit_logistic
+from wordtrust.confidence.shipped import CARD, CHECK
 from wordtrust.confidence.trees import Trees
 from wordtrust.lattices.lattice import Flags, Floats
 from wordtrust.lattices.paths import one_best
@@ -197,8 +201,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     card = {"recognizers": names, "utterances": sizes, "forced": sorted(forced)}
     model = fit(of_train, of_dev, rates, card=card, share=given.share)
     with atomic_folder(given.out) as folder:
-        model.save(folder / FILE)
-    print(f"{given.out}: {(given.out / FILE).stat().st_size / 1e6:.2f} MB, for transcripts of anybody")
+        model.save(folder / CHECK)
+        (folder / CARD).write_text(json.dumps(check_card(model).to_json()) + "\n", "utf-8")
+    print(f"{given.out}: {(given.out / CHECK).stat().st_size / 1e6:.2f} MB, for transcripts of anybody")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from tools.shipped_models.__main__ import current_page
-from tools.shipped_models.cards import RECOGNIZERS, page
-from tools.shipped_models.make import LARGEST, add_shipped, make_shipped, replace_combination
+from tools.shipped_models.cards import RECOGNIZERS, check_card, page
+from tools.shipped_models.make import LARGEST, add_shipped, make_shipped, replace_check, replace_combination
 from tools.shipped_models.small import SharedWords, cut, shrink, useful_words
 
 import wordtrust as wt
@@ -21,6 +21,7 @@ from tests.helpers.command_line import refused, run
 from tests.helpers.made_models import made_model, sample_networks, write_model, write_networks
 from wordtrust.base.errors import InputError, OptionError
 from wordtrust.base.folds import speaker_id
+from wordtrust.combination.check import CheckModel
 from wordtrust.combination.combination_file import FittedCombination
 from wordtrust.confidence import shipped
 from wordtrust.confidence.calibrate_model import calibrate_model
@@ -352,11 +353,29 @@ def test_what_is_shipped_is_small_and_loads() -> None:
         pytest.skip("no models are in the package: make them with python -m tools.shipped_models make")
     assert set(shipped.names(shipped.MODEL)) == {*RECOGNIZERS, "generic"}
     assert shipped.names(shipped.COMBINATION) == ("joint",)
+    assert shipped.names(shipped.CHECK) == ("check",)
+    assert (
+        json.loads((shipped.FOLDER / "check" / shipped.CARD).read_text("utf-8"))
+        == check_card(CheckModel.load()).to_json()
+    )
     words = shipped.FOLDER / WORDS
     assert sum(model.bytes for model in models) + (words.stat().st_size if words.is_file() else 0) < 12_000_000
     assert all(model.bytes < LARGEST and model.fits for model in models)
     joint = FittedCombination.load(shipped.folder_of("joint", shipped.COMBINATION))
     assert set(joint.order) == set(RECOGNIZERS) - {"vosk"}  # the lattices of the same recognizer are in it
+
+
+def test_what_checks_transcripts_is_listed_and_replaced(tmp_path: Path) -> None:
+    assert "transcripts of anybody" in run("models").stdout
+    assert "what checks transcripts: wordtrust check" in refused("score", "check", tmp_path / "x.json")
+    made = tmp_path / "made"
+    shutil.copytree(shipped.FOLDER / "check", made)
+    assert replace_check(made, tmp_path / "out") == "check"
+    assert {file.name for file in (tmp_path / "out" / "check").iterdir()} == {shipped.CHECK, shipped.CARD}
+    (made / shipped.CHECK).write_bytes(b"nothing")
+    with pytest.raises(InputError):
+        replace_check(made, tmp_path / "out")
+    assert CheckModel.load(tmp_path / "out" / "check" / shipped.CHECK)
 
 
 @pytest.fixture

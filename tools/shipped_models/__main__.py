@@ -5,6 +5,7 @@ python -m tools.shipped_models make STUDY/models --networks STUDY/work --split d
 python -m tools.shipped_models add STUDY/models/NAME --networks STUDY/work --split dev --split eval
 python -m tools.shipped_models estimators STUDY --lm SCORES
 python -m tools.shipped_models joint STUDY/models/joint --study EVAL/study.json
+python -m tools.shipped_models check CHECK
 python -m tools.shipped_models docs docs/shipped-models.md
 """
 
@@ -24,7 +25,7 @@ from wordtrust.study.layout import StudyFolder
 
 from .cards import page
 from .estimators import refit_estimator
-from .make import add_shipped, make_shipped, replace_combination
+from .make import add_shipped, make_shipped, replace_check, replace_combination
 from .small import MOST_WORDS
 
 
@@ -80,6 +81,14 @@ def estimators(study: Path, out: Path, recognizers: str | None, lm: str | None) 
 def joint(folder: Path, out: Path, study: Path | None) -> None:
     """Put a combination in place of the one that is there; models stay as they are."""
     click.echo(f"{out}: {replace_combination(folder, out, study=study)}")
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=shipped.FOLDER, help="[inside the package]")
+def check(folder: Path, out: Path) -> None:
+    """Put a model that checks transcripts (tools.check_model) in place of the one that is there."""
+    click.echo(f"{out}: {replace_check(folder, out)}")
 
 
 @main.command()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wordtrust.base.version import __version__
+from wordtrust.combination.check import CheckModel
 from wordtrust.confidence.model_card import ShippedCard
 from wordtrust.confidence.model_file import Model
 from wordtrust.confidence.shipped import ShippedModel
@@ -87,6 +88,23 @@ def joint_card(name: str, members: Iterable[str], metrics: Mapping[str, Any]) ->
     """The card of a combination of recognizers."""
     recognizer, made = "several at once: " + ", ".join(members), {"wordtrust": __version__}
     return ShippedCard(name, recognizer, DATA, LICENCE, metrics, LIMITS, made)
+
+
+def check_card(model: CheckModel) -> ShippedCard:
+    """The card of what checks transcripts."""
+    about = model.card
+    train, dev = about["utterances"]
+    data = (
+        f"{SENTENCES}{train:,} utterances to train, {dev:,} to calibrate, as {len(about['recognizers'])} recognizers "
+        f"({', '.join(about['recognizers'])}) wrote and heard them, and their references; texts were scored by "
+        f"{' and '.join(about['forced']) or 'nobody'}"
+    )
+    recognizer = "transcripts of anybody, which others hear (wordtrust check)"
+    limits = (
+        LIMITS[0],
+        "With a weak listener and no scores only the order of the words is to be trusted: docs/check.md.",
+    )
+    return ShippedCard("check", recognizer, data, LICENCE, {}, limits, {"wordtrust": __version__})
 
 
 def page(models: Iterable[ShippedModel], shared_bytes: int = 0) -> str:

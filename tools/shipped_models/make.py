@@ -15,7 +15,7 @@ from wordtrust.base.files import atomic_folder, atomic_text
 from wordtrust.confidence.lm_part import LanguageModelPart
 from wordtrust.confidence.model_card import ModelCard
 from wordtrust.confidence.model_file import SCALES, WORDS, Model, checksum, load_model, save_model, update_card
-from wordtrust.confidence.shipped import CARD, COMBINATION, MODEL
+from wordtrust.confidence.shipped import CARD, CHECK, COMBINATION, MODEL
 from wordtrust.confidence.word_vectors import read_vectors
 
 from .cards import card_of, joint_card
@@ -39,7 +39,8 @@ def make_shipped(
     """Make the folder of shipped models from a study's models; gives their names.
 
     With `networks` (a folder with NAME/SPLIT stores) every model is measured as it is shipped, on each of `splits`.
-    The models keep so many words, in the order of the file of `vectors`. What was in `out` before goes.
+    The models keep so many words, in the order of the file of `vectors`. What was in `out` before goes, but for the
+    model that checks transcripts, which has a maker of its own.
     """
     study_models = {file.parent.name: load_model(file.parent) for file in sorted(models.glob(f"*/{MODEL}"))}
     combinations = sorted(file.parent for file in models.glob(f"*/{COMBINATION}"))
@@ -48,6 +49,8 @@ def make_shipped(
     _refuse_strange(out)
     with atomic_folder(out) as draft:
         _write_models(study_models, draft, words, vectors)
+        for folder in (file.parent for file in out.glob(f"*/{CHECK}")):
+            shutil.copytree(folder, draft / folder.name)
         for folder in combinations:
             _ship_combination(folder, draft / folder.name, models.parent / "study.json")
         for name in study_models:
@@ -133,7 +136,7 @@ def _rounded(value: Any, by: Callable[[float], float]) -> Any:
 
 def _refuse_strange(out: Path) -> None:
     """What was shipped before goes, and nothing that is something else."""
-    kinds = (MODEL, COMBINATION)
+    kinds = (MODEL, COMBINATION, CHECK)
     strange = [
         path for path in out.glob("*") if path.name != WORDS and not any((path / kind).is_file() for kind in kinds)
     ]
@@ -166,6 +169,18 @@ def measure(folder: Path, store: Path) -> dict[str, Any]:
         record[population] = record[population] | {"calibrated_posterior": rival}
     measured = _rounded(record, lambda number: round(number, 4))
     return {name: value for name, value in measured.items() if name != "arcs_paper"}
+
+
+def replace_check(folder: Path, out: Path) -> str:
+    """Put the model that checks transcripts in place of the one that is there; gives its name."""
+    from wordtrust.combination.check import CheckModel
+    from wordtrust.combination.check.model import NAME
+
+    CheckModel.load(folder / CHECK)
+    with atomic_folder(out / NAME) as draft:
+        for name in (CHECK, CARD):
+            shutil.copyfile(folder / name, draft / name)
+    return NAME
 
 
 def _ship_combination(folder: Path, out: Path, study: Path | None) -> None:

@@ -16,7 +16,7 @@ from ..lattices.lattice import Flags, Offsets
 from ..lattices.weights import Reals
 from .read_aloud import MatchedWords
 
-LEAST = -12.0  # nats: texts with less are of something else (`experiments/check_belonging`)
+LEAST = -13.5  # nats: texts with less are of something else (`experiments/check_belonging`)
 _COPIED = 0.5  # how often a word of the text is one that was heard
 _GOES_ON = 0.7  # how often a copied word follows the one that was copied before it
 _WORDS, _SOME = 4, 20  # times as many words as were heard, and some more, are as many as could be said there

@@ -18,6 +18,7 @@ from ...base.errors import InputError
 from ...base.json_checks import list_of, number, object_of
 from ...base.tensors import read_tensors, write_tensors
 from ...confidence.calibration import Calibrator, calibrator_from_dict
+from ...confidence.shipped import CHECK, FOLDER
 from ...confidence.trees import Trees
 from ...lattices.lattice import Flags, Floats, Lattices, Offsets
 from ...lattices.weights import Reals
@@ -29,7 +30,7 @@ from .heard_instead import alternatives
 from .listener import ForcedWords, Listener
 
 KIND, VERSION = "wordtrust check model", 2
-FILE = "check.safetensors"
+NAME = "check"  # among the shipped models
 LOOP, SILENCE = "loop", "silence"  # why a word seems to be made up
 _DOUBTED, _LOOPS, _MOSTLY = 0.5, 2, 0.5  # confidence; repetitions; share of listeners, or of their belief
 _SURE = 1e-4  # confidences nearer to 0 or 1 count as this near
@@ -143,7 +144,7 @@ class CheckModel:
     @classmethod
     def load(cls, path: Path | None = None) -> CheckModel:
         """Read a model, or the shipped one; anything inconsistent is an `InputError`."""
-        file = Path(__file__).with_name(FILE) if path is None else path
+        file = FOLDER / NAME / CHECK if path is None else path
         arrays, card = read_tensors(file)
         remedy = "It is damaged or of another version: get it again"
         if (card.get("kind"), card.get("version")) != (KIND, VERSION):

@@ -21,13 +21,17 @@ from ..features import VERSION
 from ..model_card import ShippedCard
 
 FOLDER = Path(__file__).parent / "data"
-MODEL, COMBINATION = "model.json", "combination.json"  # what is in a folder of either kind
-CARD = "card.json"  # of a combination; a model has its card in model.json
+MODEL, COMBINATION, CHECK = "model.json", "combination.json", "check.safetensors"  # what is in a folder of each kind
+CARD = "card.json"  # of a combination and of what checks transcripts; a model has its card in model.json
+_NO_MODELS = {  # what is said where a model is wanted
+    COMBINATION: "no model but what joins several recognizers: combine ... --joint {name}",
+    CHECK: "no model of a recognizer but what checks transcripts: wordtrust check",
+}
 
 
 def names(kind: str | None = None) -> tuple[str, ...]:
-    """The names of all shipped models and combinations, or of those of one kind (`MODEL` or `COMBINATION`)."""
-    kinds = (kind,) if kind else (MODEL, COMBINATION)
+    """The names of all that is shipped, or of one kind: `MODEL`, `COMBINATION` or `CHECK`."""
+    kinds = (kind,) if kind else (MODEL, COMBINATION, CHECK)
     return tuple(sorted({file.parent.name for name in kinds for file in FOLDER.glob(f"*/{name}")}))
 
 
@@ -37,8 +41,9 @@ def folder_of(model: str | Path, kind: str = MODEL) -> Path:
     An `OptionError` if there also is a model of that name in the working directory.
     """
     if str(model) not in names(kind):
-        if kind == MODEL and str(model) in names(COMBINATION) and not Path(model).exists():
-            raise OptionError(f"{model}: no model but what joins several recognizers: combine ... --joint {model}")
+        for other, told in _NO_MODELS.items():
+            if kind == MODEL and str(model) in names(other) and not Path(model).exists():
+                raise OptionError(f"{model}: {told.format(name=model)}")
         return Path(model)
     if (Path(model) / kind).is_file():
         raise OptionError(
@@ -65,7 +70,7 @@ class ShippedModel:
     name: str
     bytes: int
     card: ShippedCard
-    feature_version: int | None = None  # None: a combination, which has none
+    feature_version: int | None = None  # None: no model of a recognizer, and without features
     accept: tuple[Mapping[str, Any], ...] = ()  # guaranteed thresholds (`--accept`)
 
     @property
@@ -91,7 +96,7 @@ def models() -> list[ShippedModel]:
 
 def _read(folder: Path) -> ShippedModel:
     size = sum(file.stat().st_size for file in folder.iterdir())
-    if (folder / COMBINATION).is_file():
+    if not (folder / MODEL).is_file():
         return ShippedModel(folder.name, size, ShippedCard.from_json(json.loads((folder / CARD).read_text("utf-8"))))
     record = json.loads((folder / MODEL).read_text("utf-8"))
     card, accept = ShippedCard.from_json(record["card"]), tuple(record.get("accept", ()))
