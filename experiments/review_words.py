@@ -84,7 +84,7 @@ def joined(parts: Sequence[KnownWords]) -> KnownWords:
 def shipped_words(model: str | Path, networks: Iterable[Lattices]) -> KnownWords:
     """What a model says about networks with references."""
     scorer = load(model)
-    return joined([_scored(scorer, batch) for batch in networks])
+    return joined([_scored(scorer, scorer.networks(batch)) for batch in networks])
 
 
 def _scored(scorer: WordScorer, networks: Lattices) -> KnownWords:
