@@ -367,7 +367,8 @@ def test_what_is_shipped_is_small_and_loads() -> None:
 
 def test_what_checks_transcripts_is_listed_and_replaced(tmp_path: Path) -> None:
     assert "transcripts of anybody" in run("models").stdout
-    assert "what checks transcripts: wordtrust check" in refused("score", "check", tmp_path / "x.json")
+    scored = refused("score", "check", tmp_path / "x.json", "--out", tmp_path / "x.ctm")
+    assert "what checks transcripts: wordtrust check" in scored
     made = tmp_path / "made"
     shutil.copytree(shipped.FOLDER / "check", made)
     assert replace_check(made, tmp_path / "out") == "check"
