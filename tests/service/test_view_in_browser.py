@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +149,7 @@ def test_several_recognizers_side_by_side(shown: Shown) -> None:
     other = Transcripts([Transcript("talk", words("zero", "won", "two", "tree", "four", "five", "six"))])
     other.about["recognizers"] = [{"name": "ears"}]
     page = shown(TALK, other)
+    page.locator(".other").first.wait_for()
     assert page.locator(".other").all_inner_texts() == ["ears\n\nzero won two tree four five six"]
     assert page.locator(".differs").all_inner_texts() == ["won", "tree", "six"]
     page.locator("button.differs", has_text="won").click()  # taken over
@@ -155,6 +157,34 @@ def test_several_recognizers_side_by_side(shown: Shown) -> None:
     assert page.locator(".differs").all_inner_texts() == ["tree", "six"]
     page.keyboard.press("v")
     assert page.locator(".other").count() == 0
+
+
+def longest_common(one: list[str], other: list[str]) -> int:
+    """The length of the longest list that is within both."""
+    if not one or not other:
+        return 0
+    if one[-1] == other[-1]:
+        return 1 + longest_common(one[:-1], other[:-1])
+    return max(longest_common(one[:-1], other), longest_common(one, other[:-1]))
+
+
+def test_what_differs_and_which_word_it_is_now(shown: Shown) -> None:
+    page, rng = shown(TALK), np.random.default_rng(1)
+    pairs = [[[*map(str, rng.integers(0, 4, rng.integers(0, 8)))] for _ in range(2)] for _ in range(60)]
+    made = page.evaluate(
+        "pairs => pairs.map(pair => Compare.runs(...pair.map(list => list.map(norm => ({ norm })))))",
+        pairs,
+    )
+    for (one, other), runs in zip(pairs, made, strict=True):
+        ours, theirs = ([word["norm"] for run in runs for word in run[side]] for side in ("ours", "theirs"))
+        assert (ours, theirs) == (one, other)
+        same = [run for run in runs if run["same"]]
+        assert all(run["ours"] == run["theirs"] for run in same)
+        assert sum(len(run["ours"]) for run in same) == longest_common(one, other)
+        assert all(first["same"] != second["same"] for first, second in pairwise(runs))
+    times = [-1.0, 0.0, 0.5, 1.0, 4.99, 5.0, 100.0]
+    found = page.evaluate("times => times.map(time => Player.wordAt(Transcript.recordings[0], time)?.word)", times)
+    assert found == [None, "zero", "zero", "one", "five", "five", "five"]  # a word has begun 20 ms before its time
 
 
 def test_the_network_of_a_stretch(shown: Shown) -> None:

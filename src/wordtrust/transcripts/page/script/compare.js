@@ -32,13 +32,39 @@ const Compare = (() => {
   };
 
   const others = () => Transcript.data.others ?? [];
-  // The words of another transcript in the time of a segment: as far as halfway to the segments beside it.
+  // The words of another transcript by recordings, in the order of their middles; made once.
+  const middle = (word) => (word.start + word.end) / 2;
+  const sorted = new Map();
+  const wordsOf = (other, segment) => {
+    const names = new Set(other.records.map((record) => record.utt)), isNamed = names.has(segment.utt);
+    const key = other.file + "\n" + (isNamed ? segment.utt : names.size === 1 ? "" : "\n" + segment.channel);
+    if (!sorted.has(key)) {
+      const records = other.records.filter((record) => isNamed ? record.utt === segment.utt : names.size === 1 || (record.channel && record.channel === segment.channel));
+      sorted.set(key, records.flatMap((record) => record.words).sort((one, next) => middle(one) - middle(next)));
+    }
+    return sorted.get(key);
+  };
+  const firstFrom = (words, time) => {
+    let low = 0, high = words.length;
+    while (low < high) { const at = (low + high) >> 1; if (middle(words[at]) < time) low = at + 1; else high = at; }
+    return low;
+  };
+  // Those in the time of a segment: as far as halfway to the segments beside it.
+  let beside = new Map();
+  const neighbours = () => {
+    const before = new Map();
+    for (const segment of Transcript.segments.filter((each) => each.base.length)) {
+      const last = before.get(segment.utt);
+      beside.set(segment.id, { before: last ?? null, after: null });
+      if (last) beside.get(last.id).after = segment;
+      before.set(segment.utt, segment);
+    }
+  };
   const wordsIn = (other, segment) => {
-    const names = new Set(other.records.map((record) => record.utt));
-    const records = names.has(segment.utt) ? other.records.filter((record) => record.utt === segment.utt) : names.size === 1 ? other.records : other.records.filter((record) => record.channel && record.channel === segment.channel);
-    const beside = Transcript.segments.filter((each) => each.utt === segment.utt && each.base.length), at = beside.indexOf(segment);
-    const from = at > 0 ? (beside[at - 1].base.at(-1).end + segment.base[0].start) / 2 : -Infinity, to = at + 1 < beside.length ? (segment.base.at(-1).end + beside[at + 1].base[0].start) / 2 : Infinity;
-    return records.flatMap((record) => record.words).filter((word) => (word.start + word.end) / 2 >= from && (word.start + word.end) / 2 < to);
+    if (!beside.size) neighbours();
+    const words = wordsOf(other, segment), { before, after } = beside.get(segment.id);
+    const from = before ? firstFrom(words, (before.base.at(-1).end + segment.base[0].start) / 2) : 0;
+    return words.slice(from, after ? firstFrom(words, (segment.base.at(-1).end + after.base[0].start) / 2) : words.length);
   };
 
   const written = (words) => Texts.spelled(words).map(([text, space]) => text + space).join("").trim();
@@ -62,10 +88,17 @@ const Compare = (() => {
     if (isOn && segment.base.length) shown.append(Dom.make("div", { class: "others" }, ...rows(segment)));
   };
 
+  // Segments get theirs when they come into view.
+  const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => {
+    seen.unobserve(target);
+    showSegment(Transcript.segment(target.id));
+  }), { rootMargin: "600px" });
   const toggle = () => {
     isOn = !isOn;
     Dom.by("compare").setAttribute("aria-pressed", String(isOn));
-    Transcript.segments.forEach(showSegment);
+    seen.disconnect();
+    document.querySelectorAll("#words .others").forEach((element) => element.remove());
+    if (isOn) document.querySelectorAll("#words .segment[data-segment]").forEach((element) => seen.observe(element));
     Dom.say(isOn ? "what others heard is shown" : "what others heard is hidden");
   };
   const refresh = (ids) => { if (isOn) ids.forEach((id) => showSegment(Transcript.segment(id))); };

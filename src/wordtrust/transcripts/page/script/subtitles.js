@@ -12,11 +12,10 @@ const Subtitles = (() => {
   const times = (cue, point) => timestamp(cue.start, point) + " --> " + timestamp(cue.end, point);
 
   // Channels of one recording are mixed.
-  const recordingOf = (segment) => segment.channel && segment.utt.endsWith("-" + segment.channel) ? segment.utt.slice(0, -1 - segment.channel.length) : segment.utt;
   const recordings = () => {
     const made = [];
     for (const segment of Transcript.segments) {
-      const name = recordingOf(segment);
+      const name = Transcript.recordingOf(segment);
       if (!made.length || made.at(-1).name !== name) made.push({ name, segments: [] });
       made.at(-1).segments.push(segment);
     }

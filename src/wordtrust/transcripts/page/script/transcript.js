@@ -29,7 +29,6 @@ const Transcript = (() => {
 
   // Channels of one recording are a dialogue: they follow each other as they were said.
   const recordingOf = ({ utt, channel }) => channel && utt.endsWith("-" + channel) ? utt.slice(0, -channel.length - 1) : utt;
-  const voiceOf = (segment) => segment.speaker || (recordingOf(segment) === segment.utt ? "" : "Channel " + segment.channel);
 
   const words = () => all || (all = recordings.flatMap((recording) => recording.segments).flatMap((segment) => segment.words));
   const segment = (id) => segments[Number(String(id).slice(1))];
@@ -74,7 +73,7 @@ const Transcript = (() => {
   const emit = (name, event) => listeners[name].forEach((listener) => listener(event));
 
   return {
-    load, words, voiceOf, segment, segmentOf, word, indexOf, calibrated, change, applied, segmentsOf, isEdited, on, emit,
+    load, words, recordingOf, segment, segmentOf, word, indexOf, calibrated, change, applied, segmentsOf, isEdited, on, emit,
     get data() { return data; }, get segments() { return segments; }, get recordings() { return recordings; },
     get about() { return data.about; }, get limits() { return data.limits; },
   };

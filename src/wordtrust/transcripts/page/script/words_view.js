@@ -41,7 +41,7 @@ const WordsView = (() => {
   };
 
   const speaker = (segment) => {
-    const voice = Transcript.voiceOf(segment);
+    const voice = Texts.voice(segment);
     return voice ? [Dom.make("button", { type: "button", class: "speaker v" + voiceNumber(voice), title: "another speaker (key s)", text: Texts.shortName(voice) + ":" }), " "] : [];
   };
   // A number for each voice, in the order in which they begin, by which it is coloured.
