@@ -19,7 +19,7 @@ import numpy as np
 import wordtrust as wt
 from wordtrust.base.folds import balanced_folds
 from wordtrust.base.table import Table
-from wordtrust.confidence.calibration import make
+from wordtrust.confidence.calibration import Calibrator, make
 from wordtrust.lattices.paths import one_best
 from wordtrust.lattices.text import DEFAULT
 from wordtrust.networks.equivalents import ALL
@@ -57,13 +57,15 @@ def call_words(ctm: Path, reference: Path) -> KnownWords:
 
 def calibrated(calls: Sequence[KnownWords]) -> list[KnownWords]:
     """Each with confidences by a curve that was fitted on other calls."""
-    part, made = balanced_folds(len(calls), np.arange(len(calls)), PARTS), list[KnownWords]()
-    for index, call in enumerate(calls):
-        others = joined([other for place, other in enumerate(calls) if part[place] != part[index]])
+    part, curves = balanced_folds(len(calls), np.arange(len(calls)), PARTS), list[Calibrator]()
+    for left_out in range(PARTS):
+        others = joined([call for call, own in zip(calls, part, strict=True) if own != left_out])
         speaker = np.repeat(np.arange(len(others.utts)), np.diff(others.offsets))
-        curve = make("kernel").fit(others.own, ~others.wrong, groups=speaker)
-        made.append(KnownWords(**{**vars(call), "confidence": np.asarray(curve.predict(call.own), np.float64)}))
-    return made
+        curves.append(make("kernel").fit(others.own, ~others.wrong, groups=speaker))
+    return [
+        KnownWords(**{**vars(call), "confidence": np.asarray(curves[own].predict(call.own), np.float64)})
+        for call, own in zip(calls, part.tolist(), strict=True)
+    ]
 
 
 def part_of(call: KnownWords, first: int, size: int) -> KnownWords:

@@ -159,7 +159,7 @@ def test_errors_that_are_found_lower_the_promise(visit: Visit, tmp_path: Path) -
 
 
 def test_a_stretch_can_wait(visit: Visit, tmp_path: Path) -> None:
-    talk(60).save(tmp_path / "talk.html")
+    talk(30).save(tmp_path / "talk.html")
     page = visit(tmp_path / "talk.html")
     page.locator("#review-next").click()
     first = page.evaluate("Review.current.index")
