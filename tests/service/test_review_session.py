@@ -104,7 +104,6 @@ def test_a_review_from_the_first_look_to_the_export(tmp_path: Path, serve: Serve
     # A reload loses nothing, and neither does another visit: the server keeps it beside the transcript.
     told = page.locator("#review-state").inner_text()
     page.reload()
-    page.locator("#review-target").fill("15")
     assert page.locator("#review-state").inner_text() == told
     assert review_path(file).exists()
 

@@ -115,10 +115,13 @@ def test_review_to_a_target(visit: Visit, tmp_path: Path) -> None:
         page.keyboard.press("u")
     assert told(page) == begun
     page.keyboard.press("Shift+U")
+    kept = told(page)
     page.reload()
-    page.locator("#review-target").fill("8")
+    assert page.locator("#review-target").input_value() == "8"
     assert page.locator(".w.checked").count() > 0
-    assert told(page) != begun
+    assert told(page) == kept != begun
+    page.locator("#review-target").fill("")
+    assert told(page) == kept
 
 
 def test_errors_that_are_found_lower_the_promise(visit: Visit, tmp_path: Path) -> None:

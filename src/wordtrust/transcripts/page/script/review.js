@@ -143,12 +143,20 @@ const Review = (() => {
     ids.forEach((id) => seen.delete(id));
     show();
   };
-  const choose = () => {
-    const target = Number(Dom.by("review-target").value) / 100, sure = Number(Dom.by("review-sure").value) / 100;
+  // The target that a person chose outlives a reload of the page.
+  const chosen = () => "wordtrust:target:" + document.title;
+  const aim = ({ target, sure }) => {
     if (target >= 0 && target < 1) plan.target = target;
     if (sure > 0 && sure < 1) plan.sure = sure;
+  };
+  const choose = () => {
+    aim({ target: Dom.by("review-target").valueAsNumber / 100, sure: Number(Dom.by("review-sure").value) / 100 });
+    try { sessionStorage.setItem(chosen(), JSON.stringify({ target: plan.target, sure: plan.sure })); } catch { /* it is asked again */ }
     wasEnough = null;
     show();
+  };
+  const recall = () => {
+    try { aim(JSON.parse(sessionStorage.getItem(chosen())) ?? {}); } catch { /* as the page came */ }
   };
 
   const onKey = (event) => {
@@ -162,8 +170,9 @@ const Review = (() => {
   const start = () => {
     load();
     if (!plan || !stretches.length) return;
+    recall();
     Dom.by("review").hidden = false;
-    Dom.by("review-target").value = 100 * plan.target;
+    Dom.by("review-target").value = Number((100 * plan.target).toFixed(4));
     Dom.by("review-sure").value = String(Math.round(100 * plan.sure));
     for (const [id, act] of Object.entries({ "review-next": goNext, "review-right": right, "review-later": putOff })) Dom.by(id).addEventListener("click", act);
     for (const id of ["review-target", "review-sure"]) Dom.by(id).addEventListener("input", choose);
