@@ -9,7 +9,7 @@ FILES = (
     "text", "numbers", "dom",
     "transcript", "history", "edits", "rebase", "storage",
     "summary", "words_view", "marks", "card", "position", "strip", "theme",
-    "notice", "dialogs", "find", "speakers", "cues", "subtitles", "nist", "exports", "keys", "editing",
+    "notice", "dialogs", "find", "speakers", "cues", "subtitles", "nist", "exports", "keys", "editing", "kept_notice",
     "player", "waveform", "network", "compare", "served",
     "promise", "evidence", "review",
 )  # fmt: skip  # each defines one object

@@ -47,7 +47,7 @@ const Card = (() => {
 
   const place = (element) => {
     const card = Dom.by("card"), box = element.getBoundingClientRect(), room = document.documentElement.clientWidth - card.offsetWidth - 10;
-    const below = box.bottom + card.offsetHeight + 12 < innerHeight || box.top < card.offsetHeight;
+    const [top, bottom] = Dom.room(), below = box.bottom + card.offsetHeight + 8 <= bottom || box.top - card.offsetHeight - 8 < top;
     card.style.left = Math.max(10, Math.min(box.left, room)) + scrollX + "px";
     card.style.top = (below ? box.bottom + 6 : box.top - card.offsetHeight - 6) + scrollY + "px";
   };
@@ -121,7 +121,7 @@ const Card = (() => {
       if (!form && !WordsView.wordAt(event.target) && !card.contains(event.target)) hide();
     });
     document.addEventListener("click", (event) => {
-      if (!WordsView.wordAt(event.target) && !card.contains(event.target) && event.target.isConnected && !event.target.closest(".tools, .strip, #notice, dialog") && getSelection().isCollapsed) hide();
+      if (!WordsView.wordAt(event.target) && !card.contains(event.target) && event.target.isConnected && !event.target.closest(".tools, .strip, .missing, #notice, dialog") && getSelection().isCollapsed) hide();
     });
   };
 

@@ -98,6 +98,8 @@ const Editing = (() => {
     document.addEventListener("keydown", onKey);
     for (const [id, act] of Object.entries({ undo, redo, find: () => Find.open(), speakers: () => Speakers.open(), export: () => Exports.open(), keys: () => Keys.open() })) Dom.by(id).addEventListener("click", act);
     Dom.by("words").addEventListener("click", (event) => {
+      const gap = event.target.closest(".missing")?.dataset;
+      if (gap) { if (gap.before) insertBefore(gap.before); else if (gap.after) insert(gap.after); return; }
       const seal = event.target.closest(".seal"), speaker = event.target.closest(".speaker");
       if (seal) checkSegment(seal.closest(".segment").id);
       else if (speaker) Speakers.open(speaker.closest(".segment").id);

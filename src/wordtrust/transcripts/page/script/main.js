@@ -15,6 +15,7 @@
   Served.start();
   Editing.start();
   Review.start();
+  KeptNotice.start();
   Transcript.on("change", ({ segments }) => {
     WordsView.refresh(segments);
     Compare.refresh(segments);

@@ -1,13 +1,16 @@
 // Marks: which words are doubtful. The slider says under which confidence.
 const Marks = (() => {
-  let under = 0.9, doubtful = [], order = new Map();
+  let under = 0.9, doubtful = [], shown = new Set(), order = new Map(), ordered = null;
   const isMarked = (word) => 100 * word.confidence < 100 * under - 1e-9;
 
   const update = () => {
     const words = Transcript.words();
     doubtful = words.filter(isMarked);
-    order = new Map(words.map((word, index) => [word.id, index]));
-    words.forEach((word) => WordsView.element(word.id)?.classList.toggle("on", isMarked(word)));
+    if (ordered !== words) { order = new Map(words.map((word, index) => [word.id, index])); ordered = words; }
+    const marked = new Set(doubtful.map((word) => word.id));  // 20,000 words: only those that change are touched
+    for (const id of shown) if (!marked.has(id)) WordsView.element(id)?.classList.remove("on");
+    for (const id of marked) if (!shown.has(id)) WordsView.element(id)?.classList.add("on");
+    shown = marked;
     Transcript.segments.forEach(WordsView.countDoubt);
     Dom.by("limit-shown").textContent = Dom.by("under").textContent = Texts.percent(under);
     Dom.by("marked").textContent = Texts.count(doubtful.length);

@@ -1,9 +1,9 @@
 // Position: the word that the reader is at, or the stretch of words from where he began to it.
 const Position = (() => {
-  let here = null, anchor = null, reached = null, last = null;  // ids; the element that the tab key stops at; where `here` was
+  let here = null, anchor = null, reached = null, last = null, marked = [];  // ids; the element that the tab key stops at; where `here` was; elements
 
   const stop = (element) => {  // the tab key stops at one word; the arrow keys lead to the others
-    if (reached) reached.tabIndex = -1;
+    if (reached && reached !== element) reached.removeAttribute("tabindex");
     reached = element;
     if (element) element.tabIndex = 0;
   };
@@ -21,10 +21,10 @@ const Position = (() => {
   };
   const isChosen = (id) => chosen().length > 1 && chosen().some((word) => word.id === id);
   const mark = () => {
-    document.querySelectorAll(".w.here, .w.chosen").forEach((element) => element.classList.remove("here", "chosen"));
-    const words = chosen();
+    marked.forEach((element) => element.classList.remove("here", "chosen"));
+    marked = chosen().map((word) => WordsView.element(word.id)).filter(Boolean);
     WordsView.element(here)?.classList.add("here");
-    if (words.length > 1) words.forEach((word) => WordsView.element(word.id)?.classList.add("chosen"));
+    if (marked.length > 1) marked.forEach((element) => element.classList.add("chosen"));
   };
 
   // Goes to a word; with `extend` the stretch grows, or shrinks, to it.
@@ -37,8 +37,7 @@ const Position = (() => {
     mark();
     stop(element);
     element.focus({ preventScroll: true });
-    const box = element.getBoundingClientRect();
-    if (box.top < 130 || box.bottom > innerHeight - 180) scrollBy({ top: box.top - innerHeight / 3, behavior: "instant" });
+    Dom.reveal(element);
     if (card) Card.pin(...chosen());
     tell();
     if (speak) Dom.say(anchor ? Edits.written(chosen()) : Card.told(word));

@@ -20,7 +20,7 @@ const KeptSteps = (() => {
     low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
     return (low >>> 0).toString(16).padStart(8, "0") + (high >>> 0).toString(16).padStart(8, "0");
   };
-  const baseOf = (data) => hash(JSON.stringify(data.records.map((record) => [record.utt, record.speaker ?? null, record.missing_end ?? null, record.words])));
+  const baseOf = (data) => hash(JSON.stringify(data.records.map((record) => [record.utt, record.speaker ?? null, record.missing_end ?? null, record.words.map((word) => [word.word, word.start, word.end, word.confidence])])));
 
   const keyOf = (suffix) => "wordtrust:" + name + ":" + suffix;
   const stepKey = (index) => keyOf("step:" + index);

@@ -4,7 +4,7 @@ const Texts = (() => {
   const longest = 300;  // letters of a name
 
   // Nothing in a text acts, all of it is seen.
-  const visible = (text) => String(text).replace(unseen, "\ufffd");
+  const visible = (text) => /[^ -~]/.test(text) ? String(text).replace(unseen, "\ufffd") : String(text);
   const shortName = (text) => visible([...String(text)].slice(0, longest).join(""));
 
   // A time in the recording: 0:03, 12:40, 1:02:03; 0:03.2 with tenths.

@@ -1,7 +1,7 @@
 // WordsView: shows recordings, segments and words.
 const WordsView = (() => {
   const shades = 10;
-  let elements = new Map();  // of words, by their ids
+  let elements = new Map(), counts = new Map();  // of words, and the elements that count doubtful ones in segments, by ids
 
   const level = (word) => {
     const { low, high } = Transcript.limits;
@@ -20,24 +20,28 @@ const WordsView = (() => {
     return first && first.confidence > word.confidence + 5e-4 ? first : null;
   };
 
-  const missing = (gap) => isMissing(gap)
-    ? [Dom.make("span", { class: "missing", title: "something may be missing here (" + Texts.percent(gap) + ")", text: "[…]" }), " "] : [];
+  const missing = (gap, place) =>
+    [Dom.make("span", { class: "missing", title: "something may be missing here (" + Texts.percent(gap) + ")", text: "[…]", ...place }), " "];
 
   const edited = (word) => (word.original ? " edited" : "") + (word.checked ? " checked" : "");
   const wordElement = (word, written) => {
-    const made = Dom.make("span", {
-      class: "w " + level(word) + " c" + Math.round(word.confidence * shades) + edited(word) + (Marks.isMarked(word) ? " on" : ""),
-      "data-id": word.id, tabindex: -1, text: Texts.visible(written),
-    });
+    const made = document.createElement("span");  // many: by hand
+    made.className = "w " + level(word) + " c" + Math.round(word.confidence * shades) + edited(word) + (Marks.isMarked(word) ? " on" : "");
+    made.setAttribute("data-id", word.id);
+    made.textContent = Texts.visible(written);
     elements.set(word.id, made);
     return made;
   };
 
   const wordElements = (segment) => {
-    const written = Texts.spelled(segment.words);
-    const made = segment.words.flatMap((word, index) =>
-      [...missing(word.missing_before), wordElement(word, written[index][0]), written[index][1]]);
-    return [...made, ...missing(segment.missing_end)];
+    const written = Texts.spelled(segment.words), made = [];
+    segment.words.forEach((word, index) => {
+      if (isMissing(word.missing_before)) made.push(...missing(word.missing_before, { "data-before": word.id }));
+      made.push(wordElement(word, written[index][0]));
+      if (written[index][1]) made.push(" ");
+    });
+    if (isMissing(segment.missing_end)) made.push(...missing(segment.missing_end, { "data-after": segment.words.at(-1)?.id }));
+    return made;
   };
 
   const speaker = (segment) => {
@@ -67,19 +71,21 @@ const WordsView = (() => {
   };
   // How many words of a segment are doubtful.
   const countDoubt = (segment) => {
-    const shown = Dom.by(segment.id)?.querySelector(".doubt");
-    if (!shown) return;
-    const count = segment.words.filter(Marks.isMarked).length, text = count ? String(count) : "";
-    if (shown.textContent === text) return;
-    shown.textContent = text;
+    const known = counts.get(segment.id);
+    if (!known) return;
+    const count = segment.words.filter(Marks.isMarked).length, { shown } = known;
+    if (known.count === count) return;
+    known.count = count;
+    shown.textContent = count || "";
     shown.title = count ? count + " of " + Texts.plural(segment.words.length, "word") + " doubtful" : "";
   };
 
   const startOf = (segment) => segment.words.length ? segment.words[0].start : segment.start ?? 0;
   const segmentContent = (segment) => {
-    const start = startOf(segment);
+    const start = startOf(segment), doubt = Dom.make("span", { class: "doubt" });
+    counts.set(segment.id, { shown: doubt, count: 0 });
     return [
-      Dom.make("div", { class: "side" }, Dom.make("a", { class: "at", href: "#" + segment.id, "data-start": start, text: Texts.clock(start) }), Dom.make("span", { class: "doubt" }), seal(segment)),
+      Dom.make("div", { class: "side" }, Dom.make("a", { class: "at", href: "#" + segment.id, "data-start": start, text: Texts.clock(start) }), doubt, seal(segment)),
       Dom.make("p", { dir: "auto" }, ...speaker(segment), ...wordElements(segment), ...whole(segment), ...warnings(segment)),
     ];
   };
@@ -103,6 +109,7 @@ const WordsView = (() => {
 
   const show = () => {
     elements = new Map();
+    counts = new Map();
     voices = new Map();
     const { recordings, data } = Transcript;
     const titled = new Set(recordings.map((recording) => recording.name)).size > 1;
