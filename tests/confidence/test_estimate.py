@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -222,6 +223,13 @@ def test_selection_keeps_what_manifests_hold(tmp_path: Path) -> None:
     assert second["supervisions"] == [{"id": "b-0", "text": "w0 w1"}]
     assert second["custom"]["wer_estimate"] > 0.5
     assert (third["text"], third["custom"]["x"], third["custom"]["pred_text"]) == ("mine", 1, "w0 w1")
+    bare = {**cut, "channel": 0, "supervisions": [], "recording": {"id": "r"}}
+    write_selection(
+        tmp_path / "out.jsonl", under([replace(each, line=bare) for each in listed if each.utt == "b"], 9.0)
+    )
+    (made_up,) = json.loads((tmp_path / "out.jsonl").read_text())["supervisions"]
+    whole = {"id": "b", "recording_id": "r", "start": 0.0, "duration": 60.0, "channel": 0, "text": "w0 w1"}
+    assert made_up == whole  # a cut without any gets one of its own
     (tmp_path / "bad.jsonl").write_text('{"duration": 1}\n')
     with pytest.raises(InputError, match="line 1"):
         read_lines(tmp_path / "bad.jsonl")

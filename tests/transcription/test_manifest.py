@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,34 @@ def test_json_lines_as_nemo_writes_them(tmp_path: Path) -> None:
         '{"audio_filepath": "b.wav", "duration": 7.5, "id": 12}\n',
     )
     assert [(entry.utt, entry.start, entry.end) for entry in found] == [("a-2.00", 2.0, 3.25), ("12", None, None)]
+
+
+def lhotse(**changed: object) -> str:
+    source = {"type": "file", "channels": [0, 1], "source": "calls/a.wav"} | dict(changed.pop("source", {}))  # type: ignore[call-overload]
+    recording = {"id": "r", "sources": [source], "sampling_rate": 8000, "num_samples": 80000, "duration": 10.0}
+    cut = {"id": "r-1", "start": 2.0, "duration": 1.25, "channel": 1, "supervisions": [], "recording": recording}
+    return json.dumps(cut | changed) + "\n"
+
+
+def test_json_lines_as_lhotse_writes_them(tmp_path: Path) -> None:
+    """Cuts, whose channels count from 0, and recordings; nothing is run or fetched."""
+    (cut,) = entries(tmp_path / "cuts.jsonl", lhotse())
+    assert cut == ManifestEntry("r-1", tmp_path / "calls/a.wav", "line 1", 2.0, 3.25, 2)
+    (mono,) = entries(tmp_path / "cuts.jsonl", lhotse(source={"channels": [0]}, channel=0))
+    assert mono.channel is None
+    recording = json.dumps(json.loads(lhotse())["recording"])
+    assert entries(tmp_path / "recordings.jsonl", recording)[0].start is None
+    supervision = json.dumps({"id": "s", "recording_id": "r", "start": 0.0, "duration": 2.0, "text": "x"})
+    with pytest.raises(InputError, match="line 1: a supervision names no audio"):
+        entries(tmp_path / "supervisions.jsonl", supervision)
+    for kind in ("command", "url", "memory"):
+        with pytest.raises(InputError, match=f"the audio is no single file, but: {kind}"):
+            entries(tmp_path / "cuts.jsonl", lhotse(source={"type": kind, "source": f"touch {tmp_path}/run |"}))
+    assert not (tmp_path / "run").exists()
+    bad: list[dict[str, object]] = [{"recording": 3}, {"recording": {"sources": {}}}, {"id": None}, {"duration": -1}]
+    for changed in bad:
+        with pytest.raises(InputError, match="line 1"):
+            entries(tmp_path / "cuts.jsonl", lhotse(**changed))
 
 
 def test_wav_scp_and_its_commands(tmp_path: Path) -> None:

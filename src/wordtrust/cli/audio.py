@@ -216,9 +216,9 @@ def recognize(
 ) -> None:
     """Recognise the utterances of MANIFEST into a store of lattices, on all cores.
 
-    MANIFEST is a table with the column `audio` (and utt, start, end, channel, split), JSON lines, a wav.scp, a table
-    of references whose utterances are named like audio files, or a folder of audio files. An interrupted or killed
-    run resumes where it stopped when it is started again.
+    MANIFEST is a table with the column `audio` (and utt, start, end, channel, split), JSON lines (also NeMo's, and
+    lhotse's cuts), a wav.scp, a table of references whose utterances are named like audio files, or a folder of audio
+    files. An interrupted or killed run resumes where it stopped when it is started again.
 
     \b
     Examples: wordtrust recognize clips/ --recognizer moonshine --out clips.store

@@ -3,6 +3,7 @@
 - a table with tabs and a header: `audio` (a path), and optionally `utt`, `start`, `end` (seconds), `channel` (from 1)
   and `split`; references (`text`, `speaker`) may be in the same table;
 - JSON lines: the same names, or NeMo's `audio_filepath`, `offset` and `duration`;
+- lhotse's cuts or recordings, as JSON lines. Audio that is a command or an address is never run or fetched;
 - Kaldi's wav.scp: an utterance and a path on each line. Commands (`... |`) are never run;
 - a folder or an audio file: each file is an utterance.
 
@@ -100,7 +101,29 @@ def _row(header: list[str] | None, line: str) -> Mapping[str, Any]:
     """A line as column names and values."""
     if header is not None:
         return _table_row(header, line)
-    return check.record(check.parse(line)) if line.lstrip().startswith("{") else _scp_row(line)
+    if not line.lstrip().startswith("{"):
+        return _scp_row(line)
+    row = check.record(check.parse(line))
+    return _lhotse_row(row) if {"recording", "sources", "recording_id"} & set(row) else row
+
+
+def _lhotse_row(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A cut with its recording, or a recording, as our own columns."""
+    recording = check.object_of(line, "recording") if "recording" in line else line
+    if "sources" not in recording:
+        raise InputError("a supervision names no audio", remedy="Give lhotse's cuts, which hold their recordings")
+    sources = check.objects_of(recording, "sources")
+    if len(sources) != 1 or sources[0].get("type") != "file":
+        kinds = ", ".join(str(source.get("type"))[:20] for source in sources) or "none"
+        raise InputError(f"the audio is no single file, but: {kinds}", remedy="Save the audio to files first")
+    row: dict[str, Any] = {"utt": check.string(line, "id"), "audio": check.string(sources[0], "source")}
+    if line is not recording:
+        start, seconds = check.number(line, "start"), check.number(line, "duration")
+        row |= {"start": start, "end": start + seconds}
+        channels = sources[0].get("channels")
+        if isinstance(channels, list) and len(channels) > 1 and isinstance(line.get("channel"), int):
+            row["channel"] = line["channel"] + 1  # counted from 0 there
+    return row
 
 
 def _path(row: Mapping[str, Any], folder: Path, files: dict[str, Path], problems: Problems) -> Path:

@@ -149,6 +149,16 @@ def _lhotse_line(line: Mapping[str, Any], label: str, known: Mapping[str, Any]) 
     if supervisions is None:
         return made if line.get("text") else {**made, **_text(label)}
     listed = supervisions if isinstance(supervisions, list) else []
+    if not listed and label:  # a cut of which nobody has said anything yet
+        made["supervisions"] = [_supervision(line, label)]
     if len(listed) == 1 and isinstance(listed[0], Mapping) and not listed[0].get("text"):
         made["supervisions"] = [{**listed[0], **_text(label)}]
     return made
+
+
+def _supervision(cut: Mapping[str, Any], label: str) -> dict[str, Any]:
+    """What was said in all of a cut; times count from its beginning."""
+    recording = cut.get("recording")
+    recorded = recording.get("id") if isinstance(recording, Mapping) else None
+    known = {name: cut.get(name) for name in ("duration", "channel")}
+    return {"id": cut["id"], "recording_id": recorded or cut["id"], "start": 0.0, **known, "text": label}
