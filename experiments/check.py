@@ -4,10 +4,12 @@
 
 STUDY, PLAIN and FORCED are those of `tools.check_model`. For every recognizer a model is fitted that knows it neither
 as the author of a transcript nor as a listener, and judges its 1-best words of the test split. Beside it: the
-recognizer's own model, which sees its scores and networks; and votes, the share of transcripts that have the word
-(with one listener, plain agreement), calibrated on the held-out speakers that the model was calibrated on. The same
-transcripts, and references, are judged as those of anybody: how many words are wrong, how many are expected to be,
-and whether the interval holds that. With `--test dev` trees are fitted on three quarters of the speakers of train and
+recognizer's own model, which sees its scores and networks; votes, the share of transcripts that have the word (with
+one listener, plain agreement); and the informed choice, which takes for each utterance the output that is surest of
+itself and believes the words that are in it. Both are fitted to this very author, on the held-out speakers that the
+model was calibrated on; the choice knows the author's own confidences, as `check` does where it is given these. The
+same transcripts, and references, are judged as those of anybody: how many words are wrong, how many are expected to
+be, and whether the interval holds that. With `--test dev` trees are fitted on three quarters of the speakers of train and
 calibrated on the rest.
 """
 
@@ -25,8 +27,11 @@ import numpy as np
 from tools.check_data import BARE, CONFIDENCE, REFERENCES, CheckedTranscript, all_transcripts, read_forced
 from tools.check_model import EMBEDDED, error_rates, fit, read_split, study_parser
 
+from wordtrust.base.arrays import logit
 from wordtrust.combination.check import CheckModel
+from wordtrust.combination.check.model import sigmoid
 from wordtrust.confidence.calibration import make
+from wordtrust.confidence.calibration.parametric import fit_logistic
 from wordtrust.evaluation.metrics import Scores
 from wordtrust.lattices.lattice import Flags
 from wordtrust.lattices.weights import Reals
@@ -36,7 +41,7 @@ from wordtrust.transcription.check_summary import error_interval
 HELD_OUT = 4  # of the speakers of train one in so many is calibrated on, where dev is the test
 REVIEWED = 0.1  # share of the words: the least trusted
 OWN, SCORED, UNASKED = "its own model", "check with its own confidences", "check, text not scored"
-ANYBODY = "by anybody"
+ANYBODY, CHOICE = "by anybody", "informed choice"
 
 
 def measures(confidence: Reals, right: Flags) -> dict[str, float]:
@@ -87,6 +92,22 @@ def votes(transcript: CheckedTranscript, listeners: Sequence[str]) -> Reals:
     return np.asarray((1 + agrees) / (1 + len(listeners)))
 
 
+def choice_inputs(transcript: CheckedTranscript, listeners: Sequence[str]) -> Reals:
+    """[words, 5] what the informed choice knows: whether the chosen output has the word, how sure that is of itself.
+
+    The chosen one is that with the highest mean confidence in the utterance; the transcript may be it.
+    """
+    sizes = np.diff(transcript.facts.offsets)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    own = np.bincount(owner, transcript.scores[CONFIDENCE], len(sizes)) / np.maximum(sizes, 1)
+    heard = [transcript.heard[name].evidence for name in listeners]
+    sure = np.nan_to_num(np.stack([own[owner], *(one.mean_confidence for one in heard)]))
+    has = np.stack([np.ones(len(owner)), *(one.agrees for one in heard)])
+    chosen, words = sure.argmax(axis=0), np.arange(len(owner))
+    agrees, mean = has[chosen, words].astype(np.float64), logit(np.clip(sure.max(axis=0), 0.01, 0.99))
+    return np.stack([agrees, mean, agrees * mean, (chosen == 0).astype(np.float64), np.ones(len(owner))], axis=1)
+
+
 def of_transcript(model: CheckModel, test: CheckedTranscript, held_out: CheckedTranscript) -> dict[str, Any]:
     """All measures of one author's transcript."""
     found: dict[str, Any] = {OWN: measures(test.scores[CONFIDENCE].astype(np.float64), test.right)}
@@ -96,6 +117,8 @@ def of_transcript(model: CheckModel, test: CheckedTranscript, held_out: CheckedT
         ways[UNASKED] = judged(model, test, listeners, forced=False)
         calibrator = make("histogram").fit(votes(held_out, listeners), held_out.right)
         ways["votes"] = np.asarray(calibrator.predict(votes(test, listeners)))
+        weights = fit_logistic(choice_inputs(held_out, listeners), held_out.right)
+        ways[CHOICE] = sigmoid(choice_inputs(test, listeners) @ weights)
         found["+".join(listeners)] = {way: measures(confidence, test.right) for way, confidence in ways.items()}
         for way in ("check", SCORED):
             found["+".join(listeners)][way] |= wrong_words(ways[way], test)
@@ -162,7 +185,7 @@ def tables(results: dict[str, dict[str, Any]], listeners: Sequence[str]) -> str:
     """NCE by author (rows) and listener (columns), one table for each way; then the least trusted tenth."""
     lines = _anybody_lines(results, listeners)
     results = {author: found for author, found in results.items() if author != REFERENCES}
-    for way in ("check", SCORED, UNASKED, "votes"):
+    for way in ("check", SCORED, UNASKED, "votes", CHOICE):
         lines += ["", f"NCE, {way}:", "", *_head(["own", *listeners])]
         for author, found in results.items():
             cells = [f"{found[one][way]['nce']:.3f}" if one in found else "" for one in listeners]
