@@ -9,8 +9,8 @@ one listener, plain agreement); and the informed choice, which takes for each ut
 itself and believes the words that are in it. Both are fitted to this very author, on the held-out speakers that the
 model was calibrated on; the choice knows the author's own confidences, as `check` does where it is given these. The
 same transcripts, and references, are judged as those of anybody: how many words are wrong, how many are expected to
-be, and whether the interval holds that. With `--test dev` trees are fitted on three quarters of the speakers of train and
-calibrated on the rest.
+be, and whether the interval holds that. With `--test dev` trees are fitted on three quarters of the speakers of train
+and calibrated on the rest.
 """
 
 from __future__ import annotations
