@@ -151,6 +151,8 @@ def test_other_transcripts_are_listeners_with_audio_or_without(
     assert done.exit_code == 0, done.output
     without = wt.check(file, heard=[other])
     assert without.about["check"] == json.loads(done.stdout)
+    assert without.about["check"]["vague"]  # by one other transcript alone
+    assert "too unsure here to tell how many words are wrong" in done.stderr
     doubted = min(without.words, key=lambda word: word.confidence)
     assert (doubted.word, doubted.heard) == ("Elephants,", 0.0)
     assert [word.word for word in without.words] == [word for word, _, _ in wrong(heard)]
@@ -416,6 +418,12 @@ def test_the_summary_adds_up_and_names_the_worst() -> None:
     assert summary.line().startswith("60 words, about 5.0 wrong (")
     assert summary.line().endswith("worst 0:20 to 0:26, 0:50, 0:31")
     assert str(summary.to_dict()["late"]) == "0.0"  # and not -0.0
+    vague = CheckSummary.of([Transcript("u", tuple(words), missing_end=0.1)], 0.9, 0.0, is_vague=True)
+    reach = 1.96 * (sum(one * (1 - one) for one in sure.values()) + 54 * 0.0099 + (0.8 * expected) ** 2) ** 0.5
+    assert vague.interval == pytest.approx((0.0, expected + reach))
+    both = CheckSummary.together([summary, vague])
+    assert (both.words, both.expected_errors, both.is_vague) == (120, pytest.approx(2 * expected), True)
+    assert both.interval == pytest.approx((summary.interval[0], summary.interval[1] + vague.interval[1]))
     empty = CheckSummary.of([], 1.0, 0.0)
     assert (empty.share_wrong, empty.line()) == (0.0, "0 words, about 0.0 wrong (0 to 0)")
 

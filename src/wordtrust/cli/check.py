@@ -207,6 +207,11 @@ def _check_one(job: CheckJob, task: CheckTask, progress: AudioProgress, shown: S
         _show_line(f"{visible(task.text.file)}{channel}: {summary.line()}", progress, shown)
     late = f"{abs(summary.late):.1f} s {'late' if summary.late > 0 else 'early'}"
     notify(*([f"{task.text.file}: its times are {late}"] if abs(summary.late) >= 1 else []))
+    if summary.is_vague:
+        notify(
+            f"{task.text.file}: listeners are too unsure here to tell how many words are wrong; they can tell which "
+            "to look at first (a better listener: --listener whisper=small)"
+        )
     if summary.belonging < 0:
         notify(f"{task.text.file}: {summary.found:.0%} of its words were found; is it of this recording?")
     return summary

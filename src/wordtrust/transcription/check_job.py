@@ -52,6 +52,7 @@ from .written_text import WrittenText
 
 Author = Literal["auto", "recognizer", "anybody"]  # who wrote a transcript; auto: as its format says
 AUTHORS = get_args(Author)
+_WEAK, _SEVERAL = 0.15, 2  # errors that the best listener expects of itself; other transcripts that make up for it
 _BEYOND = 2.0  # seconds after the end of the audio that are no mistake
 
 
@@ -183,9 +184,11 @@ class CheckJob(RecordingJob):
         self._left_out[task.name] = unwritten(pivot, lambda index: _said(segments, index))
         located = pivot.located
         strictly = None if task.by_recognizer else checked.if_recognizer.tolist()
+        is_vague = checked.misheard > _WEAK and len(others) < _SEVERAL and not task.text.is_calibrated
         summary = CheckSummary.of(
-            self.transcripts[task.name], located.found, located.late, located.belonging, strictly, checked.misheard
-        )
+            self.transcripts[task.name], located.found, located.late, located.belonging, strictly, checked.misheard,
+            is_vague=is_vague,
+        )  # fmt: skip
         if not task.has_times:
             summary = replace(summary, worst=())
         self.summaries[task.name] = summary

@@ -16,6 +16,7 @@ BIAS = 0.2  # standard deviation of how far the errors of a recognizer nobody kn
 FALSE_DOUBTS = (
     0.4  # errors expected in a perfect transcript, for each word that the listener expects to have misheard
 )
+VAGUE_BIAS = 0.8  # the same where listeners are weak: then authors of all kinds are disagreed with equally often
 _LIKELY = 1.96  # standard deviations of an interval that holds 95%
 _WINDOW = 10.0  # seconds of a stretch at most
 _DOUBTED = 0.5  # confidence: stretches begin and end with such words
@@ -53,23 +54,25 @@ class CheckSummary:
     worst: tuple[WorstStretch, ...]
     errors_if_recognizer: float  # expected errors, if a recognizer wrote it
     belonging: float = 0.0  # what speaks for it that the transcript is of this recording: below 0, rather against it
+    is_vague: bool = False  # whether listeners are too weak to tell how many words are wrong
 
     @classmethod
     def of(
         cls, segments: Sequence[UtteranceWords], found: float, late: float, belonging: float = 0.0,
-        if_recognizer: Sequence[float] | None = None, misheard: float = 0.0,
+        if_recognizer: Sequence[float] | None = None, misheard: float = 0.0, *, is_vague: bool = False,
     ) -> CheckSummary:  # fmt: skip
         """That of a checked transcript; `if_recognizer` and `misheard` (`error_interval`) of one by anybody."""
         words = [word for segment in segments for word in segment.words]
         confidence = [word.confidence for word in words]
         expected = math.fsum(1 - one for one in confidence)
-        interval = error_interval(confidence, if_recognizer, misheard)
+        interval = error_interval(confidence, if_recognizer, misheard, VAGUE_BIAS if is_vague else BIAS)
         strictly = expected if if_recognizer is None else math.fsum(1 - one for one in if_recognizer)
         gaps = [gap for segment in segments for gap in segment.known_gaps]
         made_up = sum(bool(word.made_up) for word in words)
         return cls(
-            len(words), expected, interval, math.fsum(gaps), made_up, found, late, _worst(words), strictly, belonging
-        )
+            len(words), expected, interval, math.fsum(gaps), made_up, found, late, _worst(words), strictly, belonging,
+            is_vague,
+        )  # fmt: skip
 
     @classmethod
     def together(cls, parts: Sequence[CheckSummary]) -> CheckSummary:
@@ -80,6 +83,7 @@ class CheckSummary:
         return cls(
             words, sum(one.expected_errors for one in parts), (low, high), sum(one.missing_places for one in parts),
             sum(one.made_up for one in parts), found, 0.0, (), sum(one.errors_if_recognizer for one in parts),
+            is_vague=any(one.is_vague for one in parts),
         )  # fmt: skip
 
     @property
@@ -94,7 +98,7 @@ class CheckSummary:
             "errors_if_recognizer": round(self.errors_if_recognizer, 2),
             "interval": [round(end, 2) for end in self.interval], "missing_places": round(self.missing_places, 2),
             "made_up": self.made_up, "found": round(self.found, 4), "late": round(self.late, 3) + 0.0,
-            "belonging": round(self.belonging, 2) + 0.0,
+            "belonging": round(self.belonging, 2) + 0.0, "vague": self.is_vague,
             "worst": [stretch.to_dict() for stretch in self.worst],
         }  # fmt: skip
 
@@ -112,8 +116,9 @@ class CheckSummary:
 
 
 def error_interval(
-    confidence: Sequence[float], if_recognizer: Sequence[float] | None = None, misheard: float = 0.0
-) -> tuple[float, float]:
+    confidence: Sequence[float], if_recognizer: Sequence[float] | None = None, misheard: float = 0.0,
+    bias: float = BIAS,
+) -> tuple[float, float]:  # fmt: skip
     """Between which numbers the wrong words of a transcript are with 95%.
 
     Words err by themselves; and a recognizer that the model does not know is better or worse than it takes it for, in
@@ -121,17 +126,18 @@ def error_interval(
     be without errors: then all doubts come from what listeners misheard, the share `misheard`; or a recognizer wrote
     it after all, with the confidences `if_recognizer`.
     """
-    likely, strictly = _moments(confidence), _moments(confidence if if_recognizer is None else if_recognizer)
+    strict = confidence if if_recognizer is None else if_recognizer
+    likely, strictly = _moments(confidence, bias), _moments(strict, bias)
     doubts = 0.0 if if_recognizer is None else FALSE_DOUBTS * misheard * len(confidence)
     low = likely[0] - _LIKELY * likely[1] - doubts
     high = max(likely[0], strictly[0]) + _LIKELY * strictly[1]
     return max(0.0, low), min(float(len(confidence)), high)
 
 
-def _moments(confidence: Sequence[float]) -> tuple[float, float]:
+def _moments(confidence: Sequence[float], bias: float) -> tuple[float, float]:
     """The expected errors, and how far off they are, as a standard deviation."""
     expected = math.fsum(1 - one for one in confidence)
-    return expected, math.sqrt(math.fsum(one * (1 - one) for one in confidence) + (BIAS * expected) ** 2)
+    return expected, math.sqrt(math.fsum(one * (1 - one) for one in confidence) + (bias * expected) ** 2)
 
 
 def _when(stretch: WorstStretch) -> str:
