@@ -59,7 +59,7 @@ def _own_channel(segment: UtteranceWords) -> tuple[str, str] | None:
     """The file and the channel of a segment that names it."""
     if not segment.channel or len(segment.channel.split()) != 1:
         return None
-    return segment.utt.removesuffix(f"-{segment.channel}"), segment.channel
+    return segment.recording, segment.channel
 
 
 def segment_channel(segment: UtteranceWords, target: Target) -> tuple[str, str]:

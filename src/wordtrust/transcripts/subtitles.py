@@ -49,7 +49,7 @@ class _Recordings:
     def add(self, transcripts: Sequence[UtteranceWords]) -> None:
         """Write what is complete."""
         for transcript in transcripts:
-            name = _recording_name(transcript)
+            name = transcript.recording
             if self._waiting and (name != self._name or not self._target.recordings):
                 self.flush()
             self._name = name
@@ -60,11 +60,6 @@ class _Recordings:
         if self._waiting:
             self._write(self._name, self._waiting)
         self._waiting = []
-
-
-def _recording_name(transcript: UtteranceWords) -> str:
-    """The recording of a transcript, without its channel."""
-    return transcript.utt.removesuffix(f"-{transcript.channel}") if transcript.channel else transcript.utt
 
 
 def _cues(transcripts: Sequence[UtteranceWords], labelled: Callable[[str], str]) -> Iterator[Cue]:
@@ -151,7 +146,7 @@ def write_srt(target: Target) -> Iterator[AddTranscripts]:
     def add(transcripts: Sequence[UtteranceWords]) -> None:
         nonlocal named
         for transcript in transcripts:
-            name = _recording_name(transcript)
+            name = transcript.recording
             if named not in (None, name):
                 raise OptionError(
                     f"{target.path}: subtitles belong to one recording, and {visible(name)!r} comes after "

@@ -48,10 +48,14 @@ class UtteranceWords:
     channel: str | None = None  # of a file with several, each of which has a transcript
 
     @property
+    def recording(self) -> str:
+        """The recording that it is of: its name, without the channel."""
+        return self.utt.removesuffix(f"-{self.channel}") if self.channel else self.utt
+
+    @property
     def voice(self) -> str:
         """Who said it, to be read: the speaker, or the channel; nothing where neither is known."""
-        is_one_of_several = self.channel and self.utt.endswith(f"-{self.channel}")
-        return self.speaker or (f"Channel {self.channel}" if is_one_of_several else "")
+        return self.speaker or (f"Channel {self.channel}" if self.recording != self.utt else "")
 
     @property
     def text(self) -> str:

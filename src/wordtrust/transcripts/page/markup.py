@@ -30,7 +30,7 @@ def page_markup(
 ) -> Iterator[str]:
     """page.html with everything in it; `data` is JSON that can stand in a script element."""
     style, script = "\n".join([style_sheet(), _resource("page.css")]), page_script()
-    names = list(dict.fromkeys(segment.utt for segment in segments))
+    names = list(dict.fromkeys(segment.recording for segment in segments))
     title = _title(names) or Path(str(about.get("file", ""))).stem or "Transcript"
     values = {
         "POLICY": security_policy(style, script, *policy),
