@@ -100,3 +100,13 @@ def test_one_channel_needs_no_name(call: Path) -> None:
     call.write_text(json.dumps(document))
     assert converted(call, "txt").read_text().startswith("Hello, harbour.")
     assert read_transcripts(converted(call, "json"))[0].channel is None
+
+
+def test_speakers_are_kept_beside_alternatives(call: Path) -> None:
+    said = [AGENT[0], AGENT[1], {**CALLER[0], "speaker": 1}, {**CALLER[1], "speaker": 1}]
+    heard = channel(*said)
+    heard["alternatives"] = [*heard["alternatives"], *channel(word("Hollow", 0.0, 0), *said[1:])["alternatives"]]  # type: ignore[misc]
+    call.write_text(json.dumps({"metadata": {"request_id": "1", "sha256": "2"}, "results": {"channels": [heard]}}))
+    read = read_transcripts(call)
+    assert [(each.speaker, each.text) for each in read] == [("0", "Hello, harbour."), ("1", "Which pier?")]
+    assert [other.word for other in read[0].words[0].alternatives] == ["Hollow"]

@@ -10,7 +10,7 @@ An alternative without times of its own is aligned with the chosen words, word b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,22 +48,33 @@ def branched_lattice(
     *,
     finish: float | None,
     times: str,
+    extra: Mapping[str, Reals] | None = None,
 ) -> RawLattice:
-    """The lattice of phrases with alternatives; `chosen` has start, end and confidence of all chosen words."""
-    segments, first = [], 0
+    """The lattice of phrases with alternatives; `chosen` has start, end and confidence of all chosen words.
+
+    `extra` are numbers of these; a word of an alternative has those of the first chosen word of its phrase.
+    """
+    segments, owners, first = list[list[_Branch]](), list[NDArray[np.int64]](), 0
     for phrase in phrases:
         last = first + len(phrase.words)
         start, end, confidence = (values[first:last] for values in chosen)
         if phrase.words:
             segments.append(_branches(phrase, _Branch(phrase.words, start, end, confidence), normalizer))
+            owners.append(np.arange(first, last))
+            owners += [np.full(len(branch.words), first) for branch in segments[-1][1:]]
         first = last
     branches = [branch for segment in segments for branch in segment]
     graph = segment_chains([_segment_words(segment) for segment in segments], finish=finish)
     is_chosen = np.array([index == 0 for segment in segments for index in range(len(segment))] + [True])
     words = [word.text.strip() for branch in branches for word in branch.words]
-    picked = is_chosen[graph.hypothesis]
+    owner = np.concatenate(owners)
     return graph.lattice(
-        utt, tokens.ids(words), times=times, posterior=_posteriors(graph, branches, is_chosen), picked=picked
+        utt,
+        tokens.ids(words),
+        times=times,
+        posterior=_posteriors(graph, branches, is_chosen),
+        picked=is_chosen[graph.hypothesis],
+        extra={name: np.append(values[owner], 0.0)[graph.word] for name, values in (extra or {}).items()},
     )
 
 

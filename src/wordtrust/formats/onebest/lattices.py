@@ -158,22 +158,22 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
     posterior = _posterior(phrases)
     finish, times = (None, "aligned") if aligned else (transcript.duration, "given")
     notes = {CHANNEL: transcript.channel} if transcript.channel else {}
+    kept, names = _kept(phrases) if options.keep_times else ({}, [])
+    notes |= {SPEAKERS: json.dumps(names)} if names else {}
     if words and posterior is not None and not options.only_chosen and any(phrase.alternatives for phrase in phrases):
         said = len(words) + sum(len(other.words) for phrase in phrases for other in phrase.alternatives)
         if said > options.max_arcs:
             raise options.too_many_arcs(said)
         chosen = start, end, posterior
-        lattice = branched_lattice(tokens, options.normalizer, utt, phrases, chosen, finish=finish, times=times)
+        lattice = branched_lattice(
+            tokens, options.normalizer, utt, phrases, chosen, finish=finish, times=times, extra=kept
+        )
         lattice = replace(lattice, notes={**lattice.notes, **notes})
     else:
         token = np.array([_token(tokens, word) for word in words], np.int32)
-        phrase = np.repeat(np.arange(len(phrases)), [len(phrase.words) for phrase in phrases])
-        extra: dict[str, ArrayLike] = {PHRASE: phrase.astype(np.float64)} if options.keep_times else {}
+        extra: dict[str, ArrayLike] = dict(kept)
         extra |= time_parts((start + end) / 2, end - start) if options.keep_times and not aligned else {}
         extra |= _token_evidence(words) | _segment_evidence(phrases)
-        speaker, names = _speakers(phrases) if options.keep_times else (None, [])
-        extra |= {} if speaker is None else {SPEAKER: speaker}
-        notes |= {SPEAKERS: json.dumps(names)} if names else {}
         lattice = linear_lattice(
             utt, token, start, end, posterior, finish=finish, times=times, extra=extra, notes=notes
         )
@@ -201,6 +201,14 @@ def _segment_evidence(phrases: Sequence[RecognizedPhrase]) -> dict[str, NDArray[
         return {}
     known = [(phrase.logprob, phrase.no_speech) for phrase in spoken for _ in phrase.words]
     return dict(zip(OPTIONAL_EVIDENCE["has_segments"], np.array(known, np.float64).T, strict=True))
+
+
+def _kept(phrases: Sequence[RecognizedPhrase]) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
+    """The phrase and the speaker of each word, and the names of the speakers."""
+    phrase = np.repeat(np.arange(len(phrases)), [len(phrase.words) for phrase in phrases])
+    speaker, names = _speakers(phrases)
+    kept = {PHRASE: phrase.astype(np.float64)}
+    return kept | ({} if speaker is None else {SPEAKER: speaker}), names
 
 
 def _speakers(phrases: Sequence[RecognizedPhrase]) -> tuple[NDArray[np.float64] | None, list[str]]:
