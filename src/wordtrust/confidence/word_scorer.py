@@ -34,10 +34,11 @@ from .calibration.model_calibration import ModelCalibration
 from .choice import Choice
 from .estimation.held_out import KnownOfOutputs
 from .lattice_rnn import ArcScores, LatticeRNNScorer
+from .lm_part import FILE as LM_FILE
 from .lm_part import FittedLanguageModel, LanguageModelPart, ReadBy, without_promises
 from .model_file import Model, load_model
 from .out_of_domain import UsualFeatures
-from .shipped import folder_of
+from .shipped import FOLDER, MODEL, folder_of, names
 from .unusual import model_warnings
 
 if TYPE_CHECKING:
@@ -391,10 +392,7 @@ def _reading(
 
     part = LanguageModelPart.load(folder_of(name), model)
     if part is None and not set(OPTIONAL_EVIDENCE["has_lm"]) & set(model.config.columns):
-        raise OptionError(
-            "this model was fitted without a language model, which would change nothing: leave --lm out, or fit one "
-            "with it: wordtrust study DATA --lm (docs/language-models.md)"
-        )
+        raise _fitted_without(name)
     paths = None if part is None else part.language_model.paths
     evidence = load_evidence(lm, k=paths, threads=threads) if isinstance(lm, str | Path) else lm
     if part is None:
@@ -407,3 +405,13 @@ def _reading(
         return applied, evidence, ReadBy(part.language_model.name)
     own = here.name if here.name != part.language_model.name else f"another {here.name}"
     return without_promises(applied), evidence, ReadBy(own, part.language_model.name, here)
+
+
+def _fitted_without(model: str | Path) -> OptionError:
+    """Why a model has no use for a language model, and which have."""
+    takes = ", ".join(each for each in names(MODEL) if (FOLDER / each / LM_FILE).is_file())
+    return OptionError(
+        f"{Path(model).name} was fitted without a language model, which would change nothing: leave --lm out, or fit "
+        "a model with it (wordtrust study DATA --lm, docs/language-models.md). Of the models that come with "
+        f"wordtrust, these take one: {takes}"
+    )
