@@ -77,7 +77,12 @@ const Review = (() => {
   };
 
   const words = () => current ? parts(current).flatMap((part) => part.words) : [];
-  const isCorrected = () => words().some((word) => word.checked && word.original) || (current && Evidence.fates(Transcript.segments[current.first[0]]).slice(current.first[1], current.first[0] === current.last[0] ? current.last[1] + 1 : undefined).includes("wrong"));
+  // Whether a person found something wrong in the stretch.
+  const isCorrected = () => {
+    let found = words().some((word) => word.checked && word.original);
+    if (current) eachPart(current, (segment, from, to) => { found ||= Evidence.fates(Transcript.segments[segment]).slice(from, to + 1).includes("wrong"); });
+    return found;
+  };
   const mark = () => {
     document.querySelectorAll(".w.stretch").forEach((element) => element.classList.remove("stretch"));
     words().forEach((word) => WordsView.element(word.id)?.classList.add("stretch"));
