@@ -54,7 +54,8 @@ def test_a_film_with_several_tracks_is_read_and_says_so(tmp_path: Path) -> None:
     path = write_media(tmp_path / "film.mkv", steps(3), np.zeros(3 * RATE, np.float32))
     audio = AudioFile.open(path)
     assert second_of(audio.samples(), 1.25) == 1
-    assert audio.problems == ["there are 2 sound tracks; the one that players take is read"]
+    assert audio.notes == ["there are 2 sound tracks; the one that players take is read"]
+    assert audio.problems == []
 
 
 def test_pictures_without_sound(tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ def test_what_is_no_model_is_not_replaced_and_told_before_training(made: Path, r
 def test_wrong_paths_of_models_are_told(made: Path, run: Run, tmp_path: Path) -> None:
     assert "nowhere: no model" in run("score", tmp_path / "nowhere", LATTICES, "--out", "-", code=1)
     assert "a store, not a model" in run("score", made / "networks", LATTICES, "--out", "-", code=1)
-    assert "is a model; name the store" in run("evaluate", made / "model", code=1)
+    assert "is a model or calibrator; name the store" in run("evaluate", made / "model", code=1)
     assert "nowhere" in run("evaluate", tmp_path / "nowhere", made / "networks", code=1)
     assert ".ctm" in run("score", made / "model", LATTICES, "--out", tmp_path / "words.doc", code=1)
     assert not list(tmp_path.iterdir())
