@@ -23,6 +23,7 @@ MODULES = (
     "score",
     "estimate",
     "report",
+    "page",
     "vad",
     "moonshine",
     "transcribe",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks.page import FRAME, WORDS, made_transcripts, main_thread
 
 from tests.helpers.browser import Visit, without_browser
 from tests.helpers.transcripts import NASTY
@@ -153,3 +154,19 @@ def test_without_a_browser_tests_skip_and_in_ci_they_fail(monkeypatch: pytest.Mo
     monkeypatch.setenv("WORDTRUST_BROWSER", "required")
     with pytest.raises(pytest.fail.Exception, match="needs chromium"):
         without_browser("needs chromium")
+
+
+@pytest.mark.slow
+def test_20000_words_are_there_soon_and_scroll_smoothly(visit: Visit, tmp_path: Path) -> None:
+    made_transcripts().save(tmp_path / "long.html")
+    (tmp_path / "blank.html").write_text("")
+    page = visit(tmp_path / "blank.html")
+    worked = main_thread(page)  # seconds of the processor: the machine may have other work
+    page.goto((tmp_path / "long.html").as_uri())
+    assert page.locator("#words .w").count() == WORDS
+    assert worked() < 2
+    before = worked()
+    for _ in range(10):
+        page.evaluate("scrollBy({ top: 400, behavior: 'instant' })")
+        page.evaluate(FRAME)
+    assert (worked() - before) / 10 < 0.05

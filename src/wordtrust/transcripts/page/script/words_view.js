@@ -1,6 +1,6 @@
 // WordsView: shows recordings, segments and words.
 const WordsView = (() => {
-  const shades = 10;
+  const shades = 10, inBlock = 25;  // steps of colour; segments that are laid out together
   let elements = new Map(), counts = new Map();  // of words, and the elements that count doubtful ones in segments, by ids
 
   const level = (word) => {
@@ -96,6 +96,10 @@ const WordsView = (() => {
     Dom.make("span", { class: "at", "data-start": stretch.start, title: "until " + Texts.clock(stretch.end), text: Texts.clock(stretch.start) }),
     Dom.make("p", { dir: "auto", text: Math.max(0, stretch.end - stretch.start).toFixed(1) + " s left out: " + Texts.visible(stretch.reason) }));
 
+  // What is out of sight is not laid out, block by block: one by one would cost more than it saves.
+  const blocks = (list) => list.length <= inBlock ? list
+    : Array.from({ length: Math.ceil(list.length / inBlock) }, (_, index) => Dom.make("div", { class: "block" }, ...list.slice(index * inBlock, (index + 1) * inBlock)));
+
   const recordingElement = (recording, leftOut, titled) => {
     const parts = recording.segments.filter((segment) => segment.words.length).map((segment) => [startOf(segment), segmentElement(segment)]);
     const gaps = leftOut.map((stretch) => [stretch.start, leftOutElement(stretch)]);
@@ -103,7 +107,7 @@ const WordsView = (() => {
     return Dom.make("section", { class: "recording", "data-recording": recording.index },
       titled ? Dom.make("h2", { dir: "auto", text: Texts.shortName(recording.name) }) : null,
       recording.segments.length > 1 ? Strip.make(recording) : null,
-      ...shown.map(([, element]) => element),
+      ...blocks(shown.map(([, element]) => element)),
       parts.length ? null : Dom.make("p", { class: "soft", text: "(no words)" }));
   };
 
