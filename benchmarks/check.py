@@ -1,6 +1,6 @@
 """What `check` costs: a transcript without times, checked, against the listeners' own work in the same run.
 
-    python -m benchmarks.check [LISTENER ...]
+    python -m benchmarks.check [LISTENER ...] [--minutes 10]
 
 Listeners are named as `--listener` takes them [moonshine]. The speech is the reading in Moonshine's wheel, over and
 over; the transcript is what was heard, with every eighth word wrong, so that nearly all segments have to be scored.
@@ -9,7 +9,7 @@ Seconds are those of the processor, one job; both are done twice, in turn, and t
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Sequence
@@ -44,10 +44,10 @@ def checked(transcriber: Transcriber, task: CheckTask) -> tuple[float, float, in
         return time.process_time() - began, time.process_time() - heard, summary.words
 
 
-def run(listener: str) -> None:
+def run(listener: str, minutes: float) -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as name, Transcriber(listener.split(","), scores_texts=True) as transcriber:
-        path, text = ten_minutes(Path(name)), Path(name, "reading.txt")
+        path, text = ten_minutes(Path(name), minutes), Path(name, "reading.txt")
         [recording] = recordings([AudioFile.open(path)])
         alone, whole = list[float](), list[float]()
         for _ in range(TIMES):
@@ -57,17 +57,21 @@ def run(listener: str) -> None:
             text.write_text(" ".join("wrong" if at % 8 == 0 else word for at, word in enumerate(words)))
             seconds, verdict, count = checked(transcriber, check_tasks(read_texts(text), [recording.audio])[0])
             whole.append(seconds)
-    print(f"{listener}: {count:,} words in {MINUTES * 60} s of audio")
+    print(f"{listener}: {count:,} words in {minutes * 60:.0f} s of audio")
     print(f"listening     {min(alone):6.1f} s (each time {', '.join(f'{one:.1f}' for one in alone)})")
     print(f"check         {min(whole):6.1f} s (each time {', '.join(f'{one:.1f}' for one in whole)})")
     print(f"ratio         {min(whole) / min(alone) - 1:6.2f} on top; after all was heard {verdict:.1f} s")
 
 
-def main(listeners: Sequence[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure each listener."""
-    for listener in listeners or ("moonshine",):
-        run(listener)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.check")
+    parser.add_argument("listeners", nargs="*", default=["moonshine"])
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="of audio")
+    given = parser.parse_args(arguments)
+    for listener in given.listeners:
+        run(listener, given.minutes)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

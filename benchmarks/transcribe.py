@@ -35,13 +35,13 @@ def reading() -> Path:
     return Path(spec.submodule_search_locations[0]) / "assets" / "two_cities.wav"
 
 
-def ten_minutes(folder: Path) -> Path:
-    """The reading again and again, as a file."""
+def ten_minutes(folder: Path, minutes: float = MINUTES) -> Path:
+    """The reading again and again, as a file; or as many minutes of it as are wanted."""
     import soundfile
 
     once = AudioFile.open(reading()).samples()
     path = folder / "reading.flac"
-    soundfile.write(path, np.resize(once, MINUTES * 60 * RATE), RATE)
+    soundfile.write(path, np.resize(once, round(minutes * 60 * RATE)), RATE)
     return path
 
 

@@ -11,7 +11,7 @@ import click
 from ..base.errors import OptionError
 from ..base.files import is_stdout
 from ..base.number_format import counted, rounded_up
-from .inputs import announce_compilation, resumable, resumes_if
+from .inputs import announce_compilation, resumable, resumable_once_kept, resumes_if
 from .messages import echo, notify, notify_skipped
 from .options import (
     accept_option,
@@ -51,7 +51,7 @@ def recognizers(*, as_json: bool) -> None:
 
 
 @click.command()
-@resumable
+@resumable_once_kept
 @click.argument("audio", nargs=-1, required=True, metavar="AUDIO...")
 @click.option("--recognizer", default="auto", show_default=True, metavar="NAME[=MODEL][,...]",
               help="The recognizer (see `wordtrust recognizers`); several, with commas, are combined. "
@@ -123,7 +123,6 @@ def transcribe(
     )
 
     announce_compilation()
-    resumes_if(lambda: False)
     problems = Problems(skip=skip_bad, notify=notify_skipped)
     stdin = click.get_current_context().with_resource(saved_stdin()) if STDIN in audio else None
     recordings = open_recordings(audio, channels, problems, stdin=stdin)

@@ -13,7 +13,7 @@ from ..base.errors import InputError, OptionError
 from ..base.files import is_stdout
 from ..base.number_format import counted
 from .audio import as_given
-from .inputs import announce_compilation, resumable, resumes_if
+from .inputs import announce_compilation, resumable_once_kept, resumes_if
 from .messages import echo, notify, notify_skipped
 from .options import (
     jobs_option,
@@ -37,7 +37,7 @@ NOT_OF_THIS_AUDIO, TOO_MANY_ERRORS = 3, 4  # exit status
 
 
 @click.command()
-@resumable
+@resumable_once_kept
 @click.argument("transcript")
 @click.option("--audio", multiple=True, metavar="FILE", help="The audio. Several, for as many transcripts: by name.")
 @click.option("--listener", default="auto", show_default=True, metavar="NAME[=MODEL][,...]",
@@ -107,7 +107,6 @@ def check(
     from ..transcription.written_text import read_texts
 
     announce_compilation()
-    resumes_if(lambda: False)
     bad = Problems(skip=skip_bad, notify=notify_skipped)
     files = open_audio(audio, bad) if audio else None
     others = [text for path in heard for text in read_texts(path, notify=notify, problems=bad)]

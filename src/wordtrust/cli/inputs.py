@@ -149,6 +149,17 @@ def resumes_if(is_kept: Callable[[], bool]) -> None:
     click.get_current_context().meta[_IS_KEPT] = is_kept
 
 
+def resumable_once_kept(command: Callable[..., None]) -> Callable[..., None]:
+    """Mark a command that resumes if it has kept anything: nothing at first, then what it says (`resumes_if`)."""
+
+    @wraps(command)
+    def wrapped(**options: Any) -> None:
+        resumes_if(lambda: False)
+        command(**options)
+
+    return resumable(wrapped)
+
+
 class InterruptedResumable(click.Abort):
     """The user interrupted a command that resumes where it stopped when it is started again."""
 
