@@ -15,6 +15,8 @@ from wordtrust.audio import RATE
 from wordtrust.audio.audio_file import AudioFile
 from wordtrust.base.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 12
 FASTSTART = {"movflags": "faststart"}  # the index comes first, so that a file that is cut still has it
 
@@ -179,7 +181,6 @@ def test_a_file_that_names_others_opens_none_of_them(folder: Path, tmp_path: Pat
         AudioFile.open(tmp_path / name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["m4a", "mkv", "webm", "wma", "amr", "ts", "avi", "mp3"])
 def test_spoiled_files_are_read_or_refused(folder: Path, tmp_path: Path, kind: str) -> None:
     good = (folder / f"talk.{kind}").read_bytes()

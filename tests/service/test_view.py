@@ -169,6 +169,13 @@ def test_what_is_changed_is_kept_and_comes_back(ask: Ask, talk: Path) -> None:
     assert json.loads(review_path(talk).read_text()) == state  # nothing else was written
 
 
+def test_what_cannot_be_kept_is_told(ask: Ask, talk: Path) -> None:
+    review_path(talk).mkdir()
+    response, content = ask("review", "PUT", b'{"steps": []}')
+    assert response.status == 503
+    assert b"talk.json.review.json" in content
+
+
 def test_audio_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "words"
     folder.mkdir()
@@ -212,6 +219,7 @@ def test_the_command_prints_its_address_and_ends_with_ctrl_c(talk: Path) -> None
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", address)
         with urlopen(address) as response:
             assert b"zero" in response.read()
+        assert "another wordtrust process is writing it" in refused("view", talk, "--no-browser")
         running.send_signal(signal.SIGINT)
         said = running.stderr.read()
         assert running.wait(20) == 0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
 from ..base.errors import OptionError
+from ..base.locks import claimed
 from .inputs import announce_compilation
 from .messages import echo, notify
 
@@ -55,10 +58,15 @@ def view(files: tuple[str, ...], audio: tuple[str, ...], port: int, *, no_browse
     notify(*(f"audio: {name}" for name in names[:5]))
     if not names:
         notify("no audio was found: name it with --audio FILE, or pick it on the page")
-    token = secret()
+    token, review = secret(), review_path(viewed[0].path)
+    can_keep = os.access(review.parent, os.W_OK)
 
     def announce(address: str) -> None:
         echo(address)
-        notify(f"changes are kept in {review_path(viewed[0].path)}; Ctrl-C ends this")
+        kept = (
+            f"changes are kept in {review}" if can_keep else f"{review} cannot be written: export changes on the page"
+        )
+        notify(f"{kept}; Ctrl-C ends this")
 
-    serve(view_application(viewed, sounds, token), token, announce, port=port, browser=not no_browser)
+    with claimed(review) if can_keep else nullcontext():
+        serve(view_application(viewed, sounds, token), token, announce, port=port, browser=not no_browser)

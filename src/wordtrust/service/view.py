@@ -6,6 +6,7 @@ that is open in the browser can read or change anything (DNS rebinding included)
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..audio.audio_file import AudioFile
-from ..base.errors import InputError, OptionError
+from ..base.errors import InputError, OptionError, WordtrustError
 from ..base.files import atomic_text
 from ..transcripts.page import page_text
 from ..transcripts.page.data import known_plan
@@ -67,6 +68,7 @@ class _View:
         self._viewed = viewed
         self._sounds = list({id(file): file for file in audio.values()}.values())
         self._review = review_path(viewed[0].path)
+        self._saving = asyncio.Lock()
         first = viewed[0].transcripts
         self._known = {
             "audio": {name: self._addresses(file) for name, file in audio.items()},
@@ -123,7 +125,11 @@ class _View:
             raise HTTPException(400) from None
         if not isinstance(state, dict) or not isinstance(state.get("steps"), list):
             raise HTTPException(400)
-        await run_in_threadpool(write_review, self._review, state)
+        try:
+            async with self._saving:  # two tabs may save at once
+                await run_in_threadpool(write_review, self._review, state)
+        except WordtrustError as error:  # the disk is full, the folder read-only
+            return JSONResponse({"error": str(error)}, 503, headers=_HEADERS)
         return Response(status_code=204, headers=_HEADERS)
 
 
