@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,9 @@ from wordtrust.confidence.calibrate_model import CalibratedModel, calibrate_gene
 from wordtrust.confidence.model_file import Model, load_model
 from wordtrust.formats import stream
 from wordtrust.lattices.lattice import Lattices
+from wordtrust.study.layout import DEV, TRAIN
 from wordtrust.training.dataset import read_pack
+from wordtrust.training.lattice_formula import fit_lattice_formula
 from wordtrust.training.trees import generic_trees
 
 POSTERIOR = 0.22  # of its logit, beside the network's and the trees': chosen by leaving out families on dev
@@ -42,9 +44,11 @@ def finished(
     """A trained generic network with trees and a calibration, both over these recognizers alike."""
     model = load_model(trained)
     trees = generic_trees((read_pack(variants / f"{name}.pack") for name in names), model.config.columns)
+    lattices = fit_lattice_formula(as_it_was(variants, name, TRAIN) for name in names)
     card = replace(model.card, unseen=unseen or {})
-    leaning = with_more_posterior(replace(model, trees=trees, card=card))
-    return calibrate_generic(leaning, [as_it_was(variants, name) for name in names if name not in only_trained_on])
+    leaning = with_more_posterior(replace(model, trees=trees, lattices=lattices, card=card))
+    calibrated_on = [name for name in names if name not in only_trained_on]
+    return calibrate_generic(leaning, [list(as_it_was(variants, name, DEV)) for name in calibrated_on])
 
 
 def with_more_posterior(model: Model) -> Model:
@@ -52,10 +56,10 @@ def with_more_posterior(model: Model) -> Model:
     return replace(model, weights={**model.weights, "skip": model.weights["skip"] + np.float32(POSTERIOR)})
 
 
-def as_it_was(variants: Path, name: str) -> list[Lattices]:
-    """The dev networks of a recognizer without those that were varied: it is real recognizers that come."""
-    batches = stream([str(variants / name / "dev")])
-    return [batch[[utt.endswith(".0") for utt in batch.utts]] for batch in batches]
+def as_it_was(variants: Path, name: str, split: str) -> Iterator[Lattices]:
+    """The networks of a recognizer without those that were varied: it is real recognizers that come."""
+    for batch in stream([str(variants / name / split)]):
+        yield batch[[utt.endswith(".0") for utt in batch.utts]]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

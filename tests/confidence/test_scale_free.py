@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tests.confidence.test_features import arcs_of, random_batch
 from tests.helpers.strategies import all_paths, lattices
 from wordtrust.confidence.features import GENERIC, Statistics, available, columns_of, matrix, normalised
-from wordtrust.confidence.scale_free import FLAT, NORMAL, SCALE_FREE_GROUPS, relative, tempered
+from wordtrust.confidence.scale_free import FLAT, NORMAL, OF_LATTICES, SCALE_FREE_GROUPS, relative, tempered
 from wordtrust.lattices.lattice import Lattice, Lattices
 from wordtrust.lattices.posterior import posteriors
 from wordtrust.lattices.weights import Scales
@@ -82,4 +82,4 @@ def test_groups_that_are_missing_are_flagged_and_normalised_by_constants() -> No
     made = normalised(arcs_of(bare), statistics)
     assert not made[:, [GENERIC.index(column) for column in absent]].any()
     flags = {"silence", "one_best", "has_tokens", *SCALE_FREE_GROUPS}
-    assert set(GENERIC) - flags == set(NORMAL)
+    assert (set(GENERIC) | set(OF_LATTICES)) - flags == set(NORMAL)

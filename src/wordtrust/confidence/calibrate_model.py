@@ -223,19 +223,40 @@ def calibrate_generic(
 ) -> CalibratedModel:
     """Calibrate a generic model on networks of several recognizers, adapted to each of them in turn.
 
-    Words are chosen so that none of these recognizers loses by it (`choose_for_unseen`).
+    Words are chosen so that none of these recognizers loses by it (`choose_for_unseen`). Where the model has a
+    formula for lattices, its network is calibrated without it, and the formula so that it goes with that.
     """
     sources = list(map(_rereadable, networks))
-    scorers = [WordScorer(adapt(model, read_batches(source)), allow_mismatch=True) for source in sources]
-    parts = list(zip(map(OutOfFoldScorer, scorers), sources, strict=True))
+    of_words: dict[str, Calibrator] = {}
+    if model.lattices is not None:
+        of_words = _words_calibrated(_generic_parts(replace(model, lattices=None), sources), calibrator)
+        by_words = ModelCalibration(of_words)
+        batches = (read_batches(source) for source in sources)
+        model = replace(model, lattices=model.lattices.calibrated(batches, partial(by_words.of, "words")))
+    parts = _generic_parts(model, sources)
     choice, errors = choose_for_unseen(map(_scored, parts), path_errors)
     held_out = replace(_held_out(parts, choice), choice_errors=errors)
-    calibration = fit_calibration(held_out.evaluation, calibrator)
+    calibration = ModelCalibration({**fit_calibration(held_out.evaluation, calibrator).parts, **of_words})
     made = with_calibration(model, calibration, held_out.choice, held_out.evaluation, recognizers=len(sources))
     known = known_of_outputs(held_out.evaluation, calibration.parts["words"].name, calibration.parts.get("gaps"))
     # Of recognizers that nobody has seen, nothing can be promised.
     made = replace(made, card=replace(_with_known(made.card, known.without_promises()), choice_errors=errors))
     return CalibratedModel(made, calibration, held_out)
+
+
+def _generic_parts(model: Model, sources: Sequence[BatchSource]) -> list[tuple[OutOfFoldScorer, BatchSource]]:
+    """A generic model, adapted to each of these recognizers in turn, with its networks."""
+    scorers = [WordScorer(adapt(model, read_batches(source)), allow_mismatch=True) for source in sources]
+    return list(zip(map(OutOfFoldScorer, scorers), sources, strict=True))
+
+
+def _words_calibrated(
+    parts: Sequence[tuple[OutOfFoldScorer, BatchSource]], calibrator: str | None
+) -> dict[str, Calibrator]:
+    """What confidences of arcs and words are calibrated by, chosen as for recognizers that nobody has seen."""
+    choice, _ = choose_for_unseen(map(_scored, parts), path_errors)
+    fitted = fit_calibration(_held_out(parts, choice).evaluation, calibrator).parts
+    return {part: fitted[part] for part in ("arcs", "words")}
 
 
 def with_best_choice(model: Model, networks: BatchSource) -> Model:

@@ -9,7 +9,8 @@
   the mean log-posterior of the words of the 1-best, and the log of their number.
   Of recognizers that tell how sure they were of each token: `token_entropy`, `token_rank`, `token_margin`.
   Of networks that a language model has read: `lm_logprob`, `lm_next_logprob`, `lm_share`.
-- set `generic`: what does not depend on the scale of a recognizer's scores (`scale_free`).
+- set `generic`: what does not depend on the scale of a recognizer's scores (`scale_free`). Beside it are columns that
+  only the formula for lattices has (`lattice_formula`).
 
 A column that a recognizer does not give is absent: a model trained without it does without it, and one that needs it
 says so. Groups of columns of `lattices.evidence` are optional: a model trained with them also does without them. Each
@@ -31,7 +32,17 @@ from ..base.errors import InputError, OptionError
 from ..lattices.evidence import OPTIONAL_EVIDENCE
 from ..lattices.lattice import Flags, Floats, Lattices, Offsets
 from .levels import local_log_posterior
-from .scale_free import COMPUTED, NORMAL, SCALE_FREE_GROUPS, ScaleFreeColumns, Values, has_scale_free_group
+from .scale_free import (
+    COMPUTED,
+    GRAIN,
+    NORMAL,
+    OF_LATTICES,
+    SCALE_FREE_GROUPS,
+    TICK,
+    ScaleFreeColumns,
+    Values,
+    has_scale_free_group,
+)
 
 VERSION = 1  # of the meaning of the columns below; models for another version are refused
 EVIDENCE = ("logprob", "least_token_logprob", "tokens", "rank", "share", "eot_logprob", "empty_logprob", "length")
@@ -48,7 +59,7 @@ GENERIC = (
     "has_tokens", *OPTIONAL_EVIDENCE["has_tokens"],
 )  # fmt: skip
 SETS: Mapping[str, tuple[str, ...]] = {"paper": PAPER, "full": FULL, "generic": GENERIC}
-ALL = (*FULL, *(column for column in GENERIC if column not in FULL))  # columns of any set
+ALL = (*FULL, *(column for column in GENERIC if column not in FULL), *OF_LATTICES)  # columns of any set, and others
 OPTIONAL_GROUPS = {**OPTIONAL_EVIDENCE, **SCALE_FREE_GROUPS}  # by flag: columns that a model also does without
 OPTIONAL = frozenset(column for flag, names in OPTIONAL_GROUPS.items() for column in (flag, *names))
 OF_WORDS = (OPTIONAL - set(OPTIONAL_GROUPS)) | {
@@ -59,8 +70,6 @@ _FLAG_OF = {name: flag for flag, names in OPTIONAL_GROUPS.items() for name in (f
 LIMIT = 8.0  # standard deviations from the mean: what lies beyond says no more, and no input can blow up a network
 SIZES = {"length": 2.0, "utterance_words": 1.5}  # how long an utterance is: standard deviations that sentences have
 FORGET = 4.0  # beyond, sizes go back to the mean, so much faster
-TICK = 1e-6  # seconds: times that are nearer are one
-GRAIN = 2.0**-30  # of posteriors that are summed: whole numbers add up to the same in any order and batch
 SURE = 1e-6  # posteriors nearer to 0 or 1 than this count as this near
 
 
@@ -118,6 +127,11 @@ class Arcs(ScaleFreeColumns):
     def word_posterior_logit(self) -> Values:
         """The posterior of the word on the real line."""
         return clipped_logit(self.word_posterior)
+
+    @property
+    def word_log_posterior(self) -> Values:
+        """The log of the posterior of the word."""
+        return np.asarray(np.log(np.maximum(self.word_posterior, SURE)))
 
     @property
     def utterance_posterior(self) -> Values:

@@ -28,6 +28,7 @@ from . import features
 from .config import Config, weight_shapes
 from .features import Arcs, Statistics
 from .gap_head import GapHead
+from .lattice_formula import LatticeFormula
 from .lattice_rnn_kernels import lstm, node_levels, number_nodes, order_arcs
 from .levels import Numbers, in_batches, local_log_posterior, merge_weights, skip_logit
 from .trees import Trees, with_evidence
@@ -77,6 +78,7 @@ class LatticeRNNScorer:
         threads: int | None = None,
         lenient: bool = False,  # about columns that networks do not have
         trees: Trees | None = None,
+        lattices: LatticeFormula | None = None,  # in place of both, where it is for the networks
     ) -> None:
         if statistics.columns != config.columns:
             raise InputError("the model's statistics are not those of its features", remedy="Train it again")
@@ -84,6 +86,9 @@ class LatticeRNNScorer:
         ahead, behind = np.split(checked["hidden.weight"], 2, axis=1)
         self.config, self._statistics, self._lenient = config, statistics, lenient
         self._threads, self._trees = threads or available_cores(), trees
+        self._lattices = lattices
+        if lattices is not None and config.head != "independent":
+            raise InputError("a formula for lattices needs independent confidences", remedy=_REMEDY)
         if trees is not None:
             trees.check(len(config.columns))
         self._forwards = _DirectionWeights.of(config, checked, "forwards", ahead)
@@ -161,6 +166,9 @@ class LatticeRNNScorer:
         logit = outputs[:, -1]
         if self._trees is not None:
             outputs = self._corrected(part, outputs, self._trees)
+        if self._lattices is not None and self._lattices.is_for(networks):
+            outputs = self._lattices.log_odds(networks).astype(np.float32)[:, None]
+            logit = outputs[:, -1]
         return _ArcOutputs(outputs, logit, part.features, hidden if self._gap_head else None)
 
     def _corrected(self, part: _Part, outputs: Floats, trees: Trees) -> Floats:

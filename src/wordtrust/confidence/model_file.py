@@ -26,6 +26,7 @@ from ..networks.tuned_scales import TunedScales
 from . import features, shipped
 from .config import GENERIC, Config, weight_shapes
 from .features import Statistics
+from .lattice_formula import LatticeFormula
 from .model_card import ModelCard
 from .tensors import statistics_arrays, statistics_from, table_arrays, table_from, with_heard_only
 from .trees import Trees
@@ -34,7 +35,9 @@ from .word_table import WordTable
 KIND = "wordtrust model"
 VERSION = 1
 WEIGHTS, MODEL_JSON, LOG = "model.safetensors", shipped.MODEL, "train.jsonl"
-_FILE_KEYS = ("kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words", "trees")
+_FILE_KEYS = (
+    "kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words", "trees", "lattices",
+)  # fmt: skip
 SCALES = "scales.json"  # of the networks it was trained on, in models that a study made
 WORDS = "words.safetensors"  # beside model folders that share words and vectors
 SHARED_ARRAYS = ("words.text", "words.vectors", "words.step")
@@ -53,6 +56,7 @@ class Model:
     statistics: Statistics
     card: ModelCard
     trees: Trees | None = None  # beside the network
+    lattices: LatticeFormula | None = None  # in place of both, for lattices of recognizers it has never seen
 
     @property
     def recognizer(self) -> str | None:
@@ -115,6 +119,7 @@ def _write(model: Model, folder: Path, log: list[dict[str, Any]], small: bool, s
         "checksum": checksum(folder / WEIGHTS),
         "config": model.config.to_dict(),
         **({"trees": model.trees.to_json()} if model.trees else {}),
+        **({"lattices": model.lattices.to_json()} if model.lattices else {}),
         **({"shared_words": shared_words} if shared_words else {}),
         **model.card.to_json(),
     }
@@ -230,7 +235,8 @@ def _assemble(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         raise ValueError("the word vectors do not fit")
     card = ModelCard.from_json({name: value for name, value in record.items() if name not in _FILE_KEYS})
     trees = Trees.from_arrays(record["trees"], arrays, len(config.columns)) if "trees" in record else None
-    return Model(config, weights, table, statistics_from(arrays, config.columns), card, trees)
+    lattices = LatticeFormula.from_json(record["lattices"]) if "lattices" in record else None
+    return Model(config, weights, table, statistics_from(arrays, config.columns), card, trees, lattices)
 
 
 def shared_words(file: Path, expected: Any) -> dict[str, NDArray[Any]]:

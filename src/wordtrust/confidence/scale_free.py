@@ -22,6 +22,9 @@ from .levels import local_log_posterior
 
 FRAME = 0.01  # seconds
 FLAT, SHARP = 0.4, 2.5  # what scores of paths are multiplied by
+EDGE = 0.005  # seconds
+TICK = 1e-6  # seconds: times that are nearer are one
+GRAIN = 2.0**-30  # of what is summed: whole numbers add up to the same in any order and batch
 SPREAD = 1e-6  # a smaller standard deviation within an utterance, as a share of the mean, is none
 
 # By the flag that says whether they are there: columns that only some recognizers give.
@@ -33,11 +36,13 @@ COMPUTED = (
     "duration", "relative_rate", "flat_posterior_logit", "sharp_posterior_logit", "node_ratio", "node_rank",
     "path_loss", "flat_utterance_posterior", "sharp_utterance_posterior",
 )  # fmt: skip
+OF_LATTICES = ("word_log_posterior", "slot_entropy", "edge_entropy")  # in no set
 # Mean and standard deviation of each column, by which it is normalised.
 NORMAL: Mapping[str, tuple[float, float]] = {
     "phones": (4.0, 2.0), "duration": (3.3, 0.8), "relative_rate": (0.0, 1.0), "phone_rate": (0.12, 0.06),
     "frequency": (4.0, 3.0),
     "posterior_logit": (0.0, 6.0), "flat_posterior_logit": (0.0, 6.0), "sharp_posterior_logit": (0.0, 8.0),
+    "word_log_posterior": (0.0, 6.0), "slot_entropy": (0.7, 0.7), "edge_entropy": (0.7, 0.7),
     "word_posterior_logit": (0.0, 6.0), "local_posterior": (-2.0, 2.5), "node_ratio": (-1.5, 2.0),
     "node_rank": (0.7, 0.7), "path_loss": (1.0, 0.8), "depth": (2.0, 1.0),
     "utterance_posterior": (-0.4, 0.4), "flat_utterance_posterior": (-0.6, 0.5), "utterance_words": (2.3, 0.6),
@@ -156,6 +161,35 @@ class ScaleFreeColumns:
         owner, utterances = self._utterance, len(self.networks)
         total = np.bincount(owner[chosen], np.log(np.maximum(posterior[chosen], 1e-6)), utterances)
         return np.asarray((total / np.maximum(np.bincount(owner[chosen], minlength=utterances), 1))[owner])
+
+    @property
+    def slot_entropy(self) -> Values:
+        """The entropy of what may have been said at the middle of the arc, in nats."""
+        return self._entropy_at((self._start + self._end) / 2)
+
+    @property
+    def edge_entropy(self) -> Values:
+        """The mean of that just before the arc and just after it."""
+        before, after = self._entropy_at(self._start - EDGE), self._entropy_at(self._end + EDGE)
+        return np.asarray((before + after) / 2)
+
+    @cached_property
+    def _entropy_grains(self) -> Offsets:
+        """[arcs] what each adds to the entropy of the instants that it is there."""
+        share = self.posterior.astype(np.float64)
+        return np.rint(-share * np.log(np.maximum(share, 1e-30)) / GRAIN).astype(np.int64)
+
+    def _entropy_at(self, instant: Values) -> Values:
+        """[arcs] the entropy at an instant for each, the same in every batch: whole numbers are added."""
+        start, end, asked = (np.rint(time / TICK).astype(np.int64) for time in (self._start, self._end, instant))
+        apart = self._utterance * (int(end.max(initial=0)) + int(2 / TICK))  # utterances one after the other
+        total = np.zeros(len(instant), np.int64)
+        for time, sign in ((start, 1), (end, -1)):
+            order = np.argsort(time + apart, kind="stable")
+            # what begins at the instant is there, what ends then is not
+            until = np.searchsorted((time + apart)[order], asked + apart, side="right")
+            total += sign * np.concatenate([[0], np.cumsum(self._entropy_grains[order])])[until]
+        return np.asarray(np.maximum(GRAIN * total, 0.0))
 
     @property
     def node_ratio(self) -> Values:

@@ -69,6 +69,7 @@ class WordScorer:
         self._scorer = LatticeRNNScorer(
             model.config, model.weights, model.table, model.statistics, threads=threads, lenient=model.is_generic,
             trees=model.trees,
+            lattices=model.lattices,
         )  # fmt: skip
         record = model.card.calibration
         self._choice = model.card.choice or Choice()
