@@ -1,4 +1,4 @@
-"""The generic model, from what was trained on variants of many recognizers: trees beside the network, calibration.
+"""The generic model, from what was trained on variants of many recognizers: trees and a formula, and calibration.
 
     python -m tools.recognizer_variants DATA --study STUDY --out VARIANTS
     python -m wordtrust.training VARIANTS/*.pack --together --head independent --identity-drop 1 --evidence-drop 0.4

@@ -17,7 +17,9 @@ from wordtrust.confidence.model_file import load_model
 from wordtrust.lattices.paths import CRITERIA
 from wordtrust.lattices.weights import Scales
 
-FILE_KEYS = {"kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words", "trees"}
+FILE_KEYS = {
+    "kind", "version", "wordtrust", "feature_version", "checksum", "config", "shared_words", "trees", "lattices",
+}  # fmt: skip
 CALIBRATOR = {"calibrator": "platt", "format": 1, "params": {"domain": "probability"},
               "fitted": {"slope": 1.5, "offset": -0.25}}  # fmt: skip
 PARTS = ("arcs", "words", "posterior_arcs", "posterior_words")
