@@ -8,7 +8,7 @@ the same everywhere does not. The log-odds of a word are
 over columns of `features` and `scale_free`: its posterior, that of all its arcs together, as logit and as logarithm;
 and, counting less, how much may have been said at its middle, just before and just after it (entropies). Where these
 two say nothing, the order of words is that of their posteriors. The arcs of a word share this confidence as they
-share its posterior. The formula is for lattices, and for lists that tell no more than scores (`is_for`).
+share its posterior. The formula is for lattices with acoustic and language scores (`is_for`).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class LatticeFormula:
 
     @staticmethod
     def is_for(networks: Lattices) -> bool:
-        """Whether these networks are of lattices or plain lists with scores, without evidence about tokens."""
-        return networks.acoustic is not None and not has_scale_free_group(networks, "has_list")
+        """Whether these networks are of lattices with acoustic and language scores."""
+        return has_scale_free_group(networks, "has_scores") and not has_scale_free_group(networks, "has_list")
 
     def log_odds(self, networks: Lattices) -> Reals:
         """[arcs] of each to be right; those of one word sum to its confidence."""
