@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -377,6 +378,26 @@ def test_who_wrote_it_is_seen_in_the_format_or_said(tmp_path: Path, heard: list[
     assert summary(cloud) == summary(cloud, "--author", "recognizer") != summary(cloud, "--author", "anybody")
     with pytest.raises(WordtrustError, match="known are auto, recognizer, anybody"):
         wt.check(cloud, recording_path(), "ears", author="people")  # type: ignore[arg-type]
+
+
+CUES = (
+    "00:00:00,032 --> 00:00:02,900\nAnn: one two three\n", "00:00:02,950 --> 00:00:05,100\nfour five\n",
+    "00:00:05,000 --> 00:00:08,500\nBob: one two\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["srt", "vtt"])
+def test_cues_of_subtitles_stay_with_their_times_and_speakers(ending: str, tmp_path: Path) -> None:
+    """Even where they overlap, are longer than what was said, or could be shown as one."""
+    given = [cue.replace("Ann: ", "<v Ann>").replace("Bob: ", "<v Bob>") for cue in CUES] if ending == "vtt" else CUES
+    blocks = [cue.replace(",", "." if ending == "vtt" else ",") for cue in given]
+    file = write(tmp_path / f"talk.{ending}", ("WEBVTT\n\n" if ending == "vtt" else "") + "\n".join(blocks))
+    out = tmp_path / f"checked.{ending}"
+    done = run(file, "--audio", recording_path(), "--out", out)
+    assert done.exit_code == 0, done.output
+    written = re.sub(r"</?(?:c|font|u)[^>]*>", "", out.read_text()).split("\n\n")
+    cues = [re.sub(r"^\d+\n", "", block).strip() for block in written if "-->" in block]
+    assert cues == [block.strip() for block in blocks]
 
 
 def test_another_transcript_that_lacks_a_passage_says_nothing_of_it(tmp_path: Path) -> None:

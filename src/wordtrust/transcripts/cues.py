@@ -36,6 +36,7 @@ class Cue:
     lines: tuple[tuple[SpelledWord, ...], ...]
     voice: str = ""  # who says it, where that is known
     begins: bool = False  # whether it is the first of its segment
+    is_kept: bool = False  # whether it is a cue of subtitles that were read, with its times
 
     @property
     def letters(self) -> int:
@@ -70,11 +71,20 @@ def cues(words: Sequence[Word], label: str = "") -> Iterator[Cue]:
             label = ""
 
 
+def kept_cue(words: Sequence[Word], shown: tuple[float, float], label: str = "") -> Cue:
+    """A cue of subtitles that were read: all its words, for as long as it was shown."""
+    start, end = map(_milliseconds, shown)
+    return replace(_cue(list(_tokens(words)), len(label)), start=start, end=max(start + 1, end), is_kept=True)
+
+
 def stay_on(coming: Iterable[Cue]) -> Iterator[Cue]:
     """The cues of a recording, in the order of time, each for as long as it takes to be read, if there is room."""
     shown = list(coming)
     following = [*(cue.start for cue in shown[1:]), inf]
     for cue, after in zip(shown, following, strict=False):
+        if cue.is_kept:
+            yield cue
+            continue
         needed = min(max(SHORTEST, cue.letters / READ), LONGEST)
         until = cue.start + round(1000 * needed)
         yield replace(cue, end=max(cue.end, int(min(until, after - 1000 * _APART))))

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
-from ..formats.onebest.recognized import PHRASE, SPEAKER, SPEAKERS
+from ..formats.onebest.recognized import CUES, PHRASE, SPEAKER, SPEAKERS
 from ..lattices.lattice import CHANNEL, Lattices
 from ..lattices.paths import Paths
 from .transcript import Transcript
@@ -29,24 +30,27 @@ def segments(batch: Lattices, paths: Paths, transcripts: Sequence[Transcript]) -
         batch.extra[name][said].tolist() if name in batch.extra else None for name in (PHRASE, SPEAKER)
     )
     first = 0
-    channels = batch.notes.get(CHANNEL, ("",) * len(batch))
-    for transcript, names, channel in zip(transcripts, _speaker_names(batch), channels, strict=True):
+    channels, listed = batch.notes.get(CHANNEL, ("",) * len(batch)), (_listed(batch, SPEAKERS), _listed(batch, CUES))
+    for transcript, channel, names, shown in zip(transcripts, channels, *listed, strict=True):
         last = first + len(transcript.words)
         phrases, speakers = (None if each is None else each[first:last] for each in (phrase, speaker))
         first = last
-        yield from _cut(replace(transcript, channel=channel or transcript.channel), phrases, speakers, names)
+        named = replace(transcript, channel=channel or transcript.channel)
+        yield from _cut(named, phrases, speakers, names, shown)
 
 
-def _speaker_names(batch: Lattices) -> Iterator[list[str]]:
-    for listed in batch.notes.get(SPEAKERS, ("",) * len(batch)):
+def _listed(batch: Lattices, note: str) -> Iterator[list[Any]]:
+    for listed in batch.notes.get(note, ("",) * len(batch)):
         yield json.loads(listed) if listed else []
 
 
 def _cut(
-    transcript: Transcript, phrases: Sequence[float] | None, speakers: Sequence[float] | None, names: Sequence[str]
-) -> Iterator[Transcript]:
+    transcript: Transcript, phrases: Sequence[float] | None, speakers: Sequence[float] | None, names: Sequence[str],
+    shown: Sequence[Sequence[float] | None],
+) -> Iterator[Transcript]:  # fmt: skip
     words = transcript.words
-    cuts = set(_pauses(words) if phrases is None or len({*phrases}) < 2 else _changes(words, phrases))
+    has_phrases = phrases is not None and (len({*phrases}) > 1 or bool(shown))
+    cuts = set(_changes(words, phrases) if phrases is not None and has_phrases else _pauses(words))
     cuts |= set(_changes(words, speakers) if speakers and names else ())
     for begin, end in pairwise([0, *sorted(cuts), len(words)]):
         who = int(speakers[begin]) if speakers and names and words else -1
@@ -54,6 +58,8 @@ def _cut(
         if cuts:
             missing = transcript.missing_end if end == len(words) else None
             segment = replace(segment, words=words[begin:end], correct=None, missing_end=missing)
+        if shown and phrases and begin < end and (times := shown[int(phrases[begin])]) is not None:
+            segment = replace(segment, shown=(times[0], times[1]))
         yield segment
 
 

@@ -13,7 +13,7 @@ from itertools import chain
 from ..base.errors import OptionError
 from ..base.files import atomic_text
 from ..base.visible_text import visible
-from .cues import Cue, SpelledWord, cues, stay_on
+from .cues import Cue, SpelledWord, cues, kept_cue, stay_on
 from .target import AddTranscripts, Target
 from .utterance import UtteranceWords
 from .words import Level, Word, shown_level
@@ -71,6 +71,9 @@ def _cues(transcripts: Sequence[UtteranceWords], labelled: Callable[[str], str])
 
 
 def _spoken(transcript: UtteranceWords, label: str) -> Iterator[Cue]:
+    if transcript.shown is not None and transcript.words:
+        yield replace(kept_cue(transcript.words, transcript.shown, label), voice=transcript.voice, begins=True)
+        return
     for position, cue in enumerate(cues(transcript.words, label)):
         yield replace(cue, voice=transcript.voice, begins=position == 0)
 

@@ -46,6 +46,7 @@ class UtteranceWords:
     speaker: str | None = None  # who said it, where that is known
     review: Reviewed | None = None  # what a person found in it, where some of it was checked
     channel: str | None = None  # of a file with several, each of which has a transcript
+    shown: tuple[float, float] | None = None  # seconds from when to when the subtitle that it was read from is shown
 
     @property
     def recording(self) -> str:

@@ -44,6 +44,7 @@ class Cue(NamedTuple):
     end: float | None = None
     speaker: str | None = None
     words: Sequence[RecognizedWord] = ()  # where they have times of their own; else those of the text
+    shown: tuple[float, float] | None = None  # as a subtitle, whatever its words share of that time
 
 
 def subtitle_format(
@@ -54,12 +55,16 @@ def subtitle_format(
     def read(stream: Stream, options: ReadOptions, problems: Problems) -> Iterator[Lattices]:
         text = decode_utf8(stream.document(MAX_DOCUMENT))
         try:
-            transcript = RecognizedTranscript(stream.stem, phrases(cues(text)))
+            transcript = RecognizedTranscript(stream.stem, phrases(map(_as_shown, cues(text))))
         except InputError as error:
             raise error.at(file=stream.name) from None
         yield from lattices([transcript], stream, options, problems, name)
 
     return Format(name, title, (f".{name}",), sniff, read)
+
+
+def _as_shown(cue: Cue) -> Cue:
+    return cue if cue.start is None or cue.end is None else cue._replace(shown=(cue.start, cue.end))
 
 
 def seconds(match: re.Match[str], first: int = 1) -> float:
@@ -79,7 +84,7 @@ def phrases(cues: Iterable[Cue]) -> list[RecognizedPhrase]:
         words += len(spoken)
         if words > MAX_ARCS:
             raise InputError(f"more than {MAX_ARCS:,} words", remedy="Split the file: no recording has as many")
-        made.append(RecognizedPhrase(spoken, turn.start, turn.end, speaker=turn.speaker))
+        made.append(RecognizedPhrase(spoken, turn.start, turn.end, speaker=turn.speaker, shown=turn.shown))
     return made
 
 

@@ -34,7 +34,7 @@ from ..kept_times import time_parts
 from ..nbest.lists import LARGEST_SCORE
 from .alternatives import branched_lattice
 from .json_documents import JsonKeys, JsonObject, decode_utf8, json_sniffer, load_documents
-from .recognized import PHRASE, SPEAKER, SPEAKERS, RecognizedPhrase, RecognizedTranscript, RecognizedWord
+from .recognized import CUES, PHRASE, SPEAKER, SPEAKERS, RecognizedPhrase, RecognizedTranscript, RecognizedWord
 from .service_errors import refuse_service_error
 
 STEP_BACK = 1.0  # seconds: a start that far before the one before it is a slip of the aligner, not damage
@@ -174,6 +174,8 @@ def _lattice(tokens: Tokens, transcript: RecognizedTranscript, options: ReadOpti
         extra: dict[str, ArrayLike] = dict(kept)
         extra |= time_parts((start + end) / 2, end - start) if options.keep_times and not aligned else {}
         extra |= _token_evidence(words) | _segment_evidence(phrases)
+        shown = [phrase.shown for phrase in phrases]
+        notes |= {CUES: json.dumps(shown)} if options.keep_times and any(shown) else {}
         lattice = linear_lattice(
             utt, token, start, end, posterior, finish=finish, times=times, extra=extra, notes=notes
         )

@@ -12,6 +12,7 @@ from ...lattices.assemble import MAX_ARCS
 PHRASE = "phrase"  # the number of a word's phrase, where lattices keep it
 SPEAKER = "speaker"  # likewise who said it: a number in the list that is the note SPEAKERS; -1 where nobody knows
 SPEAKERS = "speakers"  # names as a JSON list
+CUES = "cues"  # from when to when each phrase is shown, as a JSON list, where these are subtitles
 
 
 class RecognizedWord(NamedTuple):
@@ -38,6 +39,7 @@ class RecognizedPhrase:
     logprob: float | None = None  # mean log-probability of its tokens
     no_speech: float | None = None  # probability that nothing was said
     speaker: str | None = None  # who said it
+    shown: tuple[float, float] | None = None  # from when to when the subtitle is shown that it is
 
 
 @dataclass(frozen=True, slots=True)
