@@ -36,7 +36,7 @@ const Nist = (() => {
     const { about, segments } = Transcript, spoken = segments.filter((segment) => segment.words.length), limit = about.accept?.threshold;
     const heard = new Set(spoken.map((segment) => channelOf(segment).join(" "))), silent = new Map();
     segments.filter((segment) => !segment.words.length).forEach((segment) => { const key = channelOf(segment).join(" "); if (!heard.has(key) && !silent.has(key)) silent.set(key, segment.utt); });
-    return (typeof limit === "number" ? ";; accepted words: confidence from " + Number(limit.toPrecision(6)) + " on; " + (about.accept.promise ?? "") + "\n" : "")
+    return (typeof limit === "number" ? ";; accepted words: confidence from " + Numbers.general(limit) + " on; " + (about.accept.promise ?? "") + "\n" : "")
       + spoken.map(ctmSegment).join("") + [...silent.values()].map((utt) => ";; " + nameField(utt) + " has no words\n").join("");
   };
 

@@ -7,6 +7,12 @@ const Numbers = (() => {
     const unit = 10 ** decimals, below = Math.floor(value * unit);
     return (below % 2 === 0 ? below : below + 1) / unit;
   };
+  // Six digits, as Python's `g` writes them.
+  const general = (value) => {
+    const [digits, power] = value.toExponential(5).split("e"), exponent = Number(power);
+    if (exponent >= -4 && exponent < 6) return String(round(value, 5 - exponent));
+    return Number(digits) + "e" + (exponent < 0 ? "-" : "+") + String(Math.abs(exponent)).padStart(2, "0");
+  };
   const fixed = (value, decimals) => round(value, decimals).toFixed(decimals);
 
   // A sum that keeps what rounding loses on the way (Neumaier), as Python's has done since 3.12.
@@ -23,6 +29,6 @@ const Numbers = (() => {
   const product = (values) => values.length ? round(values.reduce((total, value) => total * Math.min(round(value, 6), 1), 1), 6) : null;
   const milliseconds = (seconds) => Math.max(0, round(seconds * 1000, 0));
 
-  return { round, fixed, sum, mean, product, milliseconds };
+  return { round, general, fixed, sum, mean, product, milliseconds };
 })();
 

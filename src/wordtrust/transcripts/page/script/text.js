@@ -40,7 +40,7 @@ const Texts = (() => {
     .replaceAll("\u2060 ", "").replaceAll("\u2060", "");
   // Who said it, to be read: the speaker, or the channel.
   const voice = ({ speaker, channel, utt }) => speaker || (channel && utt.endsWith("-" + channel) ? "Channel " + channel : "");
-  const warning = ({ name, figure, message }) => "warning: " + message + " (" + name + " " + Number(figure.toPrecision(6)) + ")";
+  const warning = ({ name, figure, message }) => "warning: " + message + " (" + name + " " + Numbers.general(figure) + ")";
 
   return { split, trim, trimEnd, joined, voice, warning, visible, shortName, clock, percent, count, rough, plural, spelled };
 })();
