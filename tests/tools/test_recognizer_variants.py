@@ -37,7 +37,7 @@ def test_packs_of_variants_train_a_model_that_needs_no_adapting(
     assert set(data.statistics.columns) < set(GENERIC)
     fixed = Statistics.fixed(data.statistics.columns)
     np.testing.assert_array_equal(data.statistics.mean, fixed.mean)
-    options = TrainOptions(state=8, hidden=4, dimension=2, buckets=32, epochs=1, identity_drop=1.0)
+    options = TrainOptions("independent", state=8, hidden=4, dimension=2, buckets=32, epochs=1, identity_drop=1.0)
     with training_worker("cpu") as worker:
         train_multi_recognizer(packs, options, tmp_path / "trained", worker)
     model = load_model(tmp_path / "trained" / "generic")
