@@ -22,7 +22,6 @@ import numpy as np
 from ..base.json_checks import list_of, number
 from ..lattices.lattice import Flags, Lattices
 from ..lattices.weights import Reals
-from ..networks.build_store import LABEL
 from .features import SURE, Arcs, Statistics, check_columns, clipped_logit, normalised
 from .scale_free import has_scale_free_group
 
@@ -84,6 +83,8 @@ class LatticeFormula:
 
     def _words(self, networks: Iterable[Lattices]) -> tuple[Reals, Flags]:
         """The log-odds of the words of the 1-best, each as a whole, and whether they are right."""
+        from ..networks.build_store import LABEL  # training, which reads models, does without what this imports
+
         odds, right = [np.zeros(0)], [np.zeros(0, np.bool_)]
         for batch in networks:
             assert batch.picked is not None
