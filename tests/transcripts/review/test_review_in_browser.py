@@ -11,6 +11,7 @@ import pytest
 
 import wordtrust as wt
 from tests.helpers.browser import Visit
+from tests.helpers.command_line import run
 from tests.helpers.html_page import page_data
 from tests.helpers.transcripts import talk
 from wordtrust.transcripts.page.script import objects_script
@@ -179,3 +180,28 @@ def test_pages_of_other_programs_words_promise_nothing(visit: Visit, tmp_path: P
     assert not page.locator("#review").is_visible()
     page.keyboard.press("g")
     assert page.locator(".w.stretch").count() == 0
+
+
+def test_a_page_that_was_handed_out_comes_to_its_end(visit: Visit, tmp_path: Path) -> None:
+    talk(60).save(tmp_path / "talk.json")
+    run("plan", tmp_path / "talk.json", "--target", "0", "--reviewers", "2", "--out", tmp_path / "pages")
+    page = visit(tmp_path / "pages" / "reviewer-1.html")
+    page.keyboard.press("g")
+    for _ in range(page.evaluate("Transcript.data.plan.stretches.length")):
+        page.keyboard.press("a")
+    assert page.evaluate("Review.state().next") is None
+    assert "all stretches of this page are heard" in told(page)
+
+
+def test_a_segment_whose_words_are_all_deleted_is_done(visit: Visit, tmp_path: Path) -> None:
+    unsure = tuple(replace(word, confidence=0.3) for word in talk(4).words)
+    invented, said = Transcript("talk", unsure, missing_end=0.3), Transcript("talk", talk(12).words[4:])
+    Transcripts([invented, said]).save(tmp_path / "a.html")  # the end of the first may lack words, and nobody can say
+    page = visit(tmp_path / "a.html")
+    page.keyboard.press("g")
+    page.evaluate("Editing.remove(...[0, -1].map((place) => Transcript.segments[0].words.at(place).id))")
+    assert page.evaluate("Transcript.segments[0].words.length") == 0
+    page.keyboard.press("g")
+    for _ in range(page.evaluate("Transcript.data.plan.stretches.length")):
+        page.keyboard.press("a")
+    assert page.evaluate("Review.state().next") is None

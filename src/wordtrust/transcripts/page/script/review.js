@@ -48,9 +48,10 @@ const Review = (() => {
       Evidence.standing(segment).forEach((word, position) => {
         if (!word) return;
         if (!word.checked) add(ranks[position], 1 - word.confidence, 1);
-        add(position ? Math.max(ranks[position], ranks[position - 1]) : ranks[position], word.missing_before ?? 0, gap);
+        const before = position ? ranks[position - 1] : ranks[position];  // a gap beside somebody else's word is not closed here
+        if (before >= 0 && ranks[position] >= 0) add(Math.max(before, ranks[position]), word.missing_before ?? 0, gap);
       });
-      if (segment.base.length) add(ranks.at(-1), segment.missing_end ?? 0, gap);
+      if (segment.base.length && segment.words.length) add(ranks.at(-1), segment.missing_end ?? 0, gap);
     });
     return sums;
   };
